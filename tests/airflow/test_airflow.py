@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from plimsoll_operator.airflow_api.client import AirflowClient, AirflowServer
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -228,8 +229,13 @@ async def test_a_campaign_triggers_each_configuration_once_and_its_pods_are_lear
     runs = (await asyncio.to_thread(airflow.ask, "GET", "dags/asked/dagRuns"))["dag_runs"]
     assert sorted(run["conf"]["mib"] for run in runs) == [24, 40]
     assert {run["state"] for run in runs} == {"success"}
-    status, said = await command(*words)
-    assert (status, "asked: 2 succeeded" in said) == (0, True), said
+    server = AirflowServer.at(airflow.address, user="me", password="any serves")
+    async with AirflowClient(server, print) as client:
+        states = await client.states_of("asked", "plimsoll__sizes__", most_calls=1)
+        others = await client.states_of("asked", "plimsoll__weights__", most_calls=1)
+    assert (sorted((states or {}).values()), others) == (["success"] * 2, {})
+    status, said = await command(*words, "--output", "json")
+    assert (status, '"counts": { "succeeded": 2 }' in said) == (0, True), said
     found = await observed(plimsoll, shop, "asked.chunk", 2)
     assert sorted(float(each.features["mib"] or 0) for each in found) == [24, 40]
     file.write_text("mib\n2048\n")

@@ -29,7 +29,8 @@ class SmallAirflow:
     """What the server knows. Its runs end when they are looked at for the ``looks``-th time.
 
     ends: how a run of a configuration ends. refuses: the status and body for a configuration that
-    is refused. faults: statuses that the next calls are answered with. hears: each call, first.
+    is refused. page: the most runs of one answer. faults: statuses that the next calls are answered
+    with. hears: each call, first.
     """
 
     ends: Callable[[Mapping[str, Any]], str] = _succeeds
@@ -37,6 +38,8 @@ class SmallAirflow:
     hears: Callable[[web.Request], None] = lambda _: None
     looks: int = 1
     paused: bool = False
+    page: int = 100
+    knows_patterns: bool = True
     faults: list[int] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class SmallAirflow:
             web.get("/api/v2/version", self._version),
             web.get("/api/v2/dags/{dag}", self._dag),
             web.post("/api/v2/dags/{dag}/dagRuns", self._trigger),
+            web.get("/api/v2/dags/{dag}/dagRuns", self._runs),
             web.get("/api/v2/dags/{dag}/dagRuns/{run}", self._run),
         ]
 
@@ -101,6 +105,18 @@ class SmallAirflow:
         going = sum(run["state"] in ("queued", "running") for run in self.runs.values())
         self.most_going = max(self.most_going, going)
         return web.json_response({"dag_run_id": body["dag_run_id"], "state": "queued"})
+
+    async def _runs(self, request: web.Request) -> web.Response:
+        """A page, as Airflow does: no more of one than ``page``, whatever is asked for."""
+        asked = request.query
+        part = asked["run_id_pattern"].strip("%").lower() if self.knows_patterns else ""
+        found = [run for run_id, run in self.runs.items() if part in run_id.lower()]
+        begin, limit = int(asked["offset"]), min(int(asked["limit"]), self.page)
+        page = [
+            {"dag_run_id": run["dag_run_id"], "state": run["state"], "conf": run["conf"]}
+            for run in found[begin : begin + limit]
+        ]
+        return web.json_response({"dag_runs": page, "total_entries": len(found)})
 
     async def _run(self, request: web.Request) -> web.Response:
         run = self.runs.get(request.match_info["run"])

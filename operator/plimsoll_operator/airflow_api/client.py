@@ -19,6 +19,7 @@ import orjson
 
 from plimsoll_operator.credentials.http_session import (
     Answer,
+    AnswerTooLarge,
     HttpService,
     HttpSession,
     SessionError,
@@ -31,6 +32,8 @@ TRIES_AT_FIRST: Final = 3
 PATIENCE_S: Final = 600.0
 """Once it has answered, an Airflow that is away is waited for as long as this."""
 LONGEST_PAUSE_S: Final = 15.0
+PAGE: Final = 100
+"""Runs of one answer; an Airflow may be set to give fewer."""
 _NOT_NOW: Final = frozenset({408, 429, 500, 502, 503, 504})
 _WORDS: Final = 300
 _DAG_ID: Final = re.compile(r"[\w.-]{1,250}")
@@ -42,6 +45,10 @@ class AirflowError(Exception):
 
 class ConfigurationRefused(AirflowError):
     """Airflow does not want this configuration; another may do."""
+
+
+class TooMuchAtOnce(AirflowError):
+    """The answer is larger than MAX_ANSWER_BYTES; less may be asked for."""
 
 
 class _Away(Exception):
@@ -116,6 +123,20 @@ class AirflowClient:
         version = await self._call("GET", "api/v2/version")
         if version.status != 200 or "version" not in version.document:
             raise self._no_airflow(version)
+        if await self.is_paused(dag):
+            raise AirflowError(
+                f"the DAG {dag!r} is paused, so its runs would wait for ever; unpause it:"
+                f" `airflow dags unpause {dag}`"
+            )
+        # From now on an Airflow that restarts is waited for: runs go on without us.
+        self._tries = 0
+
+    async def is_paused(self, dag: str) -> bool:
+        """Whether the DAG is paused, so that none of its runs goes on.
+
+        Raises:
+            AirflowError: if there is no such DAG, or not for us.
+        """
         answer = await self._call("GET", f"api/v2/dags/{quote(dag)}")
         if answer.status == 404:
             raise AirflowError(
@@ -125,13 +146,35 @@ class AirflowClient:
         paused = self._judged(answer, f"read the DAG {dag!r}").get("is_paused")
         if not isinstance(paused, bool):
             raise self._no_airflow(answer)
-        if paused:
-            raise AirflowError(
-                f"the DAG {dag!r} is paused, so its runs would wait for ever; unpause it:"
-                f" `airflow dags unpause {dag}`"
-            )
-        # From now on an Airflow that restarts is waited for: runs go on without us.
-        self._tries = 0
+        return paused
+
+    async def states_of(self, dag: str, prefix: str, most_calls: int) -> dict[str, str] | None:
+        """The states of all runs whose ids begin so, by their ids, page by page.
+
+        None if that takes more calls, since so many others come with them, or too large answers.
+        """
+        states: dict[str, str] = {}
+        seen, total = 0, 1
+        # An Airflow that does not know the pattern lists all runs of the DAG.
+        asked = f"order_by=id&limit={PAGE}&run_id_pattern={quote(f'%{prefix}%')}"
+        while seen < total:
+            try:
+                answer = await self._call("GET", f"{_runs_of(dag)}?{asked}&offset={seen}")
+            except TooMuchAtOnce:
+                return None
+            document = self._judged(answer, f"read runs of the DAG {dag!r}")
+            page, entries = document.get("dag_runs"), document.get("total_entries")
+            if not isinstance(page, list) or not isinstance(entries, int):
+                raise self._no_airflow(answer)
+            total = entries
+            if total > len(page) * most_calls:
+                return None
+            found = ((str(run.get("dag_run_id")), str(run.get("state"))) for run in page)
+            states |= {run_id: state for run_id, state in found if run_id.startswith(prefix)}
+            seen += len(page)
+            if not page:
+                break
+        return states
 
     async def state_of(self, dag: str, run_id: str) -> str | None:
         """The state of a run, as Airflow names it; None if there is no such run."""
@@ -251,6 +294,8 @@ class AirflowClient:
     async def _once(self, session: HttpSession, method: str, path: str, **given: Any) -> Answer:
         try:
             answer = await session.call(method, path, **given)
+        except AnswerTooLarge as error:
+            raise TooMuchAtOnce(f"{self._server.where}: {error}") from error
         except SessionError as error:
             raise AirflowError(f"{self._server.where}: {error}") from error
         except aiohttp.ClientSSLError as error:

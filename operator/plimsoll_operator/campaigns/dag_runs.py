@@ -62,9 +62,13 @@ class AirflowCampaign:
         """
         whole = json.dumps([self.dag, self.name, run.configuration.text]).encode()
         digest = hashlib.sha256(whole).hexdigest()[:_DIGEST_CHARS]
-        name = _NOT_IN_A_RUN_ID.sub("-", self.name)[:_NAME_CHARS]
         attempt = f"__{run.attempt}" if run.attempt > 1 else ""
-        return f"plimsoll__{name}__{digest}{attempt}"
+        return f"{self.run_id_prefix}{digest}{attempt}"
+
+    @property
+    def run_id_prefix(self) -> str:
+        """What all ids of its runs begin with; those of a campaign with a similar name may, too."""
+        return f"plimsoll__{_NOT_IN_A_RUN_ID.sub('-', self.name)[:_NAME_CHARS]}__"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from plimsoll_operator.names.conditions import (
     conditions_of,
 )
 from plimsoll_operator.wording.figure_words import words_for_share
-from plimsoll_predictor.campaigns.findings import best_bins, estimated_improvement, learned_of
 from plimsoll_predictor.campaigns.planning import AGENTS_SILENT_S, TRIED_AFTER_S
 from plimsoll_predictor.campaigns.rules import (
     Ending,
     spent,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.campaigns.saving import best_bins, learned_of, saving_of
 from plimsoll_predictor.core.units import counted, words_for_bytes
 
 DELETED: Final = "Deleted"
@@ -105,6 +105,7 @@ def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[s
     counts = Counts.of(state.runs)
     learned = learned_of(state.runs)
     option = best_bins(learned, state.reference_bytes)
+    saving = saving_of(state.runs, state.reference_bytes)
     ceilings = option.bins.ceilings_bytes if option else ()
     used = spent(state.runs, now_s)
     return {
@@ -117,7 +118,7 @@ def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[s
         "failed": counts.failed,
         "killed": counts.killed,
         "binCeilings": words_for_bins(ceilings),
-        "estSaved": words_for_saving(estimated_improvement(learned, state.reference_bytes)),
+        "estSaved": words_for_saving(saving.expected if saving else None),
         "gigabyteHours": f"{used.gb_hours or 0.0:.3g}",
         "conditions": conditions_of(
             {

@@ -134,6 +134,10 @@ def page(
             "once more what failed",
             "plimsoll campaign airflow nightly --configurations sizes.csv --again",
         ),
+        (
+            "for a script",
+            "plimsoll campaign airflow nightly --configurations sizes.csv -o json",
+        ),
     ),
 )
 def airflow(
@@ -182,6 +186,7 @@ def airflow(
     ca_file: Annotated[
         Path | None, in_airflow(help="Certificates to trust, PEM.", metavar="FILE")
     ] = None,
+    output: Output = OutputForm.TABLE,
 ) -> None:
     """Trigger a DAG with each configuration of a file, and wait, so that its tasks are learned.
 
@@ -207,7 +212,7 @@ def airflow(
         environment=os.environ,
     )
     where = AirflowAddress(address=address, ca_file=ca_file, credentials=credentials)
-    raise typer.Exit(airflow_command(campaign, configurations, where))
+    raise typer.Exit(airflow_command(campaign, configurations, where, output))
 
 
 app.add_typer(campaign_app, name="campaign", rich_help_panel=SET)

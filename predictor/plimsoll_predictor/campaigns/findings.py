@@ -20,13 +20,16 @@ from plimsoll_predictor.campaigns.needs import (
     needs_of,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.campaigns.saving import (
+    LEAST_FOR_ESTIMATE,
+    best_bins,
+    held_s_of,
+    learned_of,
+    saving_of,
+)
 from plimsoll_predictor.campaigns.scenarios import number_of
 from plimsoll_predictor.core.units import gb_hours
-from plimsoll_predictor.model.bins import BinLimits, BinOption, search_bins
 
-MOST_BINS: Final = 4
-MEMBERS: Final = 2
-LEAST_FOR_ESTIMATE: Final = 3
 MOST_UNCERTAIN: Final = 5
 MOST_LEVELS: Final = 8
 """Groups that a feature's values are shown in."""
@@ -98,8 +101,9 @@ class Uncertain:
 class Findings:
     """All that a campaign found out. Bytes; ceilings ascending.
 
-    improvement: estimated share of today's requested memory-time that sizing would save; None if
-    too little is known. needed: the share of it that the runs needed; None if no need is known.
+    improvement: estimated share of today's requested memory-time that sizing would save on all
+    scenarios, optimal: with a perfect choice of bins (``saving.Saving``); None if too little is
+    known. needed: the share of it that the runs needed; None if no need is known.
     requested_gb_h: of the runs that were measured. within: the factor, either way, within which
     four of five needs lie of what the other runs predict; None as of improvement. In all shares, a
     run counts as often as it has weight; ``counts`` and ``effects`` count each once.
@@ -119,52 +123,18 @@ class Findings:
 def findings_of(runs: Sequence[CampaignRun], reference_bytes: int) -> Findings:
     """Return what is known by now. reference_bytes: today's request."""
     learned = learned_of(runs)
-    option = best_bins(learned, reference_bytes)
+    option, saving = best_bins(learned, reference_bytes), saving_of(runs, reference_bytes)
     return Findings(
         ceilings_bytes=option.bins.ceilings_bytes if option else (),
         counts=option.bins.counts if option else (),
-        optimal=option.time_based_optimal_improvement if option else None,
-        improvement=estimated_improvement(learned, reference_bytes),
+        optimal=saving.optimal if saving else None,
+        improvement=saving.expected if saving else None,
         needed=_needed(learned, reference_bytes),
-        requested_gb_h=gb_hours(reference_bytes, float(_held_s(learned).sum())),
-        within=_within(learned),
+        requested_gb_h=gb_hours(reference_bytes, float(held_s_of(learned).sum())),
+        within=_within(runs, learned),
         effects=effects_of(learned),
         uncertain=uncertain_of(runs),
     )
-
-
-def best_bins(learned: Sequence[CampaignRun], reference_bytes: int) -> BinOption | None:
-    """The bins that would save most with a perfect choice; None if no need is known."""
-    if not learned:
-        return None
-    limits = BinLimits(
-        reference_bytes=float(reference_bytes), max_bins=MOST_BINS, min_members=MEMBERS
-    )
-    options = search_bins(needs_of(learned), _held_s(learned), limits)
-    return max(options, key=lambda each: each.time_based_optimal_improvement)
-
-
-def estimated_improvement(learned: Sequence[CampaignRun], reference_bytes: int) -> float | None:
-    """Thesis 5.2: optimal × accuracy - under-predicted; None if fewer than 3 needs are known.
-
-    The choice of a bin is the one of a Gaussian process that did not see the run: the first bin
-    whose ceiling is above where nine of ten such needs lie. The trained classifier may do better.
-    """
-    if len(learned) < LEAST_FOR_ESTIMATE:
-        return None
-    learned = learned[-MOST_FITTED:]
-    option = best_bins(learned, reference_bytes)
-    if option is None:
-        return None
-    axes = axes_of([run.values for run in learned])
-    needs = needs_of(learned)
-    middles, errors = fit(axes, learned).left_out()
-    upper: Array = np.exp(middles + errors)
-    chosen, right = option.bins.labels(upper), option.bins.labels(needs)
-    weights = np.asarray([run.weight for run in learned], dtype=np.float64)
-    accuracy = float(np.average(chosen == right, weights=weights))
-    under = float(np.average(chosen < right, weights=weights))
-    return option.time_based_optimal_improvement * accuracy - under
 
 
 def effects_of(learned: Sequence[CampaignRun]) -> tuple[Effect, ...]:
@@ -193,27 +163,17 @@ def uncertain_of(runs: Sequence[CampaignRun]) -> tuple[Uncertain, ...]:
     )
 
 
-def learned_of(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
-    """The runs whose need is known, in the order in which they ended."""
-    known = [run for run in runs if run.state is RunState.LEARNED and run.peak_bytes]
-    return sorted(known, key=lambda run: (run.ended_s or 0.0, run.key))
-
-
-def _held_s(learned: Sequence[CampaignRun]) -> Array:
-    """How long memory is held: each run as often as it has weight. (n,)."""
-    return np.asarray([(run.runtime_s or 0.0) * run.weight for run in learned])
-
-
-def _within(learned: Sequence[CampaignRun]) -> float | None:
+def _within(runs: Sequence[CampaignRun], learned: Sequence[CampaignRun]) -> float | None:
     if len(learned) < LEAST_FOR_ESTIMATE:
         return None
-    learned = learned[-MOST_FITTED:]
-    _, errors = fit(axes_of([run.values for run in learned]), learned).left_out()
+    # The axes of all runs, because this very fit is at hand.
+    axes = axes_of([run.values for run in runs])
+    _, errors = fit(axes, learned[-MOST_FITTED:]).left_out()
     return float(np.exp(LIKELY * np.median(errors)))
 
 
 def _needed(learned: Sequence[CampaignRun], reference_bytes: int) -> float | None:
-    held_s = _held_s(learned)
+    held_s = held_s_of(learned)
     requested = float(reference_bytes) * float(held_s.sum())
     return float((needs_of(learned) * held_s).sum()) / requested if requested else None
 

@@ -134,13 +134,28 @@ class Fitted:
 
         The uncertainty is the width of the range in which four of five such needs lie, in bytes.
         """
-        across = _kernel(at, self.at, self.lengths)
-        means = self.middle + self.spread * (across @ self.weights)
-        own = _own(at, self.lengths) + self.noise
-        left = own - ((across @ self.inverse) * across).sum(axis=1)
-        errors = self.spread * np.sqrt(np.maximum(left, 1e-9))
+        means, errors = self.logs_at(at)
         upper, lower = np.exp(means + LIKELY * errors), np.exp(means - LIKELY * errors)
         return np.exp(means), upper - lower
+
+    def logs_at(self, at: Array) -> tuple[Array, Array]:
+        """The logarithm of needs in bytes, and its standard deviation, (m, d) -> (m,), (m,)."""
+        across = _kernel(at, self.at, self.lengths)
+        means: Array = self.middle + self.spread * (across @ self.weights)
+        own = _own(at, self.lengths) + self.noise
+        left = own - ((across @ self.inverse) * across).sum(axis=1)
+        return means, self.spread * np.sqrt(np.maximum(left, 1e-9))
+
+    def likewise(self, at: Array, known: Array) -> Array:
+        """Predict what else is known of the same runs, (m, d), (n,) above 0 -> (m,).
+
+        It is taken to depend on the features over the same lengths as the need.
+        """
+        logs = np.log(known)
+        across = _kernel(at, self.at, self.lengths)
+        # Not beyond what was seen: a length that is guessed too large would outweigh all others.
+        told = logs.mean() + across @ (self.inverse @ (logs - logs.mean()))
+        return np.asarray(np.exp(np.clip(told, logs.min(), logs.max())))
 
     def left_out(self) -> tuple[Array, Array]:
         """Each known need as the others predict it: logarithm of bytes, its error; (n,), (n,)."""

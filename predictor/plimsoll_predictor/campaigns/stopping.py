@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from plimsoll_predictor.campaigns.findings import estimated_improvement, learned_of
 from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.campaigns.saving import learned_of, saving_of
 
 LEAST_RUNS: Final = 5
 """Before so many needs are known, nothing can be said."""
@@ -18,17 +18,21 @@ def moves_no_more(
 ) -> bool:
     """Say whether each of the last ``window`` runs moved the estimate by ``change`` at most.
 
-    reference_bytes: today's request. change: of the estimated improvement, a share of 1.
+    Nor may what was still to learn after each of them have been more: while easy scenarios run,
+    nothing moves.
+
+    reference_bytes: today's request. change: a share of it.
     """
-    learned = learned_of(runs)
-    if len(learned) < max(LEAST_RUNS, window) + 1:
+    if len(learned_of(runs)) < max(LEAST_RUNS, window) + 1:
         return False
     # Each estimate fits a Gaussian process, and mostly the newest one already moved.
     newest_first = (
-        estimated_improvement(learned[:known], reference_bytes)
-        for known in range(len(learned), len(learned) - window - 1, -1)
+        saving_of(runs, reference_bytes, newest_left_out=left_out) for left_out in range(window + 1)
     )
     return all(
-        before is not None and after is not None and abs(after - before) <= change
+        after is not None
+        and before is not None
+        and after.to_learn <= change
+        and abs(after.expected - before.expected) <= change
         for after, before in pairwise(newest_first)
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll_operator.airflow_api import client as client_module
 from plimsoll_operator.airflow_api.client import (
     TRIES_AT_FIRST,
     AirflowClient,
@@ -62,6 +63,55 @@ async def test_a_run_is_triggered_once_and_its_state_is_read() -> None:
     (run,) = airflow.runs.values()
     assert (run["conf"], run["logical_date"], run["note"]) == (CONF, None, "a note")
     assert airflow.asked["POST _token"] == 1
+
+
+def with_runs(count: int, **settings: Any) -> SmallAirflow:
+    """An Airflow that remembers runs of one campaign, and as many of another."""
+    airflow = SmallAirflow(**settings)
+    for number in range(count):
+        for name, state in (("sizes", "success"), ("other", "failed")):
+            run_id = f"plimsoll__{name}__{number}"
+            airflow.runs[run_id] = {"dag_run_id": run_id, "state": state, "conf": CONF}
+    return airflow
+
+
+async def listed(airflow: SmallAirflow, most_calls: int) -> dict[str, str] | None:
+    found: list[dict[str, str] | None] = []
+
+    async def asking(client: AirflowClient) -> None:
+        await client.check("nightly")
+        found.append(await client.states_of("nightly", "plimsoll__sizes__", most_calls))
+
+    await ask(airflow.address, asking)
+    return found[0]
+
+
+@pytest.mark.parametrize("page", [100, 7])
+async def test_runs_are_listed_page_by_page_and_none_of_others(page: int) -> None:
+    with served(with_runs(250, page=page)) as airflow:
+        found = await listed(airflow, most_calls=1000)
+    assert found == {f"plimsoll__sizes__{number}": "success" for number in range(250)}
+    assert airflow.asked["GET _runs"] == -(-250 // page)
+    assert airflow.asked["GET _run"] == 0
+
+
+async def test_an_airflow_without_patterns_lists_all_if_that_is_cheap() -> None:
+    with served(with_runs(30, page=10, knows_patterns=False)) as airflow:
+        assert len(await listed(airflow, most_calls=6) or {}) == 30
+        assert airflow.asked["GET _runs"] == 6
+        assert await listed(airflow, most_calls=5) is None
+        assert airflow.asked["GET _runs"] == 7
+
+
+async def test_a_dag_without_runs_lists_none() -> None:
+    with served(SmallAirflow()) as airflow:
+        assert await listed(airflow, most_calls=1) == {}
+
+
+async def test_pages_that_are_too_large_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "MAX_ANSWER_BYTES", 2000)
+    with served(with_runs(250)) as airflow:
+        assert await listed(airflow, most_calls=100) is None
 
 
 async def test_the_address_may_be_that_of_the_api_itself() -> None:

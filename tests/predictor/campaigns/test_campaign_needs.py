@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from random import Random
 
 import numpy as np
 import pytest
 
-from plimsoll_predictor.campaigns.findings import ValueKind, estimated_improvement, findings_of
+from plimsoll_predictor.campaigns.findings import ValueKind, findings_of
 from plimsoll_predictor.campaigns.needs import axes_of, fit, least_certain
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
@@ -98,23 +97,6 @@ def test_dates_are_days_and_a_category_has_one_length() -> None:
     assert axes.of(rows)[:, 0].tolist() == [0.0, 1.0, 0.5]
     assert axes.features == (0, 1, 1, 1)
     assert axes.of([{"day": "some day", "kind": "d"}, {}]).tolist() == [[0.5, 0, 0, 0]] * 2
-
-
-def test_a_large_estimate_needs_features_that_tell_the_needs() -> None:
-    random = Random(5)
-    told = [learned(n, linear(n), n=str(n)) for n in range(40)]
-    untold = [learned(n, linear(random.randrange(40)), n=str(n)) for n in range(40)]
-    known = estimated_improvement(told, 500 * MIB)
-    unknown = estimated_improvement(untold, 500 * MIB)
-    assert known is not None
-    assert unknown is not None
-    assert known > 0.35 > unknown
-
-
-def test_nothing_is_estimated_of_two_runs() -> None:
-    runs = [learned(n, 100, n=str(n)) for n in range(2)]
-    assert estimated_improvement(runs, 500 * MIB) is None
-    assert findings_of([], 500 * MIB).ceilings_bytes == ()
 
 
 def test_findings_say_how_the_need_depends_on_each_feature_and_what_is_uncertain() -> None:

@@ -7,17 +7,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from plimsoll_operator.airflow_api.client import (
-    AirflowClient,
-    AirflowError,
-    AirflowServer,
-    ConfigurationRefused,
-)
+from plimsoll_operator.airflow_api.client import AirflowClient, AirflowError, AirflowServer
 from plimsoll_operator.campaigns.configurations import (
     MOST_FILE_BYTES,
     BadConfigurations,
@@ -28,12 +22,20 @@ from plimsoll_operator.campaigns.dag_runs import (
     AirflowCampaign,
     PlannedRun,
     RunState,
-    due_now,
-    is_over,
+    counts_of,
     words_for,
 )
+from plimsoll_operator.commands.campaigns.dag_runs_going import (
+    COMMAND,
+    SHOWN_CHARS,
+    Display,
+    Going,
+    tell,
+)
+from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import (
     complain,
+    document_text,
     people_console,
     printable,
     progress_bars,
@@ -41,13 +43,9 @@ from plimsoll_operator.commands.printing.printing import (
 from plimsoll_operator.credentials.token_file import MOST_BYTES
 from plimsoll_predictor.core.units import counted
 
-LOOK_EVERY_S: Final = 2.0
-LOOKED_UP_AT_ONCE: Final = 8
 PASSWORD: Final = "PLIMSOLL_AIRFLOW_PASSWORD"
 TOKEN: Final = "PLIMSOLL_AIRFLOW_TOKEN"
 _MOST_NAMED: Final = 10
-_SHOWN_CHARS: Final = 120
-_COMMAND: Final = "plimsoll campaign airflow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,76 +90,6 @@ class Credentials:
         return password
 
 
-@dataclass(slots=True)
-class _Display:
-    """A bar in a terminal, and lines where there is none. told: the last of them."""
-
-    console: Console
-    progress: Progress
-    bar: TaskID
-    told: str = ""
-
-    def show(self, runs: Sequence[PlannedRun]) -> None:
-        words = words_for(runs)
-        completed = sum(run.over for run in runs)
-        self.progress.update(self.bar, completed=completed, words=words)
-        looking = any(run.state is RunState.UNSEEN for run in runs)
-        if words != self.told and not self.console.is_terminal and not looking:
-            _tell(self.console, words)
-            self.told = words
-
-
-@dataclass(slots=True)
-class _Going:
-    """The runs as they go on. left: the places of those that nobody has begun to look up."""
-
-    campaign: AirflowCampaign
-    runs: list[PlannedRun]
-    display: _Display
-    left: list[int] = field(default_factory=list)
-
-    async def follow(self, client: AirflowClient) -> None:
-        """Trigger and wait until all is over."""
-        self.left = list(range(len(self.runs)))
-        await asyncio.gather(*(self._look_up(client) for _ in range(LOOKED_UP_AT_ONCE)))
-        while True:
-            while due := due_now(self.runs, self.campaign.parallelism):
-                await self._trigger(client, due[0])
-                self.display.show(self.runs)
-            self.display.show(self.runs)
-            if is_over(self.runs):
-                return
-            await asyncio.sleep(LOOK_EVERY_S)
-            for place, run in enumerate(self.runs):
-                if run.state is RunState.GOING:
-                    self.runs[place] = run.seen(await self._state_of(client, run))
-
-    async def _look_up(self, client: AirflowClient) -> None:
-        """Look up what earlier commands triggered, until nothing is left to look up."""
-        while self.left:
-            place = self.left.pop(0)
-            while self.runs[place].state is RunState.UNSEEN:
-                run = self.runs[place]
-                state = await self._state_of(client, run)
-                self.runs[place] = run.looked_up(state, again=self.campaign.again)
-            self.display.show(self.runs)
-
-    async def _state_of(self, client: AirflowClient, run: PlannedRun) -> str | None:
-        return await client.state_of(self.campaign.dag, self.campaign.run_id(run))
-
-    async def _trigger(self, client: AirflowClient, place: int) -> None:
-        run, campaign = self.runs[place], self.campaign
-        note = f"{_COMMAND}: {campaign.name[:_SHOWN_CHARS]}, line {run.configuration.line}"
-        conf = run.configuration.conf
-        try:
-            # Whether it is new or was there already: its state is read like that of the others.
-            await client.trigger(campaign.dag, campaign.run_id(run), conf, note)
-        except ConfigurationRefused as error:
-            self.runs[place] = run.refused(str(error))
-        else:
-            self.runs[place] = run.triggered()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AirflowAddress:
     """Where Airflow is, and who asks it. ca_file: certificates to trust; None for the system's."""
@@ -182,7 +110,9 @@ class AirflowAddress:
         return [word for name, value in given.items() if value for word in (name, str(value))]
 
 
-def airflow_command(campaign: AirflowCampaign, file: Path, where: AirflowAddress) -> int:
+def airflow_command(
+    campaign: AirflowCampaign, file: Path, where: AirflowAddress, output: OutputForm
+) -> int:
     """Trigger a DAG with each configuration of a file, and wait; the exit status.
 
     It is 0 if each configuration has a run that succeeded, and 130 after Ctrl-C.
@@ -191,19 +121,52 @@ def airflow_command(campaign: AirflowCampaign, file: Path, where: AirflowAddress
         found = _configurations(file)
         server = where.credentials.server(where.address, where.ca_file)
     except (BadConfigurations, AirflowError, OSError) as error:
-        complain(f"{_COMMAND}: {error}")
+        complain(f"{COMMAND}: {error}")
         return 1
     runs = [PlannedRun(each) for each in found.rows]
+    stopped = _followed(campaign, runs, server, found)
+    if output is not OutputForm.TABLE:
+        print(document_text(document_of(campaign, runs), output), end="")
+    elif stopped is None:
+        _sum_up(campaign, runs)
+    if stopped is not None:
+        _say_how_to_continue(campaign, file, where, runs)
+        return stopped
+    return 0 if all(run.state is RunState.SUCCEEDED for run in runs) else 1
+
+
+def _followed(
+    campaign: AirflowCampaign, runs: list[PlannedRun], server: AirflowServer, found: Configurations
+) -> int | None:
+    """Follow the runs to their end; the exit status if it does not come."""
     try:
         asyncio.run(_run(campaign, runs, server, found))
     except AirflowError as error:
-        complain(f"{_COMMAND}: {error}")
-        _say_how_to_continue(campaign, file, where, runs)
+        complain(f"{COMMAND}: {error}")
         return 1
     except KeyboardInterrupt:
-        _say_how_to_continue(campaign, file, where, runs)
         return 130
-    return _summed_up(campaign, runs)
+    return None
+
+
+def document_of(campaign: AirflowCampaign, runs: Sequence[PlannedRun]) -> dict[str, Any]:
+    """How far the campaign is, in plain JSON types. A run that was not looked up is "unseen"."""
+    return {
+        "dag": campaign.dag,
+        "name": campaign.name,
+        "counts": {state.name.lower(): count for state, count in counts_of(runs).items()},
+        "runs": [
+            {
+                "line": run.configuration.line,
+                "conf": run.configuration.conf,
+                "run_id": campaign.run_id(run),
+                "attempt": run.attempt,
+                "state": run.state.name.lower(),
+                "note": run.note,
+            }
+            for run in runs
+        ],
+    }
 
 
 def _configurations(file: Path) -> Configurations:
@@ -217,15 +180,11 @@ async def _run(
     console = people_console(stderr=True)
     columns = (MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[words]}"))
     with progress_bars(console, *columns) as progress:
-        async with AirflowClient(server, lambda words: _tell(console, words)) as client:
+        async with AirflowClient(server, lambda words: tell(console, words)) as client:
             await client.check(campaign.dag)
-            _tell(console, _words_for_file(campaign, found))
+            tell(console, _words_for_file(campaign, found))
             bar = progress.add_task(campaign.dag, total=len(runs), words="")
-            await _Going(campaign, runs, _Display(console, progress, bar)).follow(client)
-
-
-def _tell(console: Console, words: str) -> None:
-    console.print(printable(words), markup=False, highlight=False, soft_wrap=True)
+            await Going(campaign, runs, Display(console, progress, bar)).follow(client)
 
 
 def _words_for_file(campaign: AirflowCampaign, found: Configurations) -> str:
@@ -250,14 +209,14 @@ def _say_how_to_continue(
     )
 
 
-def _summed_up(campaign: AirflowCampaign, runs: list[PlannedRun]) -> int:
-    """Print how it ended; the exit status."""
+def _sum_up(campaign: AirflowCampaign, runs: Sequence[PlannedRun]) -> None:
+    """Print how it ended."""
     bad = [run for run in runs if run.state is not RunState.SUCCEEDED]
     print(printable(f"{campaign.dag}: {words_for(runs)}"))
     named = [run for run in bad if run.state is not RunState.DUE]
     for run in named[:_MOST_NAMED]:
         why = f": {run.note}" if run.note else ""
-        conf = run.configuration.text[:_SHOWN_CHARS]
+        conf = run.configuration.text[:SHOWN_CHARS]
         line = f"line {run.configuration.line}, {conf}"
         print(printable(f"  {run.state.value}: {line}, run {campaign.run_id(run)}{why}"))
     if len(named) > _MOST_NAMED:
@@ -266,4 +225,3 @@ def _summed_up(campaign: AirflowCampaign, runs: list[PlannedRun]) -> int:
         print("the DAG refused the first configurations and took none, so no others were tried")
     if any(run.state is RunState.FAILED for run in runs):
         print("--again triggers once more what failed")
-    return 1 if bad else 0

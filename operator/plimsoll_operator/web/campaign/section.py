@@ -13,8 +13,9 @@ from plimsoll_operator.campaigns.status import words_for_ending, words_for_savin
 from plimsoll_operator.views.campaign_facts import CampaignFacts, words_for_scenario
 from plimsoll_operator.web.plots.campaign_plots import effect_plot
 from plimsoll_operator.web.plots.size_plots import histogram
-from plimsoll_predictor.campaigns.findings import Effect, learned_of
+from plimsoll_predictor.campaigns.findings import Effect
 from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.campaigns.saving import learned_of
 from plimsoll_predictor.core.durations import words_for_duration
 
 TABLED_RUNS: Final = 100

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from plimsoll_operator.commands.campaigns import airflow as command
+from plimsoll_operator.commands.campaigns import dag_runs_going as command
 from tests.rigs.airflows import PASSWORD, USER, SmallAirflow, served
 from tests.rigs.command_lines import PLIMSOLL, Ended, run_here
 
@@ -89,6 +89,92 @@ def test_those_that_failed_are_named_and_run_again_only_if_asked(tmp_path: Path)
         assert called(airflow, file).returncode == 0
     assert len(airflow.runs) == 5 + 2 + 2
     assert [run_id[-3:] for run_id in airflow.runs][5:] == ["__2", "__2", "__3", "__3"]
+
+
+def test_what_is_there_is_looked_up_by_pages_and_not_one_by_one(tmp_path: Path) -> None:
+    file = sizes(tmp_path, 230)
+    with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
+        called(airflow, file, "--parallelism", "100")
+        airflow.asked.clear()
+        done = called(airflow, file)
+        assert (airflow.asked["GET _runs"], airflow.asked["GET _run"]) == (3, 0)
+        airflow.knows_patterns, airflow.page = False, 1
+        other = {"dag_run_id": "scheduled", "state": "success", "conf": {}}
+        airflow.runs = {**{f"scheduled {n}": other for n in range(9)}, **airflow.runs}
+        airflow.asked.clear()
+        one_by_one = called(airflow, file)
+    assert done.stdout == one_by_one.stdout
+    assert "115 succeeded, 115 failed" in done.stdout
+    # The first page said that it would take more calls; each failed run has a next attempt.
+    assert (airflow.asked["GET _runs"], airflow.asked["GET _run"]) == (1, 230 + 115)
+
+
+def test_a_script_reads_how_it_ended_and_how_far_it_was(tmp_path: Path) -> None:
+    with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
+        done = called(airflow, sizes(tmp_path, 3), "-o", "json")
+        assert done.returncode == 1
+        document = json.loads(done.stdout)
+        assert (document["dag"], document["name"]) == ("nightly", "sizes")
+        assert document["counts"] == {"succeeded": 2, "failed": 1}
+        assert document["runs"][1] == {
+            "line": 3,
+            "conf": {"rows": 1},
+            "run_id": [*airflow.runs][1],
+            "attempt": 1,
+            "state": "failed",
+            "note": "",
+        }
+        airflow.refuses = lambda _: (403, "Forbidden")
+        stopped = called(airflow, sizes(tmp_path, 4), "-o", "json")
+        assert stopped.returncode == 1
+        assert json.loads(stopped.stdout)["counts"] == {"succeeded": 2, "failed": 1, "due": 1}
+        assert "The same command continues" in said(stopped)
+
+
+def paused_as_the_first_ends(airflow: SmallAirflow, looks: int) -> None:
+    """It is unpaused when its state was asked for so often; its runs stand still until then."""
+
+    def hears(request: web.Request) -> None:
+        if request.method == "GET" and request.path.endswith("/nightly") and airflow.paused:
+            airflow.paused = airflow.asked["GET _dag"] < looks
+
+    def ends(conf: Mapping[str, Any]) -> str:
+        airflow.paused = airflow.paused or conf["rows"] == 0
+        return "success" if conf["rows"] == 0 or not airflow.paused else "queued"
+
+    airflow.hears, airflow.ends = hears, ends
+
+
+def test_a_dag_that_is_paused_midway_is_told_and_waited_for(tmp_path: Path) -> None:
+    with served(SmallAirflow()) as airflow:
+        paused_as_the_first_ends(airflow, looks=6)
+        done = called(airflow, sizes(tmp_path, 5), "--parallelism", "2")
+    assert done.returncode == 0
+    assert "5 succeeded" in done.stdout
+    told = said(done)
+    assert told.count("the DAG 'nightly' was paused: 1 run of this campaign may wait in it") == 1
+    assert "`airflow dags unpause nightly`" in told
+    assert told.count("the DAG 'nightly' is unpaused, and goes on") == 1
+
+
+def test_a_dag_that_stays_paused_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "PAUSED_FOR_S", 0.05)
+    file = sizes(tmp_path, 5)
+    with served(SmallAirflow()) as airflow:
+        paused_as_the_first_ends(airflow, looks=1_000_000)
+        done = called(airflow, file, "--parallelism", "2")
+        triggered = list(airflow.runs)
+        assert done.returncode == 1
+        assert "the DAG 'nightly' has been paused for" in said(done)
+        assert "1 succeeded, 1 going on, 3 not triggered" in said(done)
+        assert "The same command continues" in said(done)
+        airflow.paused, airflow.ends = False, lambda _: "success"
+        assert called(airflow, file).returncode == 0
+    assert len(triggered) == 2
+    assert list(airflow.runs)[:2] == triggered
+    assert len(airflow.runs) == 5
 
 
 def test_another_name_is_another_campaign(tmp_path: Path) -> None:
