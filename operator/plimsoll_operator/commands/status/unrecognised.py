@@ -7,6 +7,7 @@ asks. So it also answers before a namespace says so: name the namespace, and not
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
@@ -35,10 +36,14 @@ _OF_A_JOB: Final = (
     "a Job whose name was generated, or could have been: create it with a name, or write the label"
     " in spec.template.metadata.labels"
 )
+_THE_LABEL: Final = re.compile(r"\bthe label\b")
 MISSING: Final[Mapping[str, str]] = {
-    JOB: _OF_A_JOB,
-    CRONJOB: _OF_A_JOB,
-    **{engine.name: engine.missing for engine in ENGINES},
+    maker: _THE_LABEL.sub(f"the label {labels.TASK}: <name>", words)
+    for maker, words in (
+        (JOB, _OF_A_JOB),
+        (CRONJOB, _OF_A_JOB),
+        *((engine.name, engine.missing) for engine in ENGINES),
+    )
 }
 """Maker -> what its pods lack, and what to write."""
 
