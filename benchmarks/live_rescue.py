@@ -27,6 +27,7 @@ from rich.table import Table
 
 from benchmarks.live_node import Stand, a_stand, node
 from benchmarks.rescue_agent import agent_cost
+from benchmarks.rescue_kinds import by_kind, kinds_table
 from benchmarks.rescue_latency import patch_to_limit
 from benchmarks.rescue_tasks import GrowingTask, forty, grid, healthy_runs
 from benchmarks.rescue_ways import both_ways
@@ -171,14 +172,18 @@ def _figures(batch: Sequence[GrowingTask], off: Batch, on: Batch) -> dict[str, A
         for t in raised
         if t.need_mib is not None and on.limits_mib[t.name] > OVER_NEED * t.need_mib
     ]
+    in_vain = sorted(t.name for t in raised if on.is_killed(t) or not t.beyond)
+    killed_off = [t.name for t in batch if off.is_killed(t)]
+    killed_on = [t.name for t in batch if on.is_killed(t)]
     return {
-        "kills_off": sum(off.is_killed(t) for t in batch),
-        "kills_on": sum(on.is_killed(t) for t in batch),
+        "by_kind": by_kind(batch, killed_off, killed_on, in_vain),
+        "kills_off": len(killed_off),
+        "kills_on": len(killed_on),
         "kills_off_up_to_100": sum(off.is_killed(t) for t in slow if t.kind != "leak"),
         "kills_on_up_to_100": sum(on.is_killed(t) for t in slow if t.kind != "leak"),
         "leaks_killed": sum(on.is_killed(t) for t in batch if t.kind == "leak"),
         "raised": len(raised),
-        "in_vain": sorted(t.name for t in raised if on.is_killed(t) or not t.beyond),
+        "in_vain": in_vain,
         "over_need": over,
         "over_need_at_any_time": _over_at_any_time(batch, on),
         "page_cache_raised": sum(t.kind == "page cache" for t in raised),
@@ -225,6 +230,8 @@ def tables(found: dict[str, Any]) -> list[Table]:
     shown = []
     if "tasks" in found:
         shown.append(_tasks_table(found["tasks"]))
+        if "by_kind" in found["tasks"]:
+            shown.append(kinds_table(found["tasks"]["by_kind"]))
     if "grid" in found:
         shown.append(_grid_table(found["grid"]))
     return shown

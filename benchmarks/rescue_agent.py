@@ -38,7 +38,8 @@ def agent_cost() -> dict[str, Any]:
         pods = scan(hierarchy, (root,))
         for name, rescuable in (("off", frozenset[str]()), ("on", frozenset(p.uid for p in pods))):
             sampler = Sampler(hierarchy.version, {}, time.time)
-            near = NearLimit(hierarchy.version, sampler.last, time.monotonic)
+            text = sampler.files.text
+            near = NearLimit(hierarchy.version, sampler.last, time.monotonic, text)
             began_s, used_s = time.monotonic(), time.thread_time()
             _watch(sampler, near, lambda: scan(hierarchy, (root,)), rescuable)
             seconds = time.monotonic() - began_s

@@ -51,3 +51,10 @@ def test_of_all_namespaces_those_are_read_that_ask_for_it(
     assert namespace not in admin.plimsoll("status", "--unrecognised", "-o", "json").out
     knowing_cluster.kubectl("label", "namespace", namespace, f"{labels.ENABLED}=true")
     assert namespace in admin.plimsoll("status", "--unrecognised", "-o", "json").out
+
+
+def test_and_those_whose_policy_asks_for_it(knowing_cluster: Cluster, namespace: str) -> None:
+    policy = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "SizingPolicy"}
+    its = {"name": "default", "namespace": namespace, "labels": {labels.ENABLED: "true"}}
+    knowing_cluster.apply({**policy, "metadata": its, "spec": {}})
+    assert namespace in an_admin(knowing_cluster).plimsoll("status", "--unrecognised").out

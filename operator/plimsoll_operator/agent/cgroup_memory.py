@@ -18,6 +18,8 @@ RECLAIM_PER_HIT_BYTES: Final = 2 * MIB
 """At most this much is reclaimed for one failed charge: the largest folio that is charged at once.
 Stands in for a count of reclaimed pages where the kernel keeps none (version 1)."""
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+MOST_TEXT_BYTES: Final = 65_536
+"""What is read of a file at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,26 @@ class CgroupFiles:
 
 
 Read = Callable[[CgroupFiles, Glance], CgroupSample]
+Text = Callable[[str], str]
+"""Reads one of the kernel's files by its path."""
 
 
-def glance_v1(files: CgroupFiles) -> Glance:
+def kernel_text(path: str) -> str:
+    """Return the first 64 KiB of one of the kernel's files. OSError if it cannot be read."""
+    # os.open and os.read: a third of the cost of open().
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, MOST_TEXT_BYTES).decode("ascii")
+    finally:
+        os.close(descriptor)
+
+
+def glance_v1(files: CgroupFiles, text: Text = kernel_text) -> Glance:
     """Cheap first look. OSError when the cgroup is gone."""
     return Glance(
-        int(kernel_text(f"{files.memory}/memory.usage_in_bytes")),
-        int(kernel_text(f"{files.memory}/memory.max_usage_in_bytes")),
-        int(kernel_text(f"{files.memory}/memory.failcnt")),
+        int(text(f"{files.memory}/memory.usage_in_bytes")),
+        int(text(f"{files.memory}/memory.max_usage_in_bytes")),
+        int(text(f"{files.memory}/memory.failcnt")),
     )
 
 
@@ -109,12 +123,12 @@ def read_v1(files: CgroupFiles, glance: Glance) -> CgroupSample:
     )
 
 
-def glance_v2(files: CgroupFiles) -> Glance:
+def glance_v2(files: CgroupFiles, text: Text = kernel_text) -> Glance:
     """Cheap first look. OSError when the cgroup is gone."""
-    peak = _text_if_there(f"{files.memory}/memory.peak")
-    events = _pairs(kernel_text(f"{files.memory}/memory.events"))
+    peak = _text_if_there(f"{files.memory}/memory.peak", text)
+    events = _pairs(text(f"{files.memory}/memory.events"))
     return Glance(
-        int(kernel_text(f"{files.memory}/memory.current")),
+        int(text(f"{files.memory}/memory.current")),
         int(peak) if peak else None,
         events.get("max", 0) + events.get("high", 0),
     )
@@ -145,14 +159,14 @@ def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
     )
 
 
-def usage_v1(files: CgroupFiles) -> int:
+def usage_v1(files: CgroupFiles, text: Text = kernel_text) -> int:
     """The bytes used, page cache included. OSError when the cgroup is gone."""
-    return int(kernel_text(f"{files.memory}/memory.usage_in_bytes"))
+    return int(text(f"{files.memory}/memory.usage_in_bytes"))
 
 
-def usage_v2(files: CgroupFiles) -> int:
+def usage_v2(files: CgroupFiles, text: Text = kernel_text) -> int:
     """The bytes used, page cache included. OSError when the cgroup is gone."""
-    return int(kernel_text(f"{files.memory}/memory.current"))
+    return int(text(f"{files.memory}/memory.current"))
 
 
 def _pairs(text: str) -> Mapping[str, int]:
@@ -161,18 +175,8 @@ def _pairs(text: str) -> Mapping[str, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=False))
 
 
-def kernel_text(path: str) -> str:
-    """Return the first 64 KiB of one of the kernel's files. OSError if it cannot be read."""
-    # os.open and os.read: a third of the cost of open(), and this runs a thousand times a second.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _text_if_there(path: str, text: Text = kernel_text) -> str | None:
     try:
-        return os.read(descriptor, 65_536).decode("ascii")
-    finally:
-        os.close(descriptor)
-
-
-def _text_if_there(path: str) -> str | None:
-    try:
-        return kernel_text(path)
+        return text(path)
     except FileNotFoundError:
         return None

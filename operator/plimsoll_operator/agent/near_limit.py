@@ -14,8 +14,10 @@ from plimsoll_operator.agent.cgroup_memory import (
     CgroupFiles,
     CgroupSample,
     Read,
+    Text,
     glance_v1,
     glance_v2,
+    kernel_text,
     read_v1,
     read_v2,
     usage_v1,
@@ -55,12 +57,17 @@ class NearLimit:
         version: Version,
         sampled: Callable[[Key], CgroupSample | None],
         monotonic_s: Callable[[], float],
+        text: Text = kernel_text,
     ) -> None:
-        """sampled: the last reading of a cgroup at a tick; None before the first."""
+        """sampled: the last reading of a cgroup at a tick; None before the first.
+
+        text: reads what is looked at again and again.
+        """
         v1 = version is Version.V1
         self._usage = usage_v1 if v1 else usage_v2
         self._glance = glance_v1 if v1 else glance_v2
         self._read: Read = read_v1 if v1 else read_v2
+        self._text = text
         self._sampled = sampled
         self._now_s = monotonic_s
         self._followed: dict[Key, Followed] = {}
@@ -135,13 +142,14 @@ class NearLimit:
                 continue
             self.looks += 1
             try:
-                usage_bytes = self._usage(followed.files)
+                usage_bytes = self._usage(followed.files, self._text)
                 sample = followed.sample
                 moved = abs(usage_bytes - followed.usage_bytes) >= MOVED_BYTES
                 if moved or followed.alarmed_s is not None:
                     followed.usage_bytes = usage_bytes
                     self.readings += 1
-                    sample = self._read(followed.files, self._glance(followed.files))
+                    glance = self._glance(followed.files, self._text)
+                    sample = self._read(followed.files, glance)
             except OSError:
                 self._followed.pop(key)  # it ended
                 continue

@@ -16,6 +16,7 @@ from plimsoll_operator.agent.cgroup_memory import (
     read_v1,
     read_v2,
 )
+from plimsoll_operator.agent.kept_files import KeptFiles
 from plimsoll_operator.agent.known_needs import KnownNeeds
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key
@@ -42,6 +43,8 @@ class _Watched:
     had_containers: bool = False
     read_s: float = 0.0
     """The time of the last reading; 0 for a cgroup that only an earlier agent read."""
+    folder: str = ""
+    """Where its files are; empty for such a cgroup."""
 
 
 class Sampler:
@@ -61,6 +64,8 @@ class Sampler:
         v1 = version is Version.V1
         self._glance = glance_v1 if v1 else glance_v2
         self._read: Read = read_v1 if v1 else read_v2
+        self.files = KeptFiles()
+        """What is read at every tick; what is looked at between two ticks is read from it, too."""
         # Version 2 counts a child's limit hits in its parents, version 1 does not.
         self._hits_of_children_count = v1
         self._wall_s = wall_s
@@ -108,6 +113,7 @@ class Sampler:
         alive = {(pod.uid, inner_id) for pod in pods for inner_id in (None, *pod.containers)}
         for key in [key for key in self._watched if key not in alive]:
             ended = self._watched.pop(key)
+            self.files.close_below(ended.folder)
             if ended.reported is None or not ended.reported.final:
                 reports.append(self._report(key, ended.peaks, final=True, read_s=ended.read_s))
         return reports
@@ -137,7 +143,10 @@ class Sampler:
                     watched.reported = None
 
     def _watch(self, key: Key, files: CgroupFiles, hits_below: int) -> _Watched:
-        watched = self._watched.setdefault(key, _Watched(Peaks()))
+        watched = self._watched.get(key)
+        if watched is None:
+            watched = self._watched[key] = _Watched(Peaks())
+        watched.folder = files.memory
         try:
             glance = self._look(files, hits_below)
             watched.read_s = self._tick_s
@@ -149,7 +158,7 @@ class Sampler:
         return watched
 
     def _look(self, files: CgroupFiles, hits_below: int) -> Glance:
-        glance = self._glance(files)
+        glance = self._glance(files, self.files.text)
         if hits_below:
             return replace(glance, limit_hits=glance.limit_hits + hits_below)
         return glance

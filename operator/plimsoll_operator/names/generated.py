@@ -15,10 +15,13 @@ from plimsoll_operator.names.labels import MAX_NAME_CHARS
 
 # No vowels, 0, 1 or 3 in Kubernetes' own alphabet. A random ending has nearly always a letter after
 # a digit (two of three with five characters, 19 of 20 with ten); words and versions rarely have.
+# A whole date is of one run, with its time or without: scripts end names in what ``date`` prints.
 _GENERATED: Final = re.compile(
     r"[-_.](?:(?=[a-z0-9]*[0-9][a-z])"
     r"(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[bcdfghjklmnpqrstvwxz2456789]{8,10}|[0-9a-f]{7,64})"
     r"|[0-9]{8,}|[0-9]{8}[-tT]?[0-9]{4,6}[zZ]?"
+    r"|20[0-9]{2}[-.](?:0[1-9]|1[0-2])[-.](?:0[1-9]|[12][0-9]|3[01])"
+    r"(?:[-.tT][0-9]{2}(?:[-.]?[0-9]{2}){1,2}[zZ]?)?"
     r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
 )
 _ONLY_GENERATED: Final = re.compile(r"[0-9]{6,}")

@@ -81,7 +81,8 @@ class _Loop:
         known = self.known = KnownNeeds()
         version = self.hierarchy.version
         self.sampler = Sampler(version, spooled.running, time.time, known)
-        self.near_limit = NearLimit(version, self.sampler.last, time.monotonic)
+        text = self.sampler.files.text
+        self.near_limit = NearLimit(version, self.sampler.last, time.monotonic, text)
         self.kubepods: tuple[Path, ...] = ()
         node, alarmed, api = settings.node_name, Controller(settings), api_server(settings)
         self.alarms = AlarmSender(

@@ -22,9 +22,10 @@ class KillCosts:
 
     kills: attempts that were killed; lost_s, lost_gb_h: what they ran and held in vain.
     rescues: attempts that succeeded and needed more than they had at first; kept_s: for how long
-        they had run when they were first raised, which a kill would have lost; added_gb_h: what
-        they held beyond their first size.
+        they had run when they were first raised, which a kill would have lost.
     in_vain: attempts that were raised, and needed no more or were killed all the same.
+    added_gb_h: what raised attempts held beyond their first size, also those that failed for
+        something else; of killed ones, it is in what they lost.
     """
 
     kills: int = 0
@@ -64,8 +65,10 @@ def _cost(attempt: Observation, raises: Mapping[str, DecisionRecord]) -> KillCos
             lost_gb_h=gb_hours(attempt.allocation_bytes or 0, runtime_s),
             in_vain=int(raised is not None),
         )
-    if raised is None or attempt.outcome is not Outcome.SUCCEEDED or attempt.need is None:
+    if raised is None:
         return NO_COSTS
+    if attempt.outcome is not Outcome.SUCCEEDED or attempt.need is None:
+        return KillCosts(added_gb_h=_added_gb_h(attempt, raised))
     first_bytes = raised.request_bytes or 0
     if attempt.need.size_bytes <= first_bytes:
         return KillCosts(in_vain=1, added_gb_h=_added_gb_h(attempt, raised))

@@ -63,7 +63,7 @@ def _parts(costs: Costs) -> Iterator[str]:
         yield f"{rescues} kept {_minutes(costs.kept_s)} of work"
     if costs.in_vain:
         yield f"{costs.in_vain} {plural(costs.in_vain, 'raise')} in vain"
-    if costs.rescues or costs.in_vain:
+    if costs.rescues or costs.in_vain or costs.added_gb_h:
         yield f"raises added {words_for_gb_h(costs.added_gb_h)}"
 
 

@@ -20,6 +20,11 @@ def job(chance: Chance, name: str, indexed: bool = False) -> Json:
     return a_jobs_pod(name, chance.uid(), index=chance.number(90) if indexed else None)
 
 
+def dated_job(chance: Chance, name: str) -> Json:
+    """A pod of a Job that a script creates each night, with the date in its name."""
+    return a_jobs_pod(f"{name}-{chance.time()[:10]}", chance.uid())
+
+
 def generated_job(chance: Chance, prefix: str, seen: bool) -> Json:
     """A pod of a Job created with generateName. seen: whether admission saw the Job itself."""
     manifest = {
@@ -42,6 +47,7 @@ TASKS = (
     Task("job", "a Job", partial(job, name="report")),
     Task("job", "an Indexed Job", partial(job, name="shards", indexed=True)),
     Task("job", "a dot in the name", partial(job, name="etl.load")),
+    Task("job", "with a date", partial(dated_job, name="backup")),
     Task("job", "generated", partial(generated_job, prefix="train-", seen=True)),
     Task("job", "never seen", partial(generated_job, prefix="score-", seen=False), 0.6),
     Task("cronjob", "a CronJob", partial(cronjob, name="nightly")),

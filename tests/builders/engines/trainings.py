@@ -5,6 +5,7 @@ kubernetes-sigs/jobset:
 - pkg/controllers/jobset_controller.go, ``labelAndAnnotateObject``: their values, on Jobs and pods
 - pkg/util/placement/placement.go, ``GenJobName``: <JobSet>-<replicatedJob>-<index>
 kubeflow/trainer: pkg/runtime/framework/plugins/jobset: a JobSet of the TrainJob's name;
+manifests/base/runtimes: its replicatedJobs are called node, dataset-initializer, model-initializer;
 kubeflow/sdk: kubeflow/trainer/backends/kubernetes/backend.py: a name of a letter and eleven
 hexadecimal digits
 kubeflow/training-operator:
@@ -29,6 +30,11 @@ def jobset(chance: Chance, name: str, replicated: str, random: bool = False) -> 
     """A pod of a JobSet that people name, or (random) that is created with generateName."""
     jobset_name = f"{name}-{chance.ending()}" if random else name
     return _jobset(chance, jobset_name, replicated)
+
+
+def trainjob(chance: Chance, name: str, step: str = "node") -> Json:
+    """A pod of a TrainJob that people named. step: of its runtime, such as dataset-initializer."""
+    return _jobset(chance, name, step)
 
 
 def sdks_trainjob(chance: Chance) -> Json:
@@ -111,6 +117,8 @@ TASKS = (
     Task("jobset", "dots", partial(jobset, name="pre.train", replicated="workers")),
     # A third of the API server's endings cannot be told from a word.
     Task("jobset", "generated", partial(jobset, name="eval", replicated="w", random=True), 0.6),
+    Task("jobset", "a TrainJob", partial(trainjob, name="tune-bert")),
+    Task("jobset", "its data", partial(trainjob, name="tune-bert", step="dataset-initializer")),
     Task("jobset", "a TrainJob of the SDK", sdks_trainjob, recognised=0),
     Task("jobset", "as if generated", partial(jobset, name="load-tpcds", replicated="w"), 0),
     Task("jobset", "the same", partial(jobset, name="load-https", replicated="w"), 0),

@@ -11,6 +11,7 @@ from plimsoll_operator.views.kill_costs import (
     KillCosts,
     kill_costs_of,
 )
+from plimsoll_operator.wording.kill_cost_words import words_for_kill_costs
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GB
@@ -81,11 +82,22 @@ def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
         pytest.param(
             an_attempt(), [a_raise(uid=f"b{SUFFIX}")], NO_COSTS, id="another attempt was raised"
         ),
-        pytest.param(an_attempt(Outcome.FAILED), [a_raise()], NO_COSTS, id="it failed by itself"),
+        pytest.param(
+            an_attempt(Outcome.FAILED),
+            [a_raise()],
+            KillCosts(added_gb_h=1.0),
+            id="what failed by itself held what it was given all the same",
+        ),
     ],
 )
 def test_costs(attempt: Observation, raised: list[DecisionRecord], costs: KillCosts) -> None:
     assert kill_costs_of([attempt], raised) == costs
+
+
+def test_what_only_a_failed_attempt_held_is_told() -> None:
+    costs = kill_costs_of([an_attempt(Outcome.FAILED)], [a_raise()])
+    assert words_for_kill_costs(costs) == "raises added 1 GB·h"
+    assert words_for_kill_costs(NO_COSTS) == ""
 
 
 def test_costs_add_up() -> None:

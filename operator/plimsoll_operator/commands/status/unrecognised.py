@@ -7,9 +7,10 @@ asks. So it also answers before a namespace says so: name the namespace, and not
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol
 
 from rich.console import Group, RenderableType
 
@@ -18,24 +19,31 @@ from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import plain, titled_table
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
-from plimsoll_operator.kube.api_server import CORE, path_of
-from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.credentials.opted_in import SELECTOR, opted_in
+from plimsoll_operator.kube.api_server import CORE, custom_path, path_of
+from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.engines.table import ENGINES
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.recognising import CRONJOB, JOB, LeftAlone, recognise
 from plimsoll_operator.pods.spec import Pod, metadata_of
+from plimsoll_operator.policy.policy_levels import SIZING_POLICY_NAME
 
 NO_LABEL: Final = {"labelSelector": f"!{labels.TASK}"}
-ASKED_FOR: Final = {"labelSelector": f"{labels.ENABLED}=true"}
+ASKED_FOR: Final = {"labelSelector": SELECTOR}
+"""Selects namespaces, and SizingPolicies."""
 _OF_A_JOB: Final = (
     "a Job whose name was generated, or could have been: create it with a name, or write the label"
     " in spec.template.metadata.labels"
 )
+_THE_LABEL: Final = re.compile(r"\bthe label\b")
 MISSING: Final[Mapping[str, str]] = {
-    JOB: _OF_A_JOB,
-    CRONJOB: _OF_A_JOB,
-    **{engine.name: engine.missing for engine in ENGINES},
+    maker: _THE_LABEL.sub(f"the label {labels.TASK}: <name>", words)
+    for maker, words in (
+        (JOB, _OF_A_JOB),
+        (CRONJOB, _OF_A_JOB),
+        *((engine.name, engine.missing) for engine in ENGINES),
+    )
 }
 """Maker -> what its pods lack, and what to write."""
 
@@ -53,13 +61,26 @@ class Unrecognised:
 
 @dataclass(frozen=True, slots=True)
 class Unlabelled:
-    """The pods without a label. recognised: those that would get one, were they made now."""
+    """The pods without a label. recognised: those that would get one, were they made now.
+
+    unread: what could not be asked, in words; None if all was.
+    """
 
     namespaces: tuple[str, ...]
     unrecognised: tuple[Unrecognised, ...]
     recognised: int
     services: int
     refused: int
+    unread: str | None = None
+
+
+class Lists(Protocol):
+    """As ``kube.api_server.ApiServer``."""
+
+    async def items(
+        self, path: str, query: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return a list, read page by page."""
 
 
 def unrecognised_command(
@@ -71,26 +92,42 @@ def unrecognised_command(
     limit: most rows of the table.
     """
     try:
-        namespaces, pods = asyncio.run(_read(installation, namespace))
+        found = asyncio.run(_read(installation, namespace))
     except ApiError as error:
-        complain(f"plimsoll status: {error}")
+        advice = "; name a namespace of yours with -n" if namespace is None else ""
+        complain(f"plimsoll status: {error}{advice if isinstance(error, Refused) else ''}")
         return 1
-    found = unlabelled_of(namespaces, pods)
     print_output(asdict(found), unrecognised_tables(found, limit), output)
     return 0
 
 
-async def _read(
-    installation: Installation, namespace: str | None
-) -> tuple[list[str], list[dict[str, Any]]]:
+async def _read(installation: Installation, namespace: str | None) -> Unlabelled:
     async with cluster_objects(installation) as objects:
-        namespaces = [namespace] if namespace is not None else []
-        if namespace is None:
-            asked = await objects.items(path_of(CORE, "namespaces"), ASKED_FOR)
-            namespaces = sorted(str(metadata_of(each).get("name")) for each in asked)
-        paths = [path_of(CORE, "pods", each) for each in namespaces]
-        lists = await asyncio.gather(*(objects.items(path, NO_LABEL) for path in paths))
-    return namespaces, [pod for pods in lists for pod in pods]
+        return await read_unlabelled(objects, namespace)
+
+
+async def read_unlabelled(objects: Lists, namespace: str | None) -> Unlabelled:
+    """Read the pods without a label, and judge them. ApiError if they cannot be read.
+
+    namespace: whose; None for all namespaces that ask, by their own label or their policy's.
+    """
+    namespaces, unread = ([namespace], None) if namespace is not None else await _asking(objects)
+    paths = [path_of(CORE, "pods", each) for each in namespaces]
+    lists = await asyncio.gather(*(objects.items(path, NO_LABEL) for path in paths))
+    found = unlabelled_of(namespaces, [pod for pods in lists for pod in pods])
+    return replace(found, unread=unread)
+
+
+async def _asking(objects: Lists) -> tuple[list[str], str | None]:
+    """Return the namespaces that ask, and what could not be asked, in words."""
+    asked = await objects.items(path_of(CORE, "namespaces"), ASKED_FOR)
+    names, unread = {str(metadata_of(each).get("name")) for each in asked}, None
+    try:
+        policies = await objects.items(custom_path("sizingpolicies"), ASKED_FOR)
+        names.update(opted_in(policies, frozenset()))
+    except (NotFound, Refused) as error:
+        unread = f"namespaces that ask by their SizingPolicy are not in it: {error}"
+    return sorted(names), unread
 
 
 def unlabelled_of(namespaces: Iterable[str], pods: Iterable[Pod]) -> Unlabelled:
@@ -109,7 +146,13 @@ def unlabelled_of(namespaces: Iterable[str], pods: Iterable[Pod]) -> Unlabelled:
         number = 1 if row is None else row.pods + 1
         rows[namespace, made_by] = Unrecognised(namespace, made_by, number, name, write)
     listed = sorted(rows.values(), key=lambda row: (row.namespace, -row.pods, row.made_by))
-    return Unlabelled(tuple(namespaces), tuple(listed), **counts)
+    return Unlabelled(
+        tuple(namespaces),
+        tuple(listed),
+        recognised=counts["recognised"],
+        services=counts["services"],
+        refused=counts["refused"],
+    )
 
 
 _COUNTED: Final[Mapping[LeftAlone | None, str]] = {
@@ -131,15 +174,20 @@ def _advice(pod: Pod, maker: str | None) -> tuple[str, str]:
 
 def unrecognised_tables(found: Unlabelled, limit: int) -> RenderableType:
     """Show what is left alone. limit: most rows."""
+    unread = [] if found.unread is None else [plain(found.unread)]
     if not found.namespaces:
-        words = f'no namespace has the label {labels.ENABLED}: "true", so only labelled pods count'
-        return plain(words)
+        words = (
+            f"no namespace, and no SizingPolicy {SIZING_POLICY_NAME}, has the label"
+            f' {labels.ENABLED}: "true", so only labelled pods count'
+        )
+        return Group(plain(words), *unread)
     ending = (
         f"{found.recognised} other pods would be recognised if they were made now,"
         f" {found.services} are of services, {found.refused} refuse"
     )
     if not found.unrecognised:
-        return Group(plain("every pod that could be a task's is recognised"), plain(ending))
+        words = "every pod that could be a task's is recognised"
+        return Group(plain(words), plain(ending), *unread)
     table = titled_table(
         "left alone: nothing on these pods surely recurs",
         ("namespace", "made by", "pods", "one of them", "what it would need"),
@@ -153,4 +201,4 @@ def unrecognised_tables(found: Unlabelled, limit: int) -> RenderableType:
         )
     more = len(found.unrecognised) - limit
     return Group(table, *([plain(f"and {more} more; --limit shows them")] if more > 0 else []),
-                 plain(ending))  # fmt: skip
+                 plain(ending), *unread)  # fmt: skip

@@ -67,7 +67,7 @@ def airflow(taken: frozenset[str]) -> Engine:
         ),
         main_containers=("base",),
         missing=(
-            "the labels dag_id, task_id and run_id that Airflow writes: a pod that is made by other"
-            " means than its operator"
+            "the labels dag_id, task_id and run_id that Airflow writes, as a pod that is made by"
+            " other means than its operator: write the label in its metadata.labels"
         ),
     )

@@ -46,7 +46,8 @@ GITLAB: Final = Engine(
     note_marks=(_JOB_ID,),
     main_containers=("build",),
     missing=(
-        "a runner that is older than its annotations: update it, or write the label in"
-        " KUBERNETES_POD_LABELS_1 of the job's variables"
+        "a runner that is older than its annotations: update it, or write the variable"
+        " KUBERNETES_POD_LABELS_1: plimsoll.dev/task=<name> of the job, if the runner's"
+        " pod_labels_overwrite_allowed lets it"
     ),
 )

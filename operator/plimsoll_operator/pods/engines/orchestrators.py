@@ -62,7 +62,7 @@ FLYTE: Final = Engine(
     shared_marks=(_EXECUTION,),
     labels=(_EXECUTION, _NODE, _TASK_NAME, _PROJECT, _DOMAIN),
     missing=(
-        "a task whose name is longer than a label can be: write labels in the task's PodTemplate"
+        "a task whose name is longer than a label can be: write the label in the task's PodTemplate"
     ),
 )
 

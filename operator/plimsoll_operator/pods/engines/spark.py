@@ -44,6 +44,6 @@ SPARK: Final = Engine(
     main_containers=("spark-kubernetes-driver", "spark-kubernetes-executor"),
     missing=(
         "an application whose name was generated, or that has none: write spark.app.name, or"
-        " spark.kubernetes.executor.label.plimsoll.dev/task and the driver's"
+        " spark.kubernetes.executor.label.plimsoll.dev/task=<name> and the driver's"
     ),
 )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from io import StringIO
+from typing import Any
 
 from rich.console import Console
 
 from plimsoll_operator.commands.status.unrecognised import (
     MISSING,
     Unlabelled,
+    read_unlabelled,
     unlabelled_of,
     unrecognised_tables,
 )
+from plimsoll_operator.kube.api_server import CORE, OURS
+from plimsoll_operator.kube.errors import ApiError, Refused
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.recognising import MAKERS
 from tests.builders.engines.all import TASKS
@@ -65,6 +71,51 @@ def test_without_a_namespace_that_wants_it_the_label_is_named() -> None:
     assert f'{labels.ENABLED}: "true"' in text_of(unlabelled_of([], []))
 
 
-def test_every_maker_has_words() -> None:
+def test_every_maker_has_words_that_name_the_label_to_write() -> None:
     assert set(MISSING) == set(MAKERS)
-    assert all(MISSING.values())
+    assert [maker for maker, words in MISSING.items() if labels.TASK not in words] == []
+
+
+class Cluster:
+    """What an API server lists under each path. An error is what it answers."""
+
+    def __init__(self, lists: Mapping[str, list[Json] | ApiError]) -> None:
+        self.lists = lists
+
+    async def items(self, path: str, query: Mapping[str, str] | None = None) -> list[Json]:
+        without_label = query == {"labelSelector": f"!{labels.TASK}"}
+        assert without_label == path.endswith("/pods")
+        listed = self.lists.get(path, [])
+        if isinstance(listed, ApiError):
+            raise listed
+        return listed
+
+
+NAMESPACES, POLICIES = f"{CORE}/namespaces", f"{OURS}/sizingpolicies"
+
+
+def a_policy(namespace: str, name: str = "default") -> Json:
+    return {"metadata": {"namespace": namespace, "name": name}}
+
+
+def read(**lists: Any) -> Unlabelled:
+    pods = {f"{CORE}/namespaces/{each}/pods": [A_BARE_POD] for each in ("shop", "lab", "ops")}
+    found = {NAMESPACES: lists["namespaces"], POLICIES: lists["policies"], **pods}
+    return asyncio.run(read_unlabelled(Cluster(found), None))
+
+
+def test_namespaces_are_read_that_ask_by_their_label_or_by_their_policy() -> None:
+    shop = {"metadata": {"name": "shop"}}
+    policies = [a_policy("lab"), a_policy("shop"), a_policy("ops", "another")]
+    found = read(namespaces=[shop], policies=policies)
+    assert found.namespaces == ("lab", "shop")
+    assert sum(row.pods for row in found.unrecognised) == 2
+    assert found.unread is None
+
+
+def test_without_a_right_to_policies_the_rest_is_told_and_what_is_missing() -> None:
+    refused = Refused("you may not list sizingpolicies")
+    found = read(namespaces=[{"metadata": {"name": "shop"}}], policies=refused)
+    assert found.namespaces == ("shop",)
+    assert "you may not list sizingpolicies" in text_of(found)
+    assert "you may not list" in text_of(read(namespaces=[], policies=refused))
