@@ -200,13 +200,19 @@ def _progressing(state: State, counts: Counts) -> Finding:
         words = f"a Job is not made, and is tried again: {state.not_made[:_MOST_WORDS]}; {far}"
         return Finding(ConditionStatus.TRUE, "JobsNotMade", words)
     if state.ending is None:
-        words = f"{far}, {counts.running} under way{trouble}"
+        words = f"{far}, {counts.running} under way{_waiting(state.runs)}{trouble}"
         return Finding(ConditionStatus.TRUE, "Running", words)
     why = _ENDINGS[state.ending]
     if not state.ended:
         words = f"{why}; {counts.running} still under way; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "Ending", words)
     return Finding(ConditionStatus.FALSE, state.ending.value, f"{why}; {far}{trouble}")
+
+
+def _waiting(runs: Sequence[CampaignRun]) -> str:
+    """Return what keeps a run from its start, in words."""
+    kept = next((run for run in runs if run.state is RunState.STARTING and run.note), None)
+    return f"; scenario {kept.scenario} waits: {kept.note}" if kept else ""
 
 
 def _trouble(runs: Sequence[CampaignRun]) -> str:

@@ -25,6 +25,8 @@ MOST_INTERRUPTIONS: Final = 3
 """Attempts in a row that may end by no fault of their own, or fail to be seen."""
 ENDED_KEPT_S: Final = 900.0
 """How long a Job whose end is known is left, so that people can read its log."""
+TOLD_AFTER_S: Final = 30.0
+"""A run that has no room for so long says so; a pod is made and placed within seconds."""
 AGENTS_SILENT_S: Final = 12.0
 """Two beats of an agent, and a little."""
 TRIED_AFTER_S: Final = 120.0
@@ -224,6 +226,7 @@ def _ended(
         runtime_s=end.runtime_s,
         peak_bytes=end.peak_bytes,
         ended_s=run.ended_s or end.finished_s or around.now_s,
+        note="",
     )
     if end.outcome is Outcome.SUCCEEDED:
         return (_measured(known, around),)
@@ -293,11 +296,12 @@ def _by_its_job(rules: Rules, run: CampaignRun, around: _Around) -> tuple[Campai
         return _finished(run, job, around)
     if job.started or run.state is RunState.RUNNING:
         # A pod that ended is not seen, and its Job says so a little later.
-        return (replace(run, state=RunState.RUNNING),)
-    waited = since(run.created_s, around.now_s) >= rules.start_within_s
-    if not waited or (job.lacks_room and around.running):
+        return (replace(run, state=RunState.RUNNING, note=""),)
+    waited_s = since(run.created_s, around.now_s)
+    if waited_s < rules.start_within_s or (job.lacks_room and around.running):
         # What another run of the campaign takes the room of begins after it.
-        return (replace(run, state=RunState.STARTING),)
+        told = job.lacks_room and waited_s >= TOLD_AFTER_S
+        return (replace(run, state=RunState.STARTING, note=job.stuck_why if told else ""),)
     return _stuck(rules, run, job, around)
 
 
@@ -313,12 +317,12 @@ def _finished(run: CampaignRun, job: SeenJob, around: _Around) -> tuple[Campaign
     ended_s = run.ended_s or job.finished_s or around.now_s
     waits = around.seen.waits(ended_s, around.now_s)
     if job.succeeded:
-        executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED)
+        executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED, note="")
         if waits:
             return (executed,)
         words = "it succeeded, and was not observed; is its task's mode off?"
         return (replace(executed, state=RunState.UNMEASURED, note=words),)
-    failed = replace(run, ended_s=ended_s)
+    failed = replace(run, ended_s=ended_s, note="")
     if waits:
         return (failed,)
     words = f"its Job failed, and no pod of it was observed: {job.stuck_why or 'no reason given'}"

@@ -13,6 +13,7 @@ from plimsoll_predictor.campaigns.planning import (
     AGENTS_SILENT_S,
     ENDED_KEPT_S,
     OBSERVED_WITHIN_S,
+    TOLD_AFTER_S,
     TRIED_AFTER_S,
     SeenJob,
 )
@@ -279,9 +280,25 @@ def test_a_run_that_lacks_the_room_of_another_waits_for_it() -> None:
         life.now_s += RULES.start_within_s
         life.look()
     assert states(life) == {(0, 1): RunState.RUNNING, (1, 1): RunState.STARTING}
+    assert life.stored[1, 1].note == "it has no pod"
     life.jobs[1, 1] = SeenJob(stuck_why="ErrImagePull")
     life.look()
     assert states(life)[1, 1] is RunState.STUCK
+
+
+def test_what_kept_a_run_from_its_start_is_not_told_once_it_started() -> None:
+    life = Life.of(RULES, registered(rows(2)), by_scenario)
+    life.look()
+    life.jobs = dict.fromkeys(life.jobs, SeenJob(stuck_why="it has no pod", lacks_room=True))
+    life.look()
+    assert {run.note for run in life.stored.values()} == {""}
+    life.now_s += TOLD_AFTER_S
+    life.look()
+    assert {run.note for run in life.stored.values()} == {"it has no pod"}
+    life.jobs[0, 1] = SeenJob(started=True)
+    life.end(life.made[1, 1], Outcome.SUCCEEDED, 50 * MIB)
+    life.look()
+    assert {run.note for run in life.stored.values()} == {""}
 
 
 def test_what_is_stuck_where_others_started_is_tried_again_a_few_times() -> None:

@@ -13,6 +13,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX
 from plimsoll_operator.campaigns.spec import Campaign
+from plimsoll_operator.campaigns.status import DELETED
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.campaigns.campaigns import Campaigns
 from plimsoll_operator.controller.campaigns.refusals import Refusals
@@ -279,3 +280,16 @@ async def test_a_training_that_a_kill_took_is_asked_for_again_at_the_start(tmp_p
         store.models.save(TaskId("shop", "join-sales"), None, {})
         await rig.campaigns.resume()
         assert not asked
+
+
+async def test_one_that_is_deleted_while_it_runs_has_ended_and_keeps_its_report(
+    tmp_path: Path,
+) -> None:
+    async with looking(tmp_path, a_document("a")) as rig:
+        await rig.campaigns.look()
+        rig.jobs.documents = ()
+        await rig.campaigns.look()
+        record = rig.campaigns.store.campaigns.of_uid("uid-a")
+        assert record is not None
+        assert (record.ending, bool(record.ended_s)) == (DELETED, True)
+        assert rig.campaigns.store.campaigns.runs("uid-a")
