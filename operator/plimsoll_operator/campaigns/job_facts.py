@@ -48,13 +48,20 @@ def _seen(job: Document, pod: Document | None) -> SeenJob:
     failed, completed = conditions.get("Failed"), conditions.get("Complete")
     ended = completed or failed or {}
     finished = status.get("completionTime") or ended.get("lastTransitionTime")
-    why = str(mapping(failed).get("message") or "") if failed else _why_not_started(job, pod)
+    # The first one is there before the pod is deleted, the other one after it is gone.
+    reasons = {str(conditions.get(each, {}).get("reason")) for each in ("FailureTarget", "Failed")}
+    started = pod is not None and _has_started(pod)
+    why, lacks_room = _why_not_started(job, pod)
+    if failed:
+        why = str(mapping(failed).get("message") or "")
     return SeenJob(
-        started=pod is not None and _has_started(pod),
+        started=started,
         succeeded=completed is not None,
         failed=failed is not None,
         finished_s=read_time(finished) if ended else None,
         stuck_why=why[:_MOST_WORDS],
+        too_long="DeadlineExceeded" in reasons,
+        lacks_room=lacks_room and not (started or ended),
     )
 
 
@@ -65,21 +72,26 @@ def _has_started(pod: Document) -> bool:
     return any("running" in state or "terminated" in state for state in states)
 
 
-def _why_not_started(job: Document, pod: Document | None) -> str:
-    """Return why a pod has not started, in the words of whoever holds it back."""
+def _why_not_started(job: Document, pod: Document | None) -> tuple[str, bool]:
+    """Return why a pod has not started, in the words of whoever holds it back, and if it is room.
+
+    A quota that has no room leaves a Job without a pod; nodes that have none leave it unscheduled.
+    """
     if pod is None:
         name = metadata_of(job).get("name")
-        return f"it has no pod; `kubectl describe job {name}` says who refuses one, maybe a quota"
+        words = f"it has no pod; `kubectl describe job {name}` says who refuses one, maybe a quota"
+        return words, True
     status = mapping(pod.get("status"))
     for each in map(mapping, sequence(status.get("containerStatuses"))):
         waiting = mapping(mapping(each.get("state")).get("waiting"))
         reason = waiting.get("reason")
         if reason and reason != "ContainerCreating":
-            return f"{reason}: {waiting.get('message') or _image(pod)}"
+            return f"{reason}: {waiting.get('message') or _image(pod)}", False
     for condition in map(mapping, sequence(status.get("conditions"))):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return f"no node takes it: {condition.get('message') or condition.get('reason')}"
-    return "its container is still being made"
+            why = condition.get("message") or condition.get("reason")
+            return f"no node takes it: {why}", True
+    return "its container is still being made", False
 
 
 def _image(pod: Document) -> str:

@@ -18,8 +18,9 @@ KIND: Final = "ProfilingCampaign"
 CAMPAIGNS: Final = "profilingcampaigns"
 """The kind as paths of the API server have it."""
 API_VERSION: Final = "plimsoll.dev/v1alpha1"
-KEPT_S: Final = 900
-"""How long a Job that ended is left, so that people can read its log. Each look lists them all."""
+KEPT_S: Final = 86_400
+"""A Job that ended is left for so long, so that a controller that was away learns how it ended. One
+whose end is known is deleted before, as each look lists them all."""
 RUN_PREFIX: Final = "run:campaign-"
 """Begins the key of every run of a campaign, and of no other's but by intent."""
 _LONGEST_PREFIX: Final = 40

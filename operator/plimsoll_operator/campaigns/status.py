@@ -75,7 +75,8 @@ class State:
 
     refusal: why it cannot run, as a reason and a sentence; None if it can.
     ending: why it begins no more runs; None while it may. ended: nothing is under way either.
-    silent_s: how long no agent was heard.
+    silent_s: how long no agent was heard. not_made: why a run's Job is not made yet; empty if all
+    are.
     """
 
     generation: int | None
@@ -87,8 +88,10 @@ class State:
     ending: Ending | None = None
     ended: bool = False
     silent_s: float = 0.0
+    not_made: str = ""
 
 
+_MOST_WORDS: Final = 300
 _ENDINGS: Final[Mapping[Ending, str]] = {
     Ending.ALL_RUN: "every scenario has been run",
     Ending.BUDGET_SPENT: "its budget is used up",
@@ -194,14 +197,23 @@ def _progressing(state: State, counts: Counts) -> Finding:
         most = "one at a time begins" if state.silent_s > TRIED_AFTER_S else "none begins"
         words = f"no agent is heard, so nobody would measure a run: {most}; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "WaitsForAgents", words)
+    if state.not_made and not state.ended:
+        words = f"a Job is not made, and is tried again: {state.not_made[:_MOST_WORDS]}; {far}"
+        return Finding(ConditionStatus.TRUE, "JobsNotMade", words)
     if state.ending is None:
-        words = f"{far}, {counts.running} under way{trouble}"
+        words = f"{far}, {counts.running} under way{_waiting(state.runs)}{trouble}"
         return Finding(ConditionStatus.TRUE, "Running", words)
     why = _ENDINGS[state.ending]
     if not state.ended:
         words = f"{why}; {counts.running} still under way; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "Ending", words)
     return Finding(ConditionStatus.FALSE, state.ending.value, f"{why}; {far}{trouble}")
+
+
+def _waiting(runs: Sequence[CampaignRun]) -> str:
+    """Return what keeps a run from its start, in words."""
+    kept = next((run for run in runs if run.state is RunState.STARTING and run.note), None)
+    return f"; scenario {kept.scenario} waits: {kept.note}" if kept else ""
 
 
 def _trouble(runs: Sequence[CampaignRun]) -> str:

@@ -61,6 +61,7 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -166,6 +167,7 @@ class ControllerParts:
                 runtimes=self.runtimes,
                 encounters=self.encounters,
                 troubles=self.troubles,
+                due=DueTrainings(hub, now_s),
                 metrics=metrics.runs,
                 now_s=now_s,
             ),
@@ -337,7 +339,7 @@ class ControllerParts:
         hub.subscribe(ProfileOutdated, profiles.profile_outdated)
 
         trainers = Trainers(self.queue, self.rounds)
-        hub.subscribe(TrainingDue, trainers.training_due)
+        hub.subscribe(TrainingDue, trainers.training_due, lambda event: profiles.mark(event.task))
         hub.subscribe(TrainingEnded, self._count_training, self.standings.news)
 
         hub.subscribe(RuntimeForecast, self.long_runs.runtime_forecast)

@@ -33,7 +33,9 @@ def _model_ready(facts: ProfileFacts) -> Finding:
     if runs < facts.trains_from:
         count = f"{runs} of the {facts.trains_from} runs that a training needs are known"
         return Finding(ConditionStatus.FALSE, "TooFewRuns", f"no model yet; {count}")
-    message = f"no model yet; {runs} runs are known, a training is due; until then rules decide"
+    since = "" if facts.due_since_s is None else f" since {timestamp(facts.due_since_s)}"
+    due = f"a training is due{since}"
+    message = f"no model yet; {runs} runs are known, {due}; until then rules decide"
     return Finding(ConditionStatus.FALSE, "NotTrainedYet", message)
 
 

@@ -90,7 +90,8 @@ class ProfileFacts:
     decisions: newest first, in words.
     costs: what kills and rescues of the latest attempts cost, in words; empty if there were none.
     causes: why those of the latest attempts ended that did not succeed, newest first.
-    training, measurement: None before the first.
+    training, measurement: None before the first. due_since_s: when a training became due that has
+        not ended, Unix seconds; None if none is.
     standing: the task's experts; None before its first run. runtime: the forecast of its next run.
     neighbours: the tasks beside which it is slowed least and most.
     leaking: the reason why the task is left alone; None if it is not.
@@ -109,6 +110,7 @@ class ProfileFacts:
     causes: Sequence[Cause] = ()
     costs: str = ""
     training: TrainingFact | None = None
+    due_since_s: float | None = None
     standing: StandingFacts | None = None
     runtime: RuntimeFacts = field(default_factory=RuntimeFacts)
     neighbours: Neighbours = field(default_factory=Neighbours)

@@ -78,6 +78,7 @@ def status_of(
         "asks": facts.asks,
         **_would_fields(facts),
         **_model_fields(serving(knowledge), knowledge.model),
+        "trainingDueTime": None if facts.due_since_s is None else timestamp(facts.due_since_s),
         "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],
         "observedGeneration": facts.generation,
         "conditions": conditions_of(profile_conditions(facts), old.get("conditions"), now_s),

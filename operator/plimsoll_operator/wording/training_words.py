@@ -11,7 +11,7 @@ from plimsoll_predictor.core.units import counted
 class TrainingsNow:
     """Trainings of a cluster whose tasks are trained in rounds.
 
-    longest_wait_s: of what waits for a round. last_round_s: how long the newest took; None if none
+    longest_wait_s: of what has not begun. last_round_s: how long the newest took; None if none
     has ended since the controller that leads began to.
     """
 

@@ -7,6 +7,7 @@ read from the observations, which outlive the Job: nothing that succeeded is run
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -22,6 +23,10 @@ LIFT: Final = 2.0
 """Factor from a killed run's memory to its next attempt's."""
 MOST_INTERRUPTIONS: Final = 3
 """Attempts in a row that may end by no fault of their own, or fail to be seen."""
+ENDED_KEPT_S: Final = 900.0
+"""How long a Job whose end is known is left, so that people can read its log."""
+TOLD_AFTER_S: Final = 30.0
+"""A run that has no room for so long says so; a pod is made and placed within seconds."""
 AGENTS_SILENT_S: Final = 12.0
 """Two beats of an agent, and a little."""
 TRIED_AFTER_S: Final = 120.0
@@ -30,6 +35,11 @@ _FOLLOWED: Final = frozenset(
     each for each in RunState if each.is_open and each is not RunState.REGISTERED
 )
 """What the cluster may have news of."""
+_STARTED: Final = frozenset(RunState) - {
+    *(RunState.REGISTERED, RunState.CREATING, RunState.STARTING),
+    *(RunState.REFUSED, RunState.STUCK, RunState.INTERRUPTED),
+}
+"""What shows that the template can start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +47,8 @@ class SeenJob:
     """What the API server shows of one run's Job.
 
     started: a container of it has started. stuck_why: why none has, in words.
+    too_long: it was ended as it ran longer than people allow it.
+    lacks_room: nothing but room holds it back: a quota refuses its pod, or no node takes it.
     finished_s: Unix seconds; None while it is active.
     """
 
@@ -45,6 +57,8 @@ class SeenJob:
     failed: bool = False
     finished_s: float | None = None
     stuck_why: str = ""
+    too_long: bool = False
+    lacks_room: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,26 +80,33 @@ class SeenEnd:
 class Seen:
     """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario.
 
-    silent_s: how long no agent was heard; what runs then is not measured. since_s: since when
-    there is somebody to observe, in Unix seconds; what ended before is observed from then on.
+    silent_s: how long no agent was heard; what runs then is not measured.
+    looked_s: how long the cluster has been looked at without a break. What ended before is
+    observed, and measured by agents that kept it, only once somebody looks again.
     """
 
     jobs: Mapping[tuple[int, int], SeenJob] = field(default_factory=dict)
     ends: Mapping[int, Sequence[SeenEnd]] = field(default_factory=dict)
     silent_s: float = 0.0
-    since_s: float = 0.0
+    looked_s: float = math.inf
+
+    def waits(self, ended_s: float | None, now_s: float) -> bool:
+        """Say whether what is to be known of an end may still come."""
+        return min(since(ended_s, now_s), self.looked_s) < OBSERVED_WITHIN_S
 
 
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    """now_s, since_s: as in ``Seen``, in Unix seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Around:
+    """What a run's step depends on beside the run. claimed: observations that ended others of it.
 
+    started: whether anything of the campaign ever started. running: whether something runs now.
+    """
+
+    seen: Seen
+    claimed: frozenset[str]
+    started: bool
+    running: bool
     now_s: float
-    since_s: float
-
-    def gives_up(self, ended_s: float) -> bool:
-        """Whether what ended then has been waited for long enough."""
-        return self.now_s - max(ended_s, self.since_s) >= OBSERVED_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +138,9 @@ def next_steps(
     runs: all attempts at all scenarios. choose: for the order MOST_TO_LEARN. now_s: Unix seconds.
     """
     rows = {run.key: run for run in runs}
-    clock = _Clock(now_s, seen.since_s)
     going = (run for run in latest_of(runs).values() if run.state in _FOLLOWED)
     for run in going:
-        for each in _advanced(rules, run, seen, _claimed(rows.values(), run.scenario), clock):
+        for each in _advanced(rules, run, _around(rows.values(), run.scenario, seen, now_s)):
             rows[each.key] = each
     ending = ending_of(rules, list(rows.values()), now_s)
     if ending is None:
@@ -137,7 +157,9 @@ def next_steps(
         runs=every,
         changed=tuple(each for each in every if before.get(each.key) != each),
         create=tuple(each for each in every if each.state is RunState.CREATING),
-        delete=tuple(each for each in every if _is_left(rules, each, seen.jobs.get(each.key))),
+        delete=tuple(
+            each for each in every if _is_left(rules, each, seen.jobs.get(each.key), now_s)
+        ),
         ending=ending,
         ended=ending is not None and not any(_holds_up(each) for each in every),
     )
@@ -162,58 +184,69 @@ def _holds_up(run: CampaignRun) -> bool:
     return run.state in _FOLLOWED
 
 
-def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None) -> bool:
-    """Say whether a run is given up, and its Job is still active."""
-    if job is None or job.succeeded or job.failed:
+def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float) -> bool:
+    """Say whether a run's Job is to go: it is given up and still active, or ended a while ago."""
+    if job is None:
         return False
+    if job.succeeded or job.failed:
+        return not run.state.is_open and since(job.finished_s, now_s) >= ENDED_KEPT_S
     dropped = rules.stopped and run.state is RunState.INTERRUPTED
     return dropped or run.state is RunState.STUCK
 
 
-def _claimed(runs: Collection[CampaignRun], scenario: int) -> frozenset[str]:
-    """Observations by which earlier attempts at the scenario have ended."""
-    return frozenset(
-        run.attempt_uid for run in runs if run.scenario == scenario and run.attempt_uid is not None
+def _around(runs: Collection[CampaignRun], scenario: int, seen: Seen, now_s: float) -> _Around:
+    claimed = (run.attempt_uid for run in runs if run.scenario == scenario)
+    return _Around(
+        seen=seen,
+        claimed=frozenset(uid for uid in claimed if uid is not None),
+        started=any(run.state in _STARTED for run in runs),
+        running=any(run.state is RunState.RUNNING for run in runs),
+        now_s=now_s,
     )
 
 
-def _advanced(
-    rules: Rules, run: CampaignRun, seen: Seen, claimed: frozenset[str], clock: _Clock
-) -> tuple[CampaignRun, ...]:
+def _advanced(rules: Rules, run: CampaignRun, around: _Around) -> tuple[CampaignRun, ...]:
     """Return a scenario's latest attempt as it is now, and the attempt that follows it."""
     ends = [
         end
-        for end in seen.ends.get(run.scenario, ())
-        if end.attempt_uid not in claimed or end.attempt_uid == run.attempt_uid
+        for end in around.seen.ends.get(run.scenario, ())
+        if end.attempt_uid not in around.claimed or end.attempt_uid == run.attempt_uid
     ]
     if ends:
-        return _ended(rules, run, ends[0], clock)
-    return _by_its_job(rules, run, seen.jobs.get(run.key), clock)
+        return _ended(rules, run, ends[0], around)
+    return _by_its_job(rules, run, around)
 
 
-def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, clock: _Clock) -> tuple[CampaignRun, ...]:
+def _ended(
+    rules: Rules, run: CampaignRun, end: SeenEnd, around: _Around
+) -> tuple[CampaignRun, ...]:
     known = replace(
         run,
         attempt_uid=end.attempt_uid,
         runtime_s=end.runtime_s,
         peak_bytes=end.peak_bytes,
-        ended_s=run.ended_s or end.finished_s or clock.now_s,
+        ended_s=run.ended_s or end.finished_s or around.now_s,
+        note="",
     )
     if end.outcome is Outcome.SUCCEEDED:
-        return (_measured(known, clock),)
+        return (_measured(known, around),)
     if end.outcome is Outcome.OOM_KILLED or (end.cause is not None and end.cause.is_own_heap):
         return _killed(rules, known)
     if end.outcome is Outcome.FAILED:
         cause = "of its own" if end.cause is None else end.cause.value
         words = f"its program failed ({cause}); that says nothing of its size"
         return (replace(known, state=RunState.FAILED, note=words),)
+    job = around.seen.jobs.get(run.key)
+    if job is not None and job.too_long:
+        words = "it ran longer than spec.activeDeadlineSeconds; that says nothing of its size"
+        return (replace(known, state=RunState.FAILED, note=words),)
     return _interrupted(known, f"{end.outcome.value}, by no fault of its own")
 
 
-def _measured(run: CampaignRun, clock: _Clock) -> CampaignRun:
+def _measured(run: CampaignRun, around: _Around) -> CampaignRun:
     if run.peak_bytes is not None:
         return replace(run, state=RunState.LEARNED)
-    if not clock.gives_up(run.ended_s or clock.now_s):
+    if around.seen.waits(run.ended_s, around.now_s):
         return replace(run, state=RunState.EXECUTED)
     words = "it succeeded, and no agent measured it; is an agent on its node?"
     return replace(run, state=RunState.UNMEASURED, note=words)
@@ -229,10 +262,14 @@ def _killed(rules: Rules, run: CampaignRun) -> tuple[CampaignRun, ...]:
 
 
 def _interrupted(run: CampaignRun, why: str) -> tuple[CampaignRun, ...]:
-    interrupted = replace(run, state=RunState.INTERRUPTED, note=why)
+    return _once_more(replace(run, state=RunState.INTERRUPTED, note=why))
+
+
+def _once_more(run: CampaignRun) -> tuple[CampaignRun, ...]:
+    """Return a run that came to nothing, and one that follows it with as much memory."""
     if run.attempt - run.lifts > MOST_INTERRUPTIONS:
-        return (interrupted,)
-    return interrupted, _after(interrupted, run.memory_bytes, lifts=run.lifts)
+        return (run,)
+    return run, _after(run, run.memory_bytes, lifts=run.lifts)
 
 
 def _after(run: CampaignRun, memory_bytes: int, *, lifts: int) -> CampaignRun:
@@ -246,43 +283,55 @@ def _after(run: CampaignRun, memory_bytes: int, *, lifts: int) -> CampaignRun:
     )
 
 
-def _by_its_job(
-    rules: Rules, run: CampaignRun, job: SeenJob | None, clock: _Clock
-) -> tuple[CampaignRun, ...]:
+def _by_its_job(rules: Rules, run: CampaignRun, around: _Around) -> tuple[CampaignRun, ...]:
     """Return what a Job says while no observation says how it ended."""
+    job = around.seen.jobs.get(run.key)
+    if job is None and run.state is RunState.CREATING:
+        # It is still to be made: what waits for a Job uses no memory, and is not stuck.
+        return (replace(run, created_s=around.now_s),)
     if job is None:
-        # Made, and gone again before anybody observed it; else it is still to be made.
-        return () if run.state is RunState.CREATING else _unseen(run, "its Job is gone", clock)
+        # Made, and gone again before anybody observed it.
+        return _unseen(run, "its Job is gone", around)
     if job.succeeded or job.failed:
-        return _finished(run, job, clock)
+        return _finished(run, job, around)
     if job.started or run.state is RunState.RUNNING:
         # A pod that ended is not seen, and its Job says so a little later.
-        return (replace(run, state=RunState.RUNNING),)
-    if since(run.created_s, clock.now_s) < rules.start_within_s:
-        return (replace(run, state=RunState.STARTING),)
+        return (replace(run, state=RunState.RUNNING, note=""),)
+    waited_s = since(run.created_s, around.now_s)
+    if waited_s < rules.start_within_s or (job.lacks_room and around.running):
+        # What another run of the campaign takes the room of begins after it.
+        told = job.lacks_room and waited_s >= TOLD_AFTER_S
+        return (replace(run, state=RunState.STARTING, note=job.stuck_why if told else ""),)
+    return _stuck(rules, run, job, around)
+
+
+def _stuck(
+    rules: Rules, run: CampaignRun, job: SeenJob, around: _Around
+) -> tuple[CampaignRun, ...]:
     words = f"nothing started within {rules.start_within_s:g} s: {job.stuck_why or 'no pod'}"
-    return (replace(run, state=RunState.STUCK, ended_s=clock.now_s, note=words),)
+    stuck = replace(run, state=RunState.STUCK, ended_s=around.now_s, note=words)
+    return _once_more(stuck) if around.started else (stuck,)
 
 
-def _finished(run: CampaignRun, job: SeenJob, clock: _Clock) -> tuple[CampaignRun, ...]:
-    ended_s = run.ended_s or job.finished_s or clock.now_s
+def _finished(run: CampaignRun, job: SeenJob, around: _Around) -> tuple[CampaignRun, ...]:
+    ended_s = run.ended_s or job.finished_s or around.now_s
+    waits = around.seen.waits(ended_s, around.now_s)
     if job.succeeded:
-        executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED)
-        if not clock.gives_up(ended_s):
+        executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED, note="")
+        if waits:
             return (executed,)
         words = "it succeeded, and was not observed; is its task's mode off?"
         return (replace(executed, state=RunState.UNMEASURED, note=words),)
-    waits = replace(run, ended_s=ended_s)
-    if not clock.gives_up(ended_s):
-        return (waits,)
+    failed = replace(run, ended_s=ended_s, note="")
+    if waits:
+        return (failed,)
     words = f"its Job failed, and no pod of it was observed: {job.stuck_why or 'no reason given'}"
-    return (replace(waits, state=RunState.FAILED, note=words),)
+    return (replace(failed, state=RunState.FAILED, note=words),)
 
 
-def _unseen(run: CampaignRun, why: str, clock: _Clock) -> tuple[CampaignRun, ...]:
-    ended_s = run.ended_s or clock.now_s
-    waits = replace(run, ended_s=ended_s)
-    if not clock.gives_up(ended_s):
+def _unseen(run: CampaignRun, why: str, around: _Around) -> tuple[CampaignRun, ...]:
+    waits = replace(run, ended_s=run.ended_s or around.now_s)
+    if around.seen.waits(waits.ended_s, around.now_s):
         return (waits,)
     return _interrupted(waits, f"{why}, and no end of it was observed")
 

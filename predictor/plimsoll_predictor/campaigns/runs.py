@@ -68,7 +68,8 @@ class CampaignRun:
     lifts: attempts before it that were killed for memory; its own memory was raised as often.
     created_s, ended_s: Unix seconds; None if its Job was not asked for, or has not ended.
     attempt_uid: of the observation that says how it ended; None before, or without one.
-    peak_bytes, runtime_s: None where nobody measured. note: why it ended so, in words.
+    peak_bytes, runtime_s: None where nobody measured. note: why it ended so, or has no
+    room to start, in words.
     weight: how many real runs its scenario stands for; 1 where nobody counted.
     """
 

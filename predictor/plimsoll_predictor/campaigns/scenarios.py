@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -103,11 +104,17 @@ def of_csv(text: str, where: str) -> list[dict[str, object]]:
     """Return the rows of a CSV whose first line names the features.
 
     Raises:
-        BadScenarios: if it cannot be read, or has too many rows.
+        BadScenarios: if it cannot be read, names a feature twice, or has too many rows.
     """
-    reader = csv.DictReader(io.StringIO(text), strict=True, skipinitialspace=True)
+    # Spreadsheets begin a file with a mark of its encoding.
+    lines = io.StringIO(text.removeprefix("\ufeff"))
+    reader = csv.DictReader(lines, strict=True, skipinitialspace=True)
     rows: list[dict[str, object]] = []
     try:
+        names = Counter(name.strip() for name in reader.fieldnames or ())
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise BadScenarios(f"{where}: its first line names {twice[:60]!r} twice")
         for row in reader:
             if None in row:
                 raise BadScenarios(f"{where}: row {len(rows) + 1} has more cells than the header")
@@ -176,6 +183,8 @@ def _value(row: Mapping[str, object], feature: Feature, where: str, problems: li
         problems.append(f"{where} has no {feature.name!r}")
     elif len(text) > MOST_VALUE_CHARS:
         problems.append(f"{where}: {feature.name!r} is longer than {MOST_VALUE_CHARS} characters")
+    elif "\0" in text:
+        problems.append(f"{where}: {feature.name!r} has a zero byte, which no program can be given")
     elif feature.numeric and number_of(text) is None:
         problems.append(f"{where}: {feature.name!r} is {text[:40]!r}, which is no number")
     return text

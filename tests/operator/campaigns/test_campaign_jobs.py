@@ -162,6 +162,15 @@ def test_why_nothing_started_is_said(pods: list[dict[str, Any]], words: str) -> 
     (seen,) = seen_jobs(UID, [a_job(0, active=1)], pods).values()
     assert not seen.started
     assert words in seen.stuck_why
+    assert seen.lacks_room is ("Image" not in words)
+
+
+@pytest.mark.parametrize("kind", ["FailureTarget", "Failed"])
+def test_a_job_that_ran_longer_than_allowed_is_told_from_others(kind: str) -> None:
+    late = {"type": kind, "status": "True", "reason": "DeadlineExceeded"}
+    (seen,) = seen_jobs(UID, [a_job(0, conditions=[late])], []).values()
+    (other,) = seen_jobs(UID, [a_job(0, conditions=[late | {"reason": "x"}])], []).values()
+    assert (seen.too_long, other.too_long) == (True, False)
 
 
 def test_no_feature_says_of_a_run_what_the_campaign_says_of_it() -> None:

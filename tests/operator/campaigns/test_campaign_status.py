@@ -118,3 +118,10 @@ def test_scenarios_of_a_recording_say_how_many_runs_they_stand_for() -> None:
         "Valid",
         "its 7 scenarios stand for 35 recorded runs",
     )
+
+
+def test_what_has_no_room_to_start_is_told() -> None:
+    waits = run(7, RunState.STARTING, note="it has no pod; maybe a quota")
+    told = sentences(replace(STATE, runs=(*RUNS, waits)))["Progressing"]
+    assert told[:2] == ("True", "Running")
+    assert "2 under way; scenario 7 waits: it has no pod; maybe a quota; scenario 5" in told[2]

@@ -15,7 +15,7 @@ from plimsoll_operator.controller.profiles.gathering import (
     Measured,
     measurement_of,
 )
-from plimsoll_operator.names.conditions import TROUBLE, ConditionType
+from plimsoll_operator.names.conditions import TROUBLE, ConditionType, timestamp
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile import conditions as profile_conditions
 from plimsoll_operator.profile.facts import (
@@ -191,7 +191,13 @@ def test_a_training_cut_short_says_so() -> None:
         (facts(troubles=FULL), "Degraded", "True", "disk full"),
         (facts(training=TrainingFact(at_s=0.0)), "TrainingFailed", "False", "succeeded"),
         (knowing(model=None, runs=3), "ModelReady", "False", "3 of the 5 runs"),
-        (knowing(model=None), "ModelReady", "False", "a training is due"),
+        (knowing(model=None), "ModelReady", "False", "a training is due; until"),
+        (
+            replace(knowing(model=None), due_since_s=START_S),
+            "ModelReady",
+            "False",
+            f"a training is due since {timestamp(START_S)}; until then",
+        ),
         (facts(paused_by=PausedBy.CLUSTER), "Paused", "True", "Plimsoll's own namespace"),
         (facts(), "Paused", "False", "nobody pauses it"),
         (facts(left="report-1: the VPA sets it"), "SteppedBack", "True", "report-1: the VPA sets"),

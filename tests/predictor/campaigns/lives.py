@@ -57,7 +57,7 @@ class Life:
     need: Callable[[CampaignRun], int]
     now_s: float = 1000.0
     silent_s: float = 0.0
-    since_s: float = 0.0
+    looked_s: float = float("inf")
     made: dict[tuple[int, int], CampaignRun] = field(default_factory=dict)
     jobs: dict[tuple[int, int], SeenJob] = field(default_factory=dict)
     ends: dict[int, list[SeenEnd]] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Life:
                 jobs=dict(self.jobs),
                 ends={k: list(v) for k, v in self.ends.items()},
                 silent_s=self.silent_s,
-                since_s=self.since_s,
+                looked_s=self.looked_s,
             ),
             self.now_s,
             least_certain,

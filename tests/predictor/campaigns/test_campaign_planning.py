@@ -11,7 +11,9 @@ import pytest
 from plimsoll_predictor.campaigns import stopping
 from plimsoll_predictor.campaigns.planning import (
     AGENTS_SILENT_S,
+    ENDED_KEPT_S,
     OBSERVED_WITHIN_S,
+    TOLD_AFTER_S,
     TRIED_AFTER_S,
     SeenJob,
 )
@@ -99,6 +101,16 @@ def test_what_the_node_ended_runs_again_with_the_same_memory_a_few_times(outcome
     assert {run.memory_bytes for run in life.stored.values()} == {256 * MIB}
 
 
+def test_what_runs_longer_than_people_allow_is_not_repeated() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.jobs[0, 1] = SeenJob(started=True, too_long=True)
+    life.end(life.made[0, 1], Outcome.DELETED, None)
+    assert life.look().ended
+    assert states(life) == {(0, 1): RunState.FAILED}
+    assert "spec.activeDeadlineSeconds" in life.stored[0, 1].note
+
+
 def test_an_end_ends_one_attempt_only() -> None:
     life = Life.of(RULES, registered(rows(1)), lambda _: 400 * MIB)
     life.look()
@@ -153,24 +165,6 @@ def test_without_an_agent_none_begins_and_after_a_while_one_at_a_time() -> None:
     life.silent_s = AGENTS_SILENT_S
     life.look()
     assert len(life.made) == RULES.parallelism
-
-
-def test_what_ended_while_no_controller_ran_is_waited_for_from_its_start_on() -> None:
-    life = Life.of(RULES, registered(rows(2)), by_scenario)
-    life.look()
-    for key in life.jobs:
-        life.jobs[key] = SeenJob(started=True, succeeded=True, finished_s=life.now_s)
-    life.end(life.made[1, 1], Outcome.SUCCEEDED, None)
-    life.now_s += 10 * OBSERVED_WITHIN_S
-    life.since_s = life.now_s
-    life.look()
-    assert set(states(life).values()) == {RunState.EXECUTED}
-    life.end(life.made[0, 1], Outcome.SUCCEEDED, 100 * MIB)
-    life.look()
-    assert states(life)[0, 1] is RunState.LEARNED
-    life.now_s += OBSERVED_WITHIN_S
-    life.look()
-    assert states(life)[1, 1] is RunState.UNMEASURED
 
 
 def test_runs_that_nobody_measures_end_the_campaign() -> None:
@@ -233,6 +227,91 @@ def test_a_success_that_nobody_measured_is_waited_for_and_not_repeated() -> None
     life.now_s += OBSERVED_WITHIN_S
     assert life.look().ended
     assert states(life) == {(0, 1): RunState.UNMEASURED}
+
+
+def test_what_ended_while_no_controller_was_there_is_waited_for_from_its_return_on() -> None:
+    life = Life.of(RULES, registered(rows(3)), by_scenario)
+    life.rules = replace(RULES, parallelism=3)
+    life.look()
+    life.look()
+    for place, succeeded in enumerate((True, False)):
+        life.jobs[place, 1] = SeenJob(
+            started=True, succeeded=succeeded, failed=not succeeded, finished_s=life.now_s
+        )
+    life.end(life.made[2, 1], Outcome.SUCCEEDED, None)
+    life.now_s += 4 * OBSERVED_WITHIN_S
+    life.looked_s = 0.0
+    life.look()
+    assert all(run.state.is_open for run in life.stored.values())
+    for place in range(3):
+        life.ends[place] = []
+        life.end(life.made[place, 1], Outcome.SUCCEEDED, 50 * MIB)
+    assert life.look().ended
+    assert set(states(life).values()) == {RunState.LEARNED}
+
+
+def test_a_job_whose_end_is_known_goes_after_a_while_and_others_are_left() -> None:
+    life = Life.of(RULES, registered(rows(4)), by_scenario)
+    life.look()
+    life.finish()
+    life.ends.pop(1)
+    life.looked_s = 0.0
+    life.now_s += ENDED_KEPT_S - 10
+    assert not life.look().delete
+    life.now_s += 10
+    assert [run.key for run in life.look().delete] == [(0, 1)]
+
+
+def test_a_job_that_could_not_be_made_for_long_has_its_time_to_start_and_costs_nothing() -> None:
+    rules = replace(RULES, parallelism=1, budget=Budget(gb_hours=256 * MIB / 1e9 / 10))
+    life = Life.of(rules, registered(rows(2)), by_scenario)
+    life.look(1)
+    life.now_s += 3 * RULES.start_within_s
+    assert life.look().ending is None
+    life.look()
+    assert states(life)[0, 1] is RunState.STARTING
+
+
+def test_a_run_that_lacks_the_room_of_another_waits_for_it() -> None:
+    life = Life.of(RULES, registered(rows(2)), by_scenario)
+    life.look()
+    life.jobs[0, 1] = SeenJob(started=True)
+    life.jobs[1, 1] = SeenJob(stuck_why="it has no pod", lacks_room=True)
+    for _ in range(3):
+        life.now_s += RULES.start_within_s
+        life.look()
+    assert states(life) == {(0, 1): RunState.RUNNING, (1, 1): RunState.STARTING}
+    assert life.stored[1, 1].note == "it has no pod"
+    life.jobs[1, 1] = SeenJob(stuck_why="ErrImagePull")
+    life.look()
+    assert states(life)[1, 1] is RunState.STUCK
+
+
+def test_what_kept_a_run_from_its_start_is_not_told_once_it_started() -> None:
+    life = Life.of(RULES, registered(rows(2)), by_scenario)
+    life.look()
+    life.jobs = dict.fromkeys(life.jobs, SeenJob(stuck_why="it has no pod", lacks_room=True))
+    life.look()
+    assert {run.note for run in life.stored.values()} == {""}
+    life.now_s += TOLD_AFTER_S
+    life.look()
+    assert {run.note for run in life.stored.values()} == {"it has no pod"}
+    life.jobs[0, 1] = SeenJob(started=True)
+    life.end(life.made[1, 1], Outcome.SUCCEEDED, 50 * MIB)
+    life.look()
+    assert {run.note for run in life.stored.values()} == {""}
+
+
+def test_what_is_stuck_where_others_started_is_tried_again_a_few_times() -> None:
+    life = Life.of(replace(RULES, parallelism=1), registered(rows(2)), by_scenario)
+    life.look()
+    life.finish()
+    for _ in range(30):
+        life.now_s += RULES.start_within_s
+        if life.look().ended:
+            break
+    assert [key for key in life.made if key[0] == 1] == [(1, 1), (1, 2), (1, 3), (1, 4)]
+    assert states(life)[1, 4] is RunState.STUCK
 
 
 def test_a_peak_that_comes_late_is_learned() -> None:

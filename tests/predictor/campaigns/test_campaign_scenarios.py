@@ -44,6 +44,7 @@ def test_rows_become_texts_and_the_same_scenario_is_run_once() -> None:
         ),
         pytest.param({"rows": "NaN", "region": "n"}, "which is no number", id="not finite"),
         pytest.param({"rows": 1, "region": "x" * 300}, "longer than 256 characters", id="too long"),
+        pytest.param({"rows": 1, "region": "n\0"}, "'region' has a zero byte", id="zero byte"),
         pytest.param(
             {"rows": 1, "region": "n", "regoin": "s"},
             "scenario 1 has 'regoin', which spec.features does not list",
@@ -78,6 +79,9 @@ def test_a_csv_is_read_by_its_header() -> None:
         of_csv("rows\n10,north\n", "csv")
     with pytest.raises(BadScenarios, match="ConfigMap x: row 1 is no CSV"):
         of_csv('rows\n"10', "ConfigMap x")
+    with pytest.raises(BadScenarios, match="csv: its first line names 'rows' twice"):
+        of_csv("rows, rows\n10,20\n", "csv")
+    assert of_csv("\ufeffrows\n10\n", "csv") == [{"rows": "10"}]
 
 
 def test_a_grid_is_each_value_with_each() -> None:

@@ -87,15 +87,21 @@ class CampaignJobs:
             return f"the API server refuses its Job: {error}"
         return None
 
-    async def delete(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> None:
-        """Delete the Jobs of runs that are given up, with their pods; one that is gone is fine."""
+    async def delete(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> bool:
+        """Delete the Jobs of runs that are given up, with their pods; one that is gone is fine.
+
+        Return whether none is left that the next try may delete.
+        """
+        gone = True
         for run in runs:
             try:
                 await self._kube.api.delete(self._path(campaign, run), propagation="Background")
             except NotFound:
                 continue
             except ApiError as error:
+                gone = gone and isinstance(error, Refused)
                 log.warning("campaign's Job not deleted", campaign=campaign.name, error=str(error))
+        return gone
 
     async def write_status(self, document: Mapping[str, Any], status: Mapping[str, Any]) -> None:
         """Write a campaign's status; a campaign that is gone needs none."""

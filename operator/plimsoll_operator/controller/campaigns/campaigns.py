@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import structlog
@@ -39,6 +39,7 @@ from plimsoll_predictor.campaigns.rules import (
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.core.record import Features
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store import CampaignRecord, Store, StoreError, Writer
 
@@ -49,6 +50,8 @@ LOOK_SELDOM_S: Final = 15.0
 """Where every campaign is over, there is no such kind, or it may not be listed."""
 SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
+_MOST_RESUMED: Final = 50
+"""Campaigns that ended last, of which it is asked at a start whether their task was trained."""
 _OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
 
 
@@ -76,8 +79,9 @@ class Campaigns:
     agents: AgentsHeard
     now_s: Callable[[], float]
     _news: asyncio.Event = field(init=False, default_factory=asyncio.Event)
-    _began_s: float = field(init=False, default=0.0)
     _refused: bool = field(init=False, default=False)
+    _looks_since_s: float | None = field(init=False, default=None)
+    """Since when each look saw the cluster, by the agents' clock; None if the last one did not."""
 
     def attempt_ended(self, event: AttemptEnded) -> None:
         """Look soon, if it was a run of a campaign."""
@@ -91,7 +95,7 @@ class Campaigns:
 
     async def run(self) -> None:
         """Look until cancelled."""
-        self._began_s = self.now_s()
+        await self.resume()
         while True:
             pause_s = LOOK_EVERY_S if await self.look() else LOOK_SELDOM_S
             try:
@@ -100,6 +104,20 @@ class Campaigns:
                 continue
             self._news.clear()
             await asyncio.sleep(SETTLE_S)
+
+    async def resume(self) -> None:
+        """Ask again for trainings that campaigns asked for at their ends, and that were not had.
+
+        What waits for its training may be in the memory of a controller that was killed.
+        """
+        for tally in await self.writer.read(self.store.campaigns.newest, _MOST_RESUMED):
+            ended_s = tally.record.ended_s
+            if not tally.done or ended_s is None or self.now_s() - ended_s > DAY_S:
+                continue
+            task = TaskId.parse(tally.record.task)
+            last = await self.writer.read(self.store.trainings.last, task)
+            if last is None or last.failure is not None or last.at_s < ended_s:
+                self._train(task)
 
     async def look(self) -> bool:
         """Bring each campaign a step further. Return whether to look again soon."""
@@ -110,9 +128,11 @@ class Campaigns:
         except ApiError as error:
             if not self._refused:
                 log.warning("no campaign is seen", error=str(error))
-            self._refused = True
+            self._refused, self._looks_since_s = True, None
             return not isinstance(error, Refused)
         self._refused = False
+        if self._looks_since_s is None:
+            self._looks_since_s = self.agents.now_s()
         await self._end_deleted(documents)
         look = _Look()
         for document in sorted(documents, key=_age):
@@ -141,7 +161,8 @@ class Campaigns:
             campaign = read_campaign(document)
             other = running.setdefault(str(campaign.task), campaign.name)
             if other != campaign.name and not campaign.stopped:
-                waits = State(generation=campaign.generation, waits_for=other)
+                before = await self._so_far(campaign.uid)
+                waits = replace(before, generation=campaign.generation, waits_for=other)
                 await self._show(document, waits)
                 return
             if not campaign.stopped:
@@ -159,15 +180,20 @@ class Campaigns:
     async def _refuse(self, document: Mapping[str, Any], error: BadCampaign) -> None:
         """Show why a campaign cannot run, and what it did before."""
         meta = metadata_of(document)
-        uid = str(meta.get("uid"))
+        before = await self._so_far(str(meta.get("uid")))
+        refusal = (error.reason, str(error))
+        await self._show(
+            document, replace(before, generation=meta.get("generation"), refusal=refusal)
+        )
+
+    async def _so_far(self, uid: str) -> State:
+        """Return what a campaign did before, if it began."""
         record = await self.writer.read(self.store.campaigns.of_uid, uid)
-        state = State(
-            generation=meta.get("generation"),
-            refusal=(error.reason, str(error)),
+        return State(
+            generation=None,
             runs=await self.writer.read(self.store.campaigns.runs, uid),
             reference_bytes=record.reference_bytes if record else 0,
         )
-        await self._show(document, state)
 
     async def _registered(self, campaign: Campaign) -> CampaignRecord:
         """Return the campaign's record. The first time, its scenarios are read and registered."""
@@ -217,9 +243,11 @@ class Campaigns:
         steps = await self._planned(campaign, record, runs)
         if steps.changed:
             await self.writer.call(self.store.campaigns.put, campaign.uid, steps.changed)
-        await self.refusals.jobs.delete(campaign, steps.delete)
-        known = await self._create(campaign, steps)
-        if steps.ended and steps.ending is not None:
+        gone = await self.refusals.jobs.delete(campaign, steps.delete)
+        known, not_made = await self._create(campaign, steps)
+        # Nobody looks at the Jobs of one that is over.
+        ended = steps.ended and gone
+        if ended and steps.ending is not None:
             await self._end(campaign, steps.ending, known)
         state = State(
             generation=campaign.generation,
@@ -227,8 +255,9 @@ class Campaigns:
             reference_bytes=record.reference_bytes,
             duplicates=record.duplicates,
             ending=steps.ending,
-            ended=steps.ended,
+            ended=ended,
             silent_s=self.agents.silent_s,
+            not_made=not_made,
         )
         await self._show(document, state)
 
@@ -246,27 +275,36 @@ class Campaigns:
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
         rules = campaign.rules(record.began_s)
-        silent_s = self.agents.silent_s
-        seen = Seen(jobs=jobs, ends=ends, silent_s=silent_s, since_s=self._began_s)
+        since_s = self.agents.now_s() if self._looks_since_s is None else self._looks_since_s
+        seen = Seen(
+            jobs=jobs,
+            ends=ends,
+            silent_s=self.agents.silent_s,
+            looked_s=self.agents.now_s() - since_s,
+        )
         now_s = self.now_s()
         # A choice among thousands of scenarios takes a while.
         return await asyncio.to_thread(next_steps, rules, runs, seen, now_s, least_certain)
 
-    async def _create(self, campaign: Campaign, steps: Steps) -> Sequence[CampaignRun]:
-        """Make the Jobs of runs that begin. Return all runs as they are then."""
-        known = {run.key: run for run in steps.runs}
+    async def _create(self, campaign: Campaign, steps: Steps) -> tuple[Sequence[CampaignRun], str]:
+        """Make the Jobs of runs that begin.
+
+        Return all runs as they are then, and why a Job is not made yet; empty if all are.
+        """
+        known, not_made = {run.key: run for run in steps.runs}, ""
         for run in steps.create:
             try:
                 why = await self.refusals.jobs.create(campaign, run)
             except ApiError as error:
                 # It stays CREATING, and is tried again with the next look.
+                not_made = str(error)
                 log.warning("campaign's Job not made", campaign=campaign.name, error=str(error))
                 continue
             if why is not None:
                 known[run.key] = refused(run, why, self.now_s())
                 changed_runs = [known[run.key]]
                 await self.writer.call(self.store.campaigns.put, campaign.uid, changed_runs)
-        return tuple(known.values())
+        return tuple(known.values()), not_made
 
     async def _end(self, campaign: Campaign, ending: Ending, runs: Sequence[CampaignRun]) -> None:
         """Have the task trained with all that was learned, and note the end.
@@ -274,10 +312,13 @@ class Campaigns:
         The training is asked for first: asked for twice, it is the same one.
         """
         if any(run.state is RunState.LEARNED for run in runs):
-            policy = self.book.get(campaign.task).policy
-            self.hub.publish(TrainingDue(campaign.task, policy, "its campaign ended"))
+            self._train(campaign.task)
         if await self.writer.call(self.store.campaigns.end, campaign.uid, ending.value):
             log.info("campaign ended", campaign=campaign.name, why=ending.value)
+
+    def _train(self, task: TaskId) -> None:
+        policy = self.book.get(task).policy
+        self.hub.publish(TrainingDue(task, policy, "its campaign ended"))
 
     async def _show(self, document: Mapping[str, Any], state: State) -> None:
         """Write the status, if it changed."""

@@ -11,6 +11,7 @@ from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
@@ -98,6 +99,7 @@ class ProfileGatherer:
     runtimes: Runtimes
     encounters: Encounters
     troubles: Troubles
+    due: DueTrainings
     metrics: RunMetrics
     now_s: Callable[[], float]
 
@@ -123,6 +125,7 @@ class ProfileGatherer:
             causes=stored.causes,
             costs=stored.costs,
             training=stored.training,
+            due_since_s=self.due.since_s(task),
             standing=standing_facts(
                 await self.standings.standing(task), await self.standings.pool(task)
             ),

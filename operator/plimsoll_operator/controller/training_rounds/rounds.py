@@ -116,7 +116,7 @@ class TrainingRounds:
 
     @property
     def longest_wait_s(self) -> float:
-        """How long the training that waits longest has waited for its round."""
+        """How long the training that waits longest has waited for a worker to begin it."""
         since_s = self.backlog.oldest_s
         return 0.0 if since_s is None else max(0.0, self._parts.now_s() - since_s)
 

@@ -100,7 +100,10 @@ class EndedTraining:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How much is due. oldest_s: when what waits longest became due, Unix seconds."""
+    """How much is due. oldest_s: when the oldest that has not begun became due, Unix seconds.
+
+    What is part of a round and waits there for its turn counts, too.
+    """
 
     waiting: int = 0
     in_round: int = 0
@@ -240,7 +243,7 @@ class DueRecords(Records):
             "in_round": _count(~waits),
             "begun": _count(begun),
             "ended": _count(ended),
-            "oldest_s": sa.func.min(sa.case((waits, table.c.since_s))),
+            "oldest_s": sa.func.min(sa.case((waits | table.c.began_s.is_(None), table.c.since_s))),
         }
         row = self._database.row(sa.select(*(each.label(name) for name, each in figures.items())))
         return Backlog() if row is None else Backlog(**row._mapping)

@@ -13,19 +13,23 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX
 from plimsoll_operator.campaigns.spec import Campaign
+from plimsoll_operator.campaigns.status import DELETED
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.campaigns.campaigns import Campaigns
 from plimsoll_operator.controller.campaigns.refusals import Refusals
+from plimsoll_operator.controller.hub.hub import TrainingDue
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
-from plimsoll_predictor.campaigns.planning import SeenJob
-from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_operator.kube.errors import Unreachable
+from plimsoll_predictor.campaigns.planning import OBSERVED_WITHIN_S, SeenJob
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.books import books
+from tests.builders.campaigns import a_record, keep_campaign, some_runs
 from tests.builders.ledgers import NOBODY
 from tests.builders.stores import an_attempt
 from tests.operator.campaigns.documents import stored
@@ -42,6 +46,10 @@ class JobsInMemory(CampaignJobs):
         self.jobs: set[tuple[str, tuple[int, int]]] = set()
         self.asked: list[str] = []
         self.allowed = True
+        self.away = ""
+        """Why the API server answers no call about Jobs; empty if it does."""
+        self.ended_s: float | None = None
+        """When all Jobs succeeded, if they did."""
         self.foresaw_nothing_of = ""
 
     async def campaigns(self) -> list[Document]:
@@ -54,14 +62,21 @@ class JobsInMemory(CampaignJobs):
     async def seen(self, campaign: Campaign) -> dict[tuple[int, int], SeenJob]:
         if campaign.name == self.foresaw_nothing_of:
             raise TypeError("'int' object is not iterable")
-        return {key: SeenJob(started=True) for name, key in self.jobs if name == campaign.name}
+        ended = self.ended_s is not None
+        job = SeenJob(started=not ended, succeeded=ended, finished_s=self.ended_s)
+        return {key: job for name, key in self.jobs if name == campaign.name}
 
     async def create(self, campaign: Campaign, run: CampaignRun) -> str | None:
+        if self.away:
+            raise Unreachable(self.away)
         self.jobs.add((campaign.name, run.key))
         return None
 
-    async def delete(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> None:
+    async def delete(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> bool:
+        if self.away:
+            return not runs
         self.jobs -= {(campaign.name, run.key) for run in runs}
+        return True
 
     async def write_status(self, document: Mapping[str, Any], status: Mapping[str, Any]) -> None:
         uid = document["metadata"]["uid"]
@@ -194,3 +209,87 @@ async def test_no_run_begins_while_no_agent_is_heard_to_measure_it(tmp_path: Pat
         await rig.campaigns.look()
         assert rig.jobs.jobs
         assert document["status"]["conditions"][1]["reason"] == "Running"
+
+
+async def test_one_that_is_stopped_is_not_over_before_its_jobs_are_gone(tmp_path: Path) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        document["spec"]["stopped"] = True
+        rig.jobs.away = "503"
+        await rig.campaigns.look()
+        assert (rig.phases(), bool(rig.jobs.jobs)) == (["Running"], True)
+        rig.jobs.away = ""
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Stopped"], set())
+
+
+async def test_a_job_that_cannot_be_made_yet_is_told_and_made_later(tmp_path: Path) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        rig.jobs.away = "exceeded quota: count/jobs.batch=9"
+        await rig.campaigns.look()
+        said = document["status"]["conditions"][1]
+        assert (said["status"], said["reason"]) == ("True", "JobsNotMade")
+        assert "exceeded quota: count/jobs.batch=9" in said["message"]
+        rig.jobs.away = ""
+        await rig.campaigns.look()
+        assert rig.jobs.jobs
+        assert document["status"]["conditions"][1]["reason"] == "Running"
+
+
+async def test_ends_are_waited_for_by_a_controller_that_has_just_come(tmp_path: Path) -> None:
+    document = a_document("a", scenarios={"rows": [{"mib": 1}]})
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        rig.jobs.ended_s = 1000.0 - 2 * OBSERVED_WITHIN_S
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running"]
+        rig.clock[0] += OBSERVED_WITHIN_S
+        await rig.campaigns.look()
+        (run,) = rig.campaigns.store.campaigns.runs("uid-a")
+        assert run.state is RunState.UNMEASURED
+
+
+async def test_one_that_waits_for_another_still_shows_what_it_did(tmp_path: Path) -> None:
+    older, younger = a_document("a", task="one"), a_document("b", task="one")
+    older["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    younger["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    older["spec"]["memory"] = "many"
+    async with looking(tmp_path, older, younger) as rig:
+        await rig.campaigns.look()
+        assert rig.phases() == ["Refused", "Running"]
+        known = younger["status"]["scenarios"]
+        older["spec"]["memory"] = "64Mi"
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running", "Waiting"]
+        assert younger["status"]["scenarios"] == known > 0
+
+
+async def test_a_training_that_a_kill_took_is_asked_for_again_at_the_start(tmp_path: Path) -> None:
+    async with looking(tmp_path) as rig:
+        asked: list[TrainingDue] = []
+        rig.campaigns.hub.subscribe(TrainingDue, asked.append)
+        store = rig.campaigns.store
+        learned = [run for run in some_runs() if run.state is RunState.LEARNED]
+        for name, ended_s in (("new", 900.0), ("going", None)):
+            keep_campaign(store, a_record(name, ended_s=ended_s), learned)
+        await rig.campaigns.resume()
+        assert [str(each.task) for each in asked] == ["shop/join-sales"]
+        asked.clear()
+        store.models.save(TaskId("shop", "join-sales"), None, {})
+        await rig.campaigns.resume()
+        assert not asked
+
+
+async def test_one_that_is_deleted_while_it_runs_has_ended_and_keeps_its_report(
+    tmp_path: Path,
+) -> None:
+    async with looking(tmp_path, a_document("a")) as rig:
+        await rig.campaigns.look()
+        rig.jobs.documents = ()
+        await rig.campaigns.look()
+        record = rig.campaigns.store.campaigns.of_uid("uid-a")
+        assert record is not None
+        assert (record.ending, bool(record.ended_s)) == (DELETED, True)
+        assert rig.campaigns.store.campaigns.runs("uid-a")

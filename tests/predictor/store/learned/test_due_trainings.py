@@ -71,6 +71,17 @@ def test_a_round_begins_with_kills_then_with_what_spares_most_then_with_the_olde
     assert store.due.round() == ROUND
 
 
+def test_what_waits_in_a_round_for_its_turn_waits_still(store: Store) -> None:
+    store.due.ask([due(numbered(n), since_s=NOON_S + n) for n in range(3)])
+    store.due.plan(ROUND, most=2, shards=1)
+    store.due.begin(of(numbered(0)), ROUND)
+    assert store.due.backlog() == Backlog(waiting=1, in_round=2, begun=1, oldest_s=NOON_S + 1)
+    store.due.begin(of(numbered(1)), ROUND)
+    assert store.due.backlog().oldest_s == NOON_S + 2
+    store.due.release(ROUND)
+    assert store.due.backlog().oldest_s == NOON_S
+
+
 def test_work_ends_once_and_with_what_it_learned_or_not_at_all(store: Store) -> None:
     store.due.ask([due()])
     store.due.plan(ROUND, most=9, shards=1)

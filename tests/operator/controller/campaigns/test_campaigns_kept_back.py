@@ -1,0 +1,63 @@
+"""Why a campaign may not run where it is, each with a sentence, and that it runs once mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.operator.controller.campaigns.test_campaign_looks import Rig, a_document, looking
+
+Cause = Callable[[Rig, bool], None]
+"""Puts a cause there, or takes it away again."""
+
+
+def mode_of_namespace(rig: Rig, there: bool) -> None:
+    spec = {"mode": "off"} if there else None
+    rig.campaigns.refusals.policies.set_namespace_spec("shop", spec)
+
+
+def limit_range(rig: Rig, there: bool) -> None:
+    bound(rig, there, "LimitRange", {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]})
+
+
+def quota(rig: Rig, there: bool) -> None:
+    bound(rig, there, "ResourceQuota", {"hard": {"limits.memory": "96Mi"}})
+
+
+def rights(rig: Rig, there: bool) -> None:
+    rig.jobs.allowed = not there
+
+
+def bound(rig: Rig, there: bool, kind: str, spec: dict[str, Any]) -> None:
+    document = {"metadata": {"namespace": "shop", "name": "it"}, "spec": spec}
+    rig.campaigns.refusals.bounds.see(kind, document, gone=not there)
+
+
+@pytest.mark.parametrize(
+    ("cause", "reason", "words"),
+    [
+        (mode_of_namespace, "ModeOff", "the mode of shop/a is off, so that nothing would be"),
+        (limit_range, "LimitRangeTooSmall", "a LimitRange allows a container 64Mi; lower"),
+        (quota, "QuotaTooSmall", "a quota of the namespace allows 96Mi in all; lower"),
+        (rights, "NotAllowed", "an admin turns campaigns on with the chart's value"),
+    ],
+)
+async def test_a_cause_is_told_and_runs_nothing_until_it_is_mended(
+    tmp_path: Path, cause: Cause, reason: str, words: str
+) -> None:
+    document = a_document("a", memory="128Mi")
+    async with looking(tmp_path, document) as rig:
+        cause(rig, True)
+        await rig.campaigns.look()
+        accepted, progressing = document["status"]["conditions"]
+        assert (accepted["status"], accepted["reason"]) == ("False", reason)
+        assert words in accepted["message"]
+        assert (progressing["status"], progressing["reason"]) == ("False", "Refused")
+        assert (rig.phases(), rig.jobs.jobs) == (["Refused"], set())
+        cause(rig, False)
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running"]
+        assert rig.jobs.jobs
