@@ -28,9 +28,6 @@ _Answer = TypeVar("_Answer")
 _MARK: Final = "plimsoll-cluster:"
 _CLONE_NEWNET: Final = 0x40000000
 _END_S: Final = 30.0
-_GARBAGE_SHARE: Final = "300"
-"""Percent by which the heap of Kubernetes' programs grows before it is searched for garbage. With
-Go's 100, that search is a third of the API server's processor time, also where nothing is asked."""
 
 # Mounts of the host still arrive in here and none of ours goes out. Folders whose path is fixed
 # in containerd and kubelet are covered by the cluster's own. Ignoring SIGCHLD makes the kernel
@@ -163,13 +160,12 @@ def start_keeper(layout: Layout, covers: Sequence[tuple[Path, Path]]) -> Process
 
 def start_inside(layout: Layout, keeper: Process, name: str, argv: Sequence[str]) -> None:
     """Start a program in all of the cluster's namespaces; it outlives the caller."""
-    environment = {**plain_environment(), "GOGC": _GARBAGE_SHARE}
     with (layout.logs / f"{name}.log").open("ab") as log:
         subprocess.run(
             ["nsenter", f"--net={layout.netns}", f"--target={keeper.pid}", "--pid", "--mount",
              "--", "setsid", "--fork", *argv],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-            env=environment, check=True,
+            env=plain_environment(), check=True,
         )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ class _Night:
         return Stage(self.api, namespace, run, self.watched, self.plimsoll)
 
     async def play(self, stages: dict[str, Stage], scenarios: Sequence[Scenario]) -> list[Ending]:
-        """Run all beside each other, then those that need Plimsoll for themselves, if it is there."""
+        """Run all beside each other, then those that need a Plimsoll for themselves."""
         by_itself = [each for each in scenarios if each.alone and self.plimsoll is not None]
 
         began_s = time.monotonic()
