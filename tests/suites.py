@@ -86,10 +86,11 @@ EVERYTHING = Plan(
         ),
         # With four clusters two processors have too much to do, and tests run out of time.
         Lane("chart", ("test-chart",), options=NOT_ALONE),
-        Lane("node", ("test-e2e", "test-campaigns"), options=NOT_ALONE),
+        Lane("node", ("test-e2e",), options=NOT_ALONE),
         Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
     ),
-    shared=("test-ha", "test-followed", "test-harm", "test-local"),
+    # The longest first, so that all clusters are done at about the same time.
+    shared=("test-harm", "test-ha", "test-followed", "test-local", "test-campaigns"),
     afterwards=(Lane("chart", ("test-alone",)),),
 )
 

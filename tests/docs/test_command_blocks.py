@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(TRACE + "".join(traced))
     walk = a_walk(folder)
     walk.shell("plimsoll import history.csv", "a past")
-    walk.shell("plimsoll train shop/train-demand --budget 6", "a past")
+    walk.shell("plimsoll train shop/train-demand --budget 1", "a past")
     walk.shell("plimsoll traces convert history.csv --out past.csv.gz", "a past")
     return folder
 

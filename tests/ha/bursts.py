@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import a_pod
+from tests.rigs.eater import goes_on
 
 ALL_DONE_WITHIN_S = 240.0
 """A kubelet that cannot mount or start something at once tries again after up to two minutes."""
@@ -54,10 +56,13 @@ class Burst:
         return found
 
     async def all_succeeded(self) -> bool:
-        """Whether each has a retry that is over."""
+        """Whether each has a retry that is over. No retry need pause as the first ones do."""
+        retries = await self.retries()
+        for pod in itertools.chain.from_iterable(retries.values()):
+            if pod.status.phase == "Running":
+                goes_on(pod.metadata.uid)
         return all(
-            any(pod.status.phase == "Succeeded" for pod in pods)
-            for pods in (await self.retries()).values()
+            any(pod.status.phase == "Succeeded" for pod in pods) for pods in retries.values()
         )
 
     def outcomes(self, store: Store) -> Counter[Outcome]:

@@ -76,7 +76,8 @@ class _Night:
         return Stage(self.api, namespace, run, self.watched, self.plimsoll)
 
     async def play(self, stages: dict[str, Stage], scenarios: Sequence[Scenario]) -> list[Ending]:
-        """Run all beside each other, then those that need Plimsoll for themselves."""
+        """Run all beside each other, then those that need a Plimsoll for themselves."""
+        by_itself = [each for each in scenarios if each.alone and self.plimsoll is not None]
 
         began_s = time.monotonic()
         room = asyncio.Semaphore(AT_ONCE)
@@ -94,11 +95,11 @@ class _Night:
             return scenario.name, ending
 
         # The last ones of the catalogue take the longest: begun first, nobody waits for them.
-        together = [each for each in reversed(scenarios) if not each.alone]
+        together = [each for each in reversed(scenarios) if each not in by_itself]
         together.sort(key=lambda each: each.past is None or each.past.ran_s <= USUAL_RUN_S)
         ends = dict(await asyncio.gather(*map(played, together)))
-        for each in [each for each in scenarios if each.alone]:
-            if self.plimsoll is not None and each.lowers:
+        for each in by_itself:
+            if each.lowers:
                 # The one before may have had its controller away, and for that nothing is lowered.
                 await _sizes(stages[each.name], each.task, lowered=True)
             ends |= dict([await played(each)])

@@ -112,10 +112,12 @@ def run(order: WorkerOrder) -> int:
     os.environ.update(ONE_THREAD)
     os.nice(NICENESS - os.nice(0))
     children = Children()
-    load_libraries()
     share = _share(order)
     if share is None:
         return 1
+    if share:
+        # Here, so that no child has to; they are most of what a worker without work would cost.
+        load_libraries()
     # No connection is open while children are made: they would share it.
     left = [due for due in share if not _ended(children, order, due)]
     return 1 if left else 0

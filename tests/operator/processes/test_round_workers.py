@@ -82,10 +82,12 @@ def test_a_worker_does_its_share_and_again_there_is_nothing_to_do(
     assert set(trained(store).values()) == {1}
 
 
-def test_workers_killed_at_random_keep_each_training_once(store: Store, store_url: str) -> None:
+def test_workers_killed_at_random_keep_each_training_once(
+    store: Store, store_url: str, rounds: int
+) -> None:
     put(store, tasks=6, shards=1)
     draws = random.Random(2)
-    for _ in range(5):
+    for _ in range(rounds * 3 // 8):
         both = [worker(store_url), worker(store_url)]
         time.sleep(draws.uniform(1.0, 5.0))
         for killed in both:
