@@ -36,7 +36,7 @@ class Spilled:
     would have had without writing. tasks, enough: partitions now, and such of which one fits.
     """
 
-    stage: str
+    stage: int
     disk_bytes: int
     peak_bytes: int
     whole_bytes: int
@@ -100,9 +100,9 @@ def spilled(application: Application) -> Spilled | None:
     # Half of what a task had: so there is room for those that get more than the mean.
     enough = min(_MOST_PARTITIONS, ceil(worst.tasks * 2 * whole / worst.peak_bytes))
     each_bytes = max(LEAST_PARTITION_BYTES, worst.shuffle_bytes // enough)
-    adaptive = worst.settings.coalesces
+    adaptive = _coalesced(worst)
     return Spilled(
-        stage=worst.name,
+        stage=worst.number,
         disk_bytes=worst.disk_bytes,
         peak_bytes=worst.peak_bytes,
         whole_bytes=whole,
@@ -114,7 +114,13 @@ def spilled(application: Application) -> Spilled | None:
 
 
 def _can_be_cut(stage: Stage) -> bool:
-    return bool(stage.query and stage.shuffle_bytes and stage.disk_bytes and stage.peak_bytes)
+    """Whether a property says how many partitions it has, and it wrote some of them to disk."""
+    written = stage.query and stage.shuffle_bytes and stage.disk_bytes and stage.peak_bytes
+    return bool(written) and (_coalesced(stage) or stage.tasks == stage.settings.partitions)
+
+
+def _coalesced(stage: Stage) -> bool:
+    return stage.settings.coalesces and stage.tasks < stage.settings.partitions
 
 
 def heap_unused(application: Application) -> HeapUnused | None:

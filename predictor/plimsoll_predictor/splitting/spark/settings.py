@@ -1,4 +1,4 @@
-"""Spark's properties: which are read, what they are where nobody set them, and sizes as Spark reads.
+"""Spark's properties: which are read, what holds where nobody set them, sizes as Spark reads them.
 
 Defaults are those of Spark 3.2 to 4.0 (``SQLConf`` and ``internal/config``), in
 https://spark.apache.org/docs/latest/configuration.html.
@@ -34,9 +34,11 @@ QUERY: Final = "spark.sql.execution.id"
 """Not a property that is set: the stages of a query have it."""
 
 READ: Final = frozenset(
-    (ADAPTIVE, COALESCE, ADVISORY, PARTITIONS, SPLIT, HEAP, OVERHEAD, OVERHEAD_FACTOR)
-    + (LEAST_OVERHEAD, KUBERNETES_FACTOR, RESOURCE_TYPE, PYTHON, OFF_HEAP, OFF_HEAP_ENABLED)
-    + (FRACTION, PROCESS_TREE, MASTER, QUERY)
+    {
+        *(ADAPTIVE, COALESCE, ADVISORY, PARTITIONS, SPLIT, QUERY, MASTER),
+        *(HEAP, OVERHEAD, OVERHEAD_FACTOR, LEAST_OVERHEAD, KUBERNETES_FACTOR, RESOURCE_TYPE),
+        *(PYTHON, OFF_HEAP, OFF_HEAP_ENABLED, FRACTION, PROCESS_TREE),
+    }
 )
 """No other property is kept: they may hold passwords."""
 

@@ -78,7 +78,10 @@ def small_splits(application: Application) -> SmallTasks | None:
 
 
 def _shuffles(stage: Stage) -> bool:
-    return stage.query and stage.shuffle_bytes > 0 and not stage.settings.coalesces
+    """Whether its partitions are as many as the property says, which code may overrule."""
+    settings = stage.settings
+    chosen = stage.query and stage.shuffle_bytes > 0 and stage.tasks == settings.partitions
+    return chosen and not settings.coalesces
 
 
 def _coalesced(stage: Stage, slots: int) -> int:
