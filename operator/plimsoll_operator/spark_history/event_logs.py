@@ -13,6 +13,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -101,14 +102,18 @@ def _files(named: Path) -> Sequence[Path]:
     ]
 
 
-def _opened(path: Path) -> BinaryIO:
-    return sys.stdin.buffer if str(path) == STANDARD_INPUT else path.open("rb")
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if str(path) == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    with path.open("rb", buffering=MIB) as file:
+        yield file
 
 
 def _unpacked(file: BinaryIO, named: Path) -> BinaryIO:
     """The file as it was before it was compressed."""
-    buffered = io.BufferedReader(cast(io.RawIOBase, file), buffer_size=MIB)
-    magic = buffered.peek(_MOST_MAGIC)
+    magic = cast(io.BufferedReader, file).peek(_MOST_MAGIC)
     for beginning, form in _UNREAD.items():
         if magic.startswith(beginning):
             raise LogError(
@@ -117,13 +122,13 @@ def _unpacked(file: BinaryIO, named: Path) -> BinaryIO:
                 " spark.eventLog.compress=false"
             )
     if magic.startswith(_GZIP):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
     if magic.startswith(_ZSTD):
-        return _zstd(buffered, named)
-    return cast(BinaryIO, buffered)
+        return _zstd(file, named)
+    return file
 
 
-def _zstd(file: object, named: Path) -> BinaryIO:
+def _zstd(file: BinaryIO, named: Path) -> BinaryIO:
     try:
         import pyarrow
     except ImportError as error:

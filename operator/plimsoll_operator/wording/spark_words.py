@@ -109,17 +109,17 @@ def _overhead_short(found: OverheadShort) -> tuple[str, str]:
 def _killed(found: Killed) -> tuple[str, str]:
     return (
         f"{counted(found.executors, 'executor')} of {words_for_bytes(found.container_bytes)}"
-        " killed for memory; what grew was not measured",
+        " killed as for memory; what grew was not measured",
         f"{words_for_duration(found.busy_s)} of {counted(found.tasks, 'task')} that went with them",
     )
 
 
 def _heap_unused(found: HeapUnused) -> tuple[str, str]:
-    over_time = "" if found.memory_gb_h is None else f", {words_for_gb_h(found.memory_gb_h)}"
     return (
         f"of {words_for_bytes(found.heap_bytes)} heap {words_for_bytes(found.peak_bytes)}"
         " were used at most",
-        f"{words_for_bytes(found.saves_bytes)} × {counted(found.executors, 'executor')}{over_time}",
+        f"{words_for_bytes(found.saves_bytes)} × {counted(found.executors, 'executor')},"
+        f" {words_for_gb_h(found.memory_gb_h)} of this run",
     )
 
 

@@ -85,7 +85,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """What an application was, and did. span_s: None where the clock went back."""
+    """What an application was, and did.
+
+    span_s: None where the clock went back. slots, executors: tasks and executors at a time at most.
+    executor_s: the time of all executors, added up.
+    """
 
     name: str
     app_id: str
@@ -93,6 +97,7 @@ class Application:
     span_s: float | None
     slots: int
     executors: int
+    executor_s: float
     settings: Settings
     adapted: bool
     stages: Sequence[Stage]

@@ -64,6 +64,7 @@ class ExecutorAdded(msgspec.Struct):
     """An executor registered."""
 
     executor: str = msgspec.field(name="Executor ID")
+    at_ms: Count = msgspec.field(name="Timestamp", default=0)
     info: ExecutorInfo = msgspec.field(name="Executor Info", default_factory=ExecutorInfo)
 
 
@@ -71,6 +72,7 @@ class ExecutorRemoved(msgspec.Struct):
     """An executor is gone."""
 
     executor: str = msgspec.field(name="Executor ID")
+    at_ms: Count = msgspec.field(name="Timestamp", default=0)
     reason: str = msgspec.field(name="Removed Reason", default="")
 
 

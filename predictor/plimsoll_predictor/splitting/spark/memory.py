@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from plimsoll_predictor.core.units import GB, HOUR_S, MIB
+from plimsoll_predictor.core.units import MIB, gb_hours
 from plimsoll_predictor.splitting.spark.application import Application, Stage
 from plimsoll_predictor.splitting.spark.settings import (
     ADVISORY,
@@ -24,6 +24,8 @@ LEAST_SHARE: Final = 0.25
 """Of the heap: less than that is not worth a restart."""
 _RESERVED_BYTES: Final = 300 * MIB
 """Spark keeps that much of the heap for itself."""
+_LEAST_HEAP_BYTES: Final = 512 * MIB
+"""Spark does not start with less than 450 MiB."""
 _STEP_BYTES: Final = 64 * MIB
 _MOST_PARTITIONS: Final = 100_000
 
@@ -54,7 +56,7 @@ class HeapUnused:
     peak_bytes: int
     saves_bytes: int
     executors: int
-    memory_gb_h: float | None
+    memory_gb_h: float
     setting: str
     value: str
 
@@ -131,19 +133,16 @@ def heap_unused(application: Application) -> HeapUnused | None:
     heap = settings.heap_bytes
     # Used heap has garbage in it, so that the need is at most this.
     room = _RESERVED_BYTES + HEADROOM * (peaks.unified or 0) / settings.fraction
-    enough = _rounded(max(HEADROOM * peaks.heap, room))
+    enough = _rounded(max(HEADROOM * peaks.heap, room, _LEAST_HEAP_BYTES))
     saved = heap - enough
     if saved < LEAST_SHARE * heap:
         return None
-    span_s = application.span_s
     return HeapUnused(
         heap_bytes=heap,
         peak_bytes=peaks.heap,
         saves_bytes=saved,
         executors=application.executors,
-        memory_gb_h=None
-        if span_s is None
-        else saved / GB * application.executors * span_s / HOUR_S,
+        memory_gb_h=gb_hours(saved, application.executor_s),
         setting=HEAP,
         value=f"{enough // MIB}m",
     )
@@ -152,7 +151,7 @@ def heap_unused(application: Application) -> HeapUnused | None:
 def overhead_short(application: Application) -> OverheadShort | None:
     """Return what was beside the heap if it was more than there is room for."""
     settings, peaks = application.settings, application.peaks
-    if settings.local or not (peaks.python or peaks.other):
+    if not settings.contained or not (peaks.python or peaks.other):
         return None
     jvm, python, other = peaks.beside_heap or 0, peaks.python or 0, peaks.other or 0
     short = jvm + python + other - _room_bytes(settings)

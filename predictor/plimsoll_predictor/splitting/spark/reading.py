@@ -113,8 +113,8 @@ class _Fold:
         self.last_ms = 0
         self.settings = Settings({})
         self.adapted = False
-        self.cores: dict[str, int] = {}
-        self.most_cores = self.executors = 0
+        self.alive: dict[str, spark.ExecutorAdded] = {}
+        self.cores = self.most_cores = self.executors = self.executor_ms = 0
         self.open: dict[tuple[int, int], _OpenStage] = {}
         self.stages: list[Stage] = []
         self.left_out = 0
@@ -200,13 +200,18 @@ class _Fold:
 
     def _executor(self, event: spark.ExecutorAdded | spark.ExecutorRemoved) -> None:
         executor = event.executor[:_MOST_CHARS]
+        self.last_ms = max(self.last_ms, event.at_ms)
         if isinstance(event, spark.ExecutorAdded):
-            self.executors += 1
-            if len(self.cores) < MOST_EXECUTORS:
-                self.cores[executor] = event.info.total_cores
-            self.most_cores = max(self.most_cores, sum(self.cores.values()))
+            if executor not in self.alive and len(self.alive) < MOST_EXECUTORS:
+                self.alive[executor] = event
+                self.cores += event.info.total_cores
+            self.executors = max(self.executors, len(self.alive))
+            self.most_cores = max(self.most_cores, self.cores)
             return
-        self.cores.pop(executor, None)
+        added = self.alive.pop(executor, None)
+        if added is not None:
+            self.cores -= added.info.total_cores
+            self.executor_ms += max(0, event.at_ms - added.at_ms)
         if killed_for_memory(event.reason) and len(self.killed) < MOST_EXECUTORS:
             self.killed[executor] = None
 
@@ -226,6 +231,7 @@ class _Fold:
         cut = [stage.closed(number, None) for (number, _), stage in self.open.items()]
         room = MOST_STAGES - len(self.stages)
         ended_ms = self.ended_ms or self.last_ms
+        still_ms = (max(0, ended_ms - each.at_ms) for each in self.alive.values())
         began_ms = self.began_ms
         known = began_ms is not None and ended_ms >= began_ms
         return Application(
@@ -235,6 +241,7 @@ class _Fold:
             span_s=(ended_ms - began_ms) / 1000 if known and began_ms is not None else None,
             slots=max(1, self.most_cores),
             executors=self.executors,
+            executor_s=(self.executor_ms + sum(still_ms)) / 1000,
             settings=self.settings,
             adapted=self.adapted,
             stages=(*self.stages, *cut[:room]),

@@ -132,6 +132,11 @@ class Settings:
         master = self.given.get(MASTER, "")
         return master == "local" or master.startswith("local[")
 
+    @property
+    def contained(self) -> bool:
+        """Whether executors are killed that take more than their container's memory."""
+        return self.given.get(MASTER, "").startswith(("k8s", "yarn"))
+
     def size(self, name: str, unit: int = 1) -> int | None:
         """Return bytes. unit: of a number without one. None if it is not set, or no size.
 
