@@ -110,7 +110,7 @@ def test_every_kind_of_finding_is_said(tmp_path: Path, capsys: pytest.CaptureFix
         Memory_Bytes_Spilled=mib,
         Disk_Bytes_Spilled=mib,
     )
-    pieces = [a_task(2, 50, Input_Metrics={"Bytes Read": 1}) for _ in range(2000)]
+    pieces = [a_task(2, 50, peaks=peaks, Input_Metrics={"Bytes Read": 1}) for _ in range(2000)]
     lines = [
         *a_start({"spark.executor.memory": "4g", "spark.sql.files.maxPartitionBytes": "1m"}),
         *a_stage(1, [*many, spilled], 9000),

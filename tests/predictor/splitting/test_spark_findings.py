@@ -8,7 +8,13 @@ import pytest
 
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.splitting.spark.findings import Found, TimeVerdict, findings_of
-from plimsoll_predictor.splitting.spark.memory import HeapUnused, Killed, OverheadShort, Spilled
+from plimsoll_predictor.splitting.spark.memory import (
+    LEAST_SAMPLES,
+    HeapUnused,
+    Killed,
+    OverheadShort,
+    Spilled,
+)
 from plimsoll_predictor.splitting.spark.reading import read_application
 from plimsoll_predictor.splitting.spark.settings import (
     ADAPTIVE,
@@ -169,10 +175,13 @@ def test_partitions_that_were_spilled_become_smaller() -> None:
 
 
 def a_cluster(
-    properties: Mapping[str, str], peaks: Mapping[str, int], last: bytes = b""
+    properties: Mapping[str, str],
+    peaks: Mapping[str, int],
+    last: bytes = b"",
+    tasks: int = LEAST_SAMPLES,
 ) -> list[bytes]:
-    tasks = [a_task(1, 1000, peaks=peaks)]
-    return [*a_start(properties), *a_stage(1, tasks, 1000), last, an_end(3_600_000)]
+    made = [a_task(1, 1000, peaks=peaks) for _ in range(tasks)]
+    return [*a_start(properties), *a_stage(1, made, 1000), last, an_end(3_600_000)]
 
 
 def test_heap_that_was_never_used() -> None:
@@ -201,6 +210,11 @@ def test_heap_that_was_never_used() -> None:
 )
 def test_heap_that_is_left_alone(properties: Mapping[str, str], peaks: Mapping[str, int]) -> None:
     assert found_in(*a_cluster(properties, peaks)).findings == []
+
+
+def test_a_heap_of_which_few_readings_are_known_is_left_alone() -> None:
+    few = a_cluster({HEAP: "8g"}, {"JVMHeapMemory": 2 * GIB}, tasks=LEAST_SAMPLES - 1)
+    assert found_in(*few).findings == []
 
 
 PYTHON = {

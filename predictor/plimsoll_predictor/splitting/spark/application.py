@@ -50,7 +50,8 @@ class Stage:
 class Peaks:
     """The most that any executor had, each for itself, in bytes; None where nothing was measured.
 
-    beside_heap: metaspace, code, buffers. unified: execution and storage, of the heap.
+    beside_heap: metaspace, code, buffers. unified: execution and storage, of the heap. samples: how
+    many tasks ended with a reading of the heap; Spark takes one every ten seconds by itself.
     """
 
     heap: int | None = None
@@ -58,6 +59,7 @@ class Peaks:
     unified: int | None = None
     python: int | None = None
     other: int | None = None
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ HEADROOM: Final = 1.25
 """What is kept above the most that was seen, where a size is lowered or set."""
 LEAST_SHARE: Final = 0.25
 """Of the heap: less than that is not worth a restart."""
+LEAST_SAMPLES: Final = 30
+"""Readings of heaps, before the largest of them is taken for the most that is needed."""
 _RESERVED_BYTES: Final = 300 * MIB
 """Spark keeps that much of the heap for itself."""
 _LEAST_HEAP_BYTES: Final = 512 * MIB
@@ -129,6 +131,8 @@ def heap_unused(application: Application) -> HeapUnused | None:
     """Return what executors would not have missed; None where it is little, or not measured."""
     settings, peaks = application.settings, application.peaks
     if settings.local or peaks.heap is None or application.lost.executors:
+        return None
+    if peaks.samples < LEAST_SAMPLES:
         return None
     heap = settings.heap_bytes
     # Used heap has garbage in it, so that the need is at most this.

@@ -119,6 +119,7 @@ class _Fold:
         self.stages: list[Stage] = []
         self.left_out = 0
         self.peaks: Counter[str] = Counter()
+        self.samples = 0
         self.busy_ms: Counter[str] = Counter()
         self.lost = Counter[str]()
         self.killed: dict[str, None] = {}
@@ -216,6 +217,7 @@ class _Fold:
             self.killed[executor] = None
 
     def _measure(self, peaks: spark.ExecutorMetrics) -> None:
+        self.samples += peaks.heap > 0
         each = {
             "heap": peaks.heap,
             "beside_heap": peaks.beside_heap + max(0, peaks.direct),
@@ -245,7 +247,10 @@ class _Fold:
             settings=self.settings,
             adapted=self.adapted,
             stages=(*self.stages, *cut[:room]),
-            peaks=Peaks(**{name: found or None for name, found in self.peaks.items()}),
+            peaks=Peaks(
+                **{name: found or None for name, found in self.peaks.items()},
+                samples=self.samples,
+            ),
             lost=Lost(
                 executors=len(self.killed),
                 tasks=sum(self.lost[each] for each in self.killed),
