@@ -114,7 +114,7 @@ def test_a_line_of_any_length_takes_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = io.BufferedReader(io.BytesIO(gzip.compress(b"one\ntwo\n")))  # type: ignore[arg-type]
+    sent = io.BufferedReader(io.BytesIO(gzip.compress(b"one\ntwo\n")))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(sent))
     assert lines_of(Path("-")) == [b"one\n", b"two\n"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def a_shuffle(
     took_ms: int = 20,
     read_bytes: int = 1000,
     query: bool = True,
-    **metrics: int,
+    **metrics: Any,
 ) -> list[bytes]:
     """A stage of tasks that read a shuffle, four at a time, and had all of the heap."""
     made = [
