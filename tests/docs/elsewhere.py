@@ -104,6 +104,12 @@ def _lists_the_unrecognised(command: str) -> None:
     assert all(option in said.split() for option in re.findall(r"--[a-z-]+", command)), command
 
 
+def _reads_a_log(command: str) -> None:
+    said = CliRunner().invoke(app, ["spark", "--help"], env={"COLUMNS": "200"}).output
+    assert "LOG..." in said, command
+    assert "eventlog_v2_..." in said, command
+
+
 def _is_a_command_of_campaigns(command: str) -> None:
     words = command.split()[1:3]
     said = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"}).output
@@ -112,6 +118,11 @@ def _is_a_command_of_campaigns(command: str) -> None:
 
 
 ELSEWHERE = (
+    Elsewhere(
+        r"plimsoll spark \S+",
+        "tests/operator/commands/test_spark_command.py reads real event logs",
+        _reads_a_log,
+    ),
     Elsewhere(
         r"plimsoll campaign airflow .*",
         "tests/airflow triggers a DAG of a real Airflow",

@@ -1,0 +1,134 @@
+"""A Spark application, as its event log tells of it: frozen records of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_predictor.splitting.spark.settings import Settings
+
+_KILLED: Final = ("137", "oomkilled", "out of memory")
+"""Words in the reason for which an executor is gone: exit 137 is what a cgroup's kill leaves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """An attempt at a stage; tasks alike, one for each partition.
+
+    tasks: those that ended well. busy_s: what all tasks took together, by the driver's clock.
+    quick_s, median_s: nine of ten tasks took longer, and half of them; to 5%. began_s, wall_s: None
+    where the log does not say, or its clock went back. query: whether it is one of Spark SQL.
+    peak_bytes: the most that one task had for sorts, joins and hash tables. spilled_bytes: of
+    those, what all tasks together wrote to disk, as large as it was in memory; disk_bytes: as
+    large as it was on disk.
+    """
+
+    number: int
+    name: str
+    tasks: int
+    busy_s: float
+    quick_s: float
+    median_s: float
+    began_s: float | None
+    wall_s: float | None
+    input_bytes: int
+    shuffle_bytes: int
+    spilled_bytes: int
+    disk_bytes: int
+    peak_bytes: int
+    query: bool
+    settings: Settings
+
+    @property
+    def at_once(self) -> float:
+        """How many of its tasks ran at a time, on average; at least 1."""
+        return max(1.0, self.busy_s / self.wall_s) if self.wall_s else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peaks:
+    """The most that any executor had, each for itself, in bytes; None where nothing was measured.
+
+    beside_heap: metaspace, code, buffers. unified: execution and storage, of the heap. samples: how
+    many tasks ended with a reading of the heap; Spark takes one every ten seconds by itself.
+    """
+
+    heap: int | None = None
+    beside_heap: int | None = None
+    unified: int | None = None
+    python: int | None = None
+    other: int | None = None
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Executors that were killed for memory, and the tasks that went with them."""
+
+    executors: int
+    tasks: int
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How much of a log could be read. bad: lines that are no event. long: lines left out.
+
+    stages_left_out: beyond those that are kept. ended: whether the log has its last line.
+    """
+
+    lines: int
+    bad: int
+    long: int
+    stages_left_out: int
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """What an application was, and did.
+
+    span_s: None where the clock went back. slots, executors: tasks and executors at a time at most.
+    executor_s: the time of all executors, added up.
+    """
+
+    name: str
+    app_id: str
+    version: str
+    span_s: float | None
+    slots: int
+    executors: int
+    executor_s: float
+    settings: Settings
+    adapted: bool
+    stages: Sequence[Stage]
+    peaks: Peaks
+    lost: Lost
+    reading: Reading
+
+    @property
+    def stage_s(self) -> float:
+        """The seconds in which at least one stage ran."""
+        spans = sorted(
+            (each.began_s, each.began_s + each.wall_s)
+            for each in self.stages
+            if each.began_s is not None and each.wall_s is not None
+        )
+        total, until = 0.0, 0.0
+        for began, ended in spans:
+            total += max(0.0, ended - max(began, until))
+            until = max(until, ended)
+        return total
+
+
+def killed_for_memory(reason: str) -> bool:
+    """Whether an executor was killed for memory, by the words of whoever removed it.
+
+    >>> killed_for_memory("exited with exit code 137(SIGKILL, possible container OOM)")
+    True
+    >>> killed_for_memory("Executor heartbeat timed out after 125137 ms")
+    False
+    """
+    words = "".join(each if each.isalnum() else " " for each in reason.lower())
+    return any(f" {each} " in f" {words} " for each in _KILLED)

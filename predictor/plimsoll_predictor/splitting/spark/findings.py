@@ -1,0 +1,67 @@
+"""All that is found of an application, or why there is nothing to gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from plimsoll_predictor.splitting.spark.application import Application
+from plimsoll_predictor.splitting.spark.memory import (
+    HeapUnused,
+    Killed,
+    OverheadShort,
+    Spilled,
+    heap_unused,
+    killed,
+    overhead_short,
+    spilled,
+)
+from plimsoll_predictor.splitting.spark.small_tasks import (
+    SmallTasks,
+    small_partitions,
+    small_splits,
+)
+
+Finding = SmallTasks | Spilled | HeapUnused | OverheadShort | Killed
+
+
+class TimeVerdict(StrEnum):
+    """What there is to gain in time by how work is split."""
+
+    FOUND = "found"
+    ADAPTIVE = "adaptive execution chooses partitions; counts change nothing beyond noise"
+    LITTLE = "less than what the same run differs by"
+    NO_QUERY = "no query of Spark SQL shuffled; programs over RDDs choose their partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Findings, those of time first; and what holds of time where there is none of it."""
+
+    findings: Sequence[Finding]
+    time: TimeVerdict
+
+
+def findings_of(application: Application) -> Found:
+    """Return what to set, at most one property a finding."""
+    times = [small_partitions(application), small_splits(application)]
+    memory = [
+        spilled(application),
+        overhead_short(application),
+        killed(application),
+        heap_unused(application),
+    ]
+    found: list[Finding] = [each for each in (*times, *memory) if each is not None]
+    return Found(found, _time(application, found=any(each is not None for each in times)))
+
+
+def _time(application: Application, *, found: bool) -> TimeVerdict:
+    if found:
+        return TimeVerdict.FOUND
+    shuffles = [each for each in application.stages if each.query and each.shuffle_bytes]
+    if not shuffles:
+        return TimeVerdict.NO_QUERY
+    if all(each.settings.coalesces for each in shuffles):
+        return TimeVerdict.ADAPTIVE
+    return TimeVerdict.LITTLE

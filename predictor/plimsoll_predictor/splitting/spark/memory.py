@@ -1,0 +1,195 @@
+"""Memory of an application that is too little, too much, or in the wrong part of its containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from plimsoll_predictor.core.units import MIB, gb_hours
+from plimsoll_predictor.splitting.spark.application import Application, Stage
+from plimsoll_predictor.splitting.spark.settings import (
+    ADVISORY,
+    HEAP,
+    LEAST_PARTITION_BYTES,
+    OVERHEAD,
+    PARTITIONS,
+    PROCESS_TREE,
+    Settings,
+)
+
+HEADROOM: Final = 1.25
+"""What is kept above the most that was seen, where a size is lowered or set."""
+LEAST_SHARE: Final = 0.25
+"""Of the heap: less than that is not worth a restart."""
+LEAST_SAMPLES: Final = 30
+"""Readings of heaps, before the largest of them is taken for the most that is needed."""
+_RESERVED_BYTES: Final = 300 * MIB
+"""Spark keeps that much of the heap for itself."""
+_LEAST_HEAP_BYTES: Final = 512 * MIB
+"""Spark does not start with less than 450 MiB."""
+_STEP_BYTES: Final = 64 * MIB
+_MOST_PARTITIONS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spilled:
+    """Partitions that did not fit, so that tasks wrote them to disk and read them again.
+
+    disk_bytes: what was written. peak_bytes: the most a task had in memory. whole_bytes: what it
+    would have had without writing. tasks, enough: partitions now, and such of which one fits.
+    """
+
+    stage: int
+    disk_bytes: int
+    peak_bytes: int
+    whole_bytes: int
+    tasks: int
+    enough: int
+    setting: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeapUnused:
+    """A heap that was never filled. Bytes are of one executor; memory_gb_h of all."""
+
+    heap_bytes: int
+    peak_bytes: int
+    saves_bytes: int
+    executors: int
+    memory_gb_h: float
+    setting: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverheadShort:
+    """More beside the heap than the container has room for: the kernel may kill it.
+
+    python_bytes, other_bytes: resident. jvm_bytes: what the JVM has beside its heap.
+    """
+
+    overhead_bytes: int
+    python_bytes: int
+    jvm_bytes: int
+    other_bytes: int
+    short_bytes: int
+    setting: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Killed:
+    """Executors that were killed for memory, and nobody measured what in them grew.
+
+    busy_s: of the tasks that were lost with them.
+    """
+
+    executors: int
+    tasks: int
+    busy_s: float
+    container_bytes: int
+    setting: str
+    value: str
+
+
+def spilled(application: Application) -> Spilled | None:
+    """Return the stage that wrote most to disk because its partitions were too large."""
+    stages = [each for each in application.stages if _can_be_cut(each)]
+    worst = max(stages, key=lambda each: each.disk_bytes, default=None)
+    if worst is None:
+        return None
+    whole = worst.peak_bytes + worst.spilled_bytes // worst.tasks
+    # Half of what a task had: so there is room for those that get more than the mean.
+    enough = min(_MOST_PARTITIONS, ceil(worst.tasks * 2 * whole / worst.peak_bytes))
+    each_bytes = max(LEAST_PARTITION_BYTES, worst.shuffle_bytes // enough)
+    adaptive = _coalesced(worst)
+    return Spilled(
+        stage=worst.number,
+        disk_bytes=worst.disk_bytes,
+        peak_bytes=worst.peak_bytes,
+        whole_bytes=whole,
+        tasks=worst.tasks,
+        enough=enough,
+        setting=ADVISORY if adaptive else PARTITIONS,
+        value=f"{each_bytes // MIB}m" if adaptive else str(enough),
+    )
+
+
+def _can_be_cut(stage: Stage) -> bool:
+    """Whether a property says how many partitions it has, and it wrote some of them to disk."""
+    written = stage.query and stage.shuffle_bytes and stage.disk_bytes and stage.peak_bytes
+    return bool(written) and (_coalesced(stage) or stage.tasks == stage.settings.partitions)
+
+
+def _coalesced(stage: Stage) -> bool:
+    return stage.settings.coalesces and stage.tasks < stage.settings.partitions
+
+
+def heap_unused(application: Application) -> HeapUnused | None:
+    """Return what executors would not have missed; None where it is little, or not measured."""
+    settings, peaks = application.settings, application.peaks
+    if settings.local or peaks.heap is None or application.lost.executors:
+        return None
+    if peaks.samples < LEAST_SAMPLES:
+        return None
+    heap = settings.heap_bytes
+    # Used heap has garbage in it, so that the need is at most this.
+    room = _RESERVED_BYTES + HEADROOM * (peaks.unified or 0) / settings.fraction
+    enough = _rounded(max(HEADROOM * peaks.heap, room, _LEAST_HEAP_BYTES))
+    saved = heap - enough
+    if saved < LEAST_SHARE * heap:
+        return None
+    return HeapUnused(
+        heap_bytes=heap,
+        peak_bytes=peaks.heap,
+        saves_bytes=saved,
+        executors=application.executors,
+        memory_gb_h=gb_hours(saved, application.executor_s),
+        setting=HEAP,
+        value=f"{enough // MIB}m",
+    )
+
+
+def overhead_short(application: Application) -> OverheadShort | None:
+    """Return what was beside the heap if it was more than there is room for."""
+    settings, peaks = application.settings, application.peaks
+    if not settings.contained or not (peaks.python or peaks.other):
+        return None
+    jvm, python, other = peaks.beside_heap or 0, peaks.python or 0, peaks.other or 0
+    short = jvm + python + other - _room_bytes(settings)
+    if short <= 0:
+        return None
+    return OverheadShort(
+        overhead_bytes=settings.overhead_bytes,
+        python_bytes=python,
+        jvm_bytes=jvm,
+        other_bytes=other,
+        short_bytes=short,
+        setting=OVERHEAD,
+        value=f"{_rounded(HEADROOM * (jvm + python + other)) // MIB}m",
+    )
+
+
+def _room_bytes(settings: Settings) -> int:
+    return settings.container_bytes - settings.heap_bytes
+
+
+def killed(application: Application) -> Killed | None:
+    """Return what kills cost where nothing says which part of the container grew."""
+    lost = application.lost
+    if not lost.executors or application.peaks.python or application.peaks.other:
+        return None
+    return Killed(
+        executors=lost.executors,
+        tasks=lost.tasks,
+        busy_s=lost.busy_s,
+        container_bytes=application.settings.container_bytes,
+        setting=PROCESS_TREE,
+        value="true",
+    )
+
+
+def _rounded(size_bytes: float) -> int:
+    return ceil(size_bytes / _STEP_BYTES) * _STEP_BYTES
