@@ -43,15 +43,15 @@ def test_only_the_container_that_was_killed_is_lifted() -> None:
 def test_what_kueue_wrote_when_it_admitted_the_first_pod_is_not_on_the_copy() -> None:
     # Of a real Kueue 0.15.2, which never starts a copy that names another admission.
     by_author = {"kueue.x-k8s.io/queue-name": "shop", "kueue.x-k8s.io/managed": "true"}
-    pod = killed().with_labels({**by_author, "kueue.x-k8s.io/podset": "main", "zone": "a"})
-    pod = pod.annotated(
+    labelled = killed().with_labels({**by_author, "kueue.x-k8s.io/podset": "main", "zone": "a"})
+    pod: dict[str, Any] = labelled.annotated(
         {
             "kueue.x-k8s.io/role-hash": "ab9066ef",
             "kueue.x-k8s.io/workload": "pod-train-48d86",
             "autoscaling.x-k8s.io/consume-provisioning-request": "pod-train-48d86-nodes-1",
         }
     ).built()
-    checked = {"f:autoscaling.x-k8s.io/consume-provisioning-request": {}}
+    checked: dict[str, Any] = {"f:autoscaling.x-k8s.io/consume-provisioning-request": {}}
     pod["metadata"]["managedFields"] = [
         {"manager": "kueue", "fieldsV1": {"f:metadata": {"f:annotations": checked}}},
         {"manager": "kubectl", "fieldsV1": {"f:metadata": {"f:labels": {"f:zone": {}}}}},

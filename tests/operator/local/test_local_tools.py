@@ -14,7 +14,7 @@ from deploy.local.trouble import Trouble
 
 def test_a_tool_nobody_knows_is_answered_with_those_there_are(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    with pytest.raises(Trouble, match="no tool kustomize; there is helm, kwok"):
+    with pytest.raises(Trouble, match="no tool kustomize; there is helm, kueue, kwok"):
         tools.tool("kustomize", environment, print)
 
 

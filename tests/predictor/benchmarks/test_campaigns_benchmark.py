@@ -22,7 +22,7 @@ TRUTH = [
 
 
 def test_an_order_has_reached_a_figure_when_it_stays_there() -> None:
-    assert reached([0.1, 0.5, 0.2, 0.49, 0.6], 0.5) == 4
+    assert reached([0.1, 0.5, 0.6, 0.49, 0.51], 0.5) == 4
     assert reached([0.5, 0.6], 0.5) == 1
 
 
