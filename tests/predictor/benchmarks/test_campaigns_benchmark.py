@@ -23,7 +23,8 @@ TRUTH = [
 
 def test_an_order_has_reached_a_figure_when_it_stays_there() -> None:
     assert reached([0.1, 0.5, 0.6, 0.49, 0.51], 0.5) == 4
-    assert reached([0.5, 0.6], 0.5) == 1
+    assert reached([0.5, 0.51], 0.5) == 1
+    assert reached([0.5, 0.6], 0.5) == 3, "later than it ever ran"
 
 
 def test_what_is_served_with_all_known_saves_nearly_what_the_needs_leave() -> None:
