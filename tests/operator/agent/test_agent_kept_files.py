@@ -17,7 +17,6 @@ from tests.builders.cgroup_trees import UID
 from tests.rigs.enforced_limits import pods_there
 from tests.rigs.real_pods import a_real_pod
 
-
 CGROUPS = "/sys/fs/cgroup"
 
 
