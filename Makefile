@@ -227,7 +227,7 @@ bench-watch: setup cluster-up ## a controller that watches 20,000 pods of fake n
 bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
 	$(BIN)/python -P benchmarks/scale.py
 
-bench-trainings: setup postgresql ## a thousand trainings in rounds on PostgreSQL by two workers, 150 by one and by two that are killed; into bench-scale.json
+bench-trainings: setup postgresql ## rounds of trainings on PostgreSQL: 150 by one worker, by two, and by two that are killed; a thousand by two; into bench-scale.json
 	$(BIN)/python -P benchmarks/scale_trainings.py --sample 150
 
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
