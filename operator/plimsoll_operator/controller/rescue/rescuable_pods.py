@@ -199,6 +199,9 @@ class RescuablePods:
         now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
         if now.raises < before.raises:
             now.raises, now.first = before.raises, before.first
+        if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:
+            # The watch tells of a moment before the raise, such as that of the annotation.
+            now.container = before.container
 
 
 def _written(rescuable: Rescuable) -> Memory:

@@ -127,6 +127,7 @@ class Rescues:
             if pod.pending is not None and now_s - pod.pending.asked_s > PENDING_S:
                 self._raiser.metrics.raises.labels("unanswered").inc()
                 pod.pending, pod.given_up = None, "its node has not answered a raise"
+                self._pods.see(pod.pod, gone=False)  # it has what its spec says
             elif pod.pending is None and pod.raises and not pod.keeps:
                 self._look_at_raised(pod, now_s)
 
@@ -185,8 +186,9 @@ class Rescues:
         if pod is None or passed_over is not None:
             self._count(passed_over or "unknown")
             return False
-        if pod.pending is not None and abs(pod.limit_bytes - alarm.limit_bytes) <= SAME_BYTES:
-            self._grant(pod, pod.pending)  # the kernel has it, and the pod's status will say so
+        pending = pod.pending
+        if pending is not None and abs(pending.limit_bytes - alarm.limit_bytes) <= SAME_BYTES:
+            self._grant(pod, pending)  # the kernel has it, and the pod's status will say so
         past = Past(needs_bytes=needs, first_bytes=pod.first.limit_bytes or 0, raises=pod.raises)
         decided = decide(
             nearing(alarm, pod.limit_bytes), past, self._pods.room(pod, said.pods_used_bytes)

@@ -65,6 +65,26 @@ async def test_the_same_alarm_twice_is_one_raise(tmp_path: Path) -> None:
         assert (scene.answered("raised"), scene.answered("early")) == (1, 2)
 
 
+async def test_news_from_before_a_raise_does_not_raise_it_twice(tmp_path: Path) -> None:
+    """The annotation's event may come before the raise's, with the limit as it was."""
+    async with a_scene(tmp_path) as scene:
+        scene.server.silent = True
+        scene.sees(running())
+        await scene.alarmed(an_alarm())
+        scene.sees(running().annotated({RESCUED: noted(scene)}))
+        await scene.alarmed(an_alarm())
+        assert scene.server.raises == ["165Mi"]
+        assert scene.told.reasons == []
+        # Nobody carries the raise out: what the pod has is what its spec says.
+        scene.now_s += PENDING_S + 1
+        scene.rescues.look()
+        assert scene.metrics.registry.get_sample_value("plimsoll_rescue_added_bytes") == 0
+
+
+def noted(scene: Scene) -> str:
+    return str(scene.server.pods["train-1"]["metadata"]["annotations"][RESCUED])
+
+
 async def test_what_grows_on_is_raised_further_before_its_node_has_granted_it(
     tmp_path: Path,
 ) -> None:
