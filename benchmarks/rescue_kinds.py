@@ -16,7 +16,7 @@ def by_kind(
     killed_on: Collection[str],
     in_vain: Collection[str],
 ) -> list[dict[str, Any]]:
-    """Return a row for each kind, ramps by their pace. All others: names of tasks."""
+    """Return a row for each kind and pace. All others: names of tasks. headroom: least, in MiB."""
     rows = []
     for kind, rate in sorted({_key(task) for task in batch}):
         those = [task for task in batch if _key(task) == (kind, rate)]
@@ -26,7 +26,7 @@ def by_kind(
             {
                 "kind": kind,
                 "rate_mb_s": rate or None,
-                "headroom_mib": min(rooms, default=None),
+                "headroom": min(rooms, default=None),
                 "tasks": len(those),
                 "kills_off": len(names.intersection(killed_off)),
                 "kills_on": len(names.intersection(killed_on)),
@@ -37,7 +37,7 @@ def by_kind(
 
 
 def _key(task: GrowingTask) -> tuple[str, int]:
-    return task.kind, task.rate_mb_s or 0 if task.kind == "ramp" else 0
+    return task.kind, task.rate_mb_s or 0
 
 
 def kinds_table(rows: Sequence[dict[str, Any]]) -> Table:
@@ -47,7 +47,7 @@ def kinds_table(rows: Sequence[dict[str, Any]]) -> Table:
         table.add_column(column)
     for row in rows:
         pace = f" of {row['rate_mb_s']} MB/s" if row["rate_mb_s"] else ""
-        figures = (row["tasks"], row["headroom_mib"], row["kills_off"], row["kills_on"])
+        figures = (row["tasks"], row["headroom"], row["kills_off"], row["kills_on"])
         shown = ["" if figure is None else str(figure) for figure in (*figures, row["in_vain"])]
         table.add_row(f"{row['kind']}{pace}", *shown)
     return table

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import Any
 
 from rich.console import Console
 
-from benchmarks.live_rescue import tables
+from benchmarks.live_rescue import missed, tables
 from benchmarks.rescue_kinds import by_kind
 from benchmarks.rescue_tasks import forty
 
@@ -21,14 +22,14 @@ def test_forty_tasks_are_counted_once_by_kind_and_pace() -> None:
     assert hundred == {
         "kind": "ramp",
         "rate_mb_s": 100,
-        "headroom_mib": 128,
+        "headroom": 128,
         "tasks": 4,
         "kills_off": 2,
         "kills_on": 1,
         "in_vain": 1,
     }
     others = [(row["kind"], row["rate_mb_s"]) for row in rows if row["kind"] != "ramp"]
-    assert others == [("leak", None), ("page cache", None), ("stair-steps", None)]
+    assert others == [("leak", 20), ("leak", 50), ("page cache", None), ("stair-steps", None)]
 
 
 def test_the_printed_tables_have_a_row_for_each_of_them() -> None:
@@ -47,3 +48,28 @@ def test_the_printed_tables_have_a_row_for_each_of_them() -> None:
     text = console.export_text()
     assert "ramp of 400 MB/s" in text
     assert "stair-steps" in text
+
+
+def test_each_missed_bar_is_named() -> None:
+    held: dict[str, Any] = {
+        "tasks": [{}] * 40,
+        "kills_off_up_to_100": 14,
+        "kills_on_up_to_100": 2,
+        "over_need": ["ramp-5-90", "ramp-5-75"],
+        "page_cache_raised": 0,
+    }
+    agent = {"on": {"cpu_share": 0.019}}
+    assert missed({"tasks": held, "agent": agent}) == []
+    assert missed({}) == []
+    too_many = {
+        **held,
+        "kills_on_up_to_100": 4,
+        "over_need": ["a", "b", "c"],
+        "page_cache_raised": 1,
+    }
+    assert missed({"tasks": too_many, "agent": {"on": {"cpu_share": 0.0201}}}) == [
+        "71% of kills up to 100 MB/s avoided",
+        "3 given more than 1.3 × need",
+        "1 page cache fillers given more",
+        "the agent uses 2.01% of a core",
+    ]
