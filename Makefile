@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -208,6 +208,9 @@ bench-placing: setup ## jobs chosen and placed by whom they get along with, on c
 
 bench-placing-nodes: setup ## one queue played twice on two real nodes, a core each: as usual, and with order and hints; bench-placing-nodes.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.placing_nodes
+
+bench-campaigns-node: setup cluster-up ## two tasks learned by campaigns on the real node while processes are killed, then production runs, then the plain order; into bench-scale.json
+	PYTHONPATH=. $(BIN)/python -P -m benchmarks.campaigns_node
 
 bench-scheduling: setup cluster-up ## pods a second of a real kube-scheduler on 1,000 nodes, without the extender and with it; bench-scheduling.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.scheduling
