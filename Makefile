@@ -145,7 +145,7 @@ test-alone: setup postgresql image fetched ## of the tests on clusters, what mea
 	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
 
 soak-cluster: setup image ## what kills at random on the node, many times
-	$(INSIDE) $(BIN)/pytest --rounds 50 tests/campaigns/test_campaign_runs.py -k kills_at_random
+	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/test_turns.py
 
 generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
