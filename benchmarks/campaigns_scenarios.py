@@ -34,7 +34,7 @@ def scenarios(task: str) -> list[dict[str, str]]:
     if task == TRAIN_DEMAND:
         sizes = _steps(CELLS[Weight.LIGHT][0], CELLS[Weight.HEAVY][1], SCENARIOS // len(COLUMNS))
         return [
-            {"rows": str(round(cells / columns, -2)), "columns": str(columns)}
+            {"rows": str(int(round(cells / columns, -2))), "columns": str(columns)}
             for columns in COLUMNS
             for cells in sizes
         ]

@@ -20,6 +20,7 @@ def test_each_task_has_sixty_different_scenarios_of_two_features(task: str) -> N
     rows = scenarios(task)
     assert len(rows) == SCENARIOS == len({tuple(row.items()) for row in rows})
     assert {len(row) for row in rows} == {2}
+    assert all(row["rows"].isdigit() for row in rows), "the programs read whole numbers"
     document = campaign(task, "learn", "image", plain=False)
     document["metadata"] |= {"namespace": "shop", "uid": "uid"}
     read = read_campaign(document)
