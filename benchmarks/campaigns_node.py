@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import time
 from collections import Counter
@@ -250,6 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--only", choices=("campaigns", "production"))
     asked = parser.parse_args(arguments)
+    # Ended from outside, what was started here ends as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     image = built_image("demo")  # the node's network has no way out
     with node() as cluster:
         found = asyncio.run(_play(cluster, image, asked.kills, asked.only))
