@@ -113,7 +113,11 @@ async def test_what_a_success_policy_ends_is_no_kill_and_teaches_no_need(
     assert {(each.outcome, each.need) for each in seen.values()} == {(Outcome.DELETED, None)}
     assert (await shop.profile("led"))["status"]["oomKills"] == 0
     assert plimsoll.store.lifts.of_task(shop.task("led")) == {}
-    made = {pod.metadata.uid for pod in (await shop.pods()).values() if "led-" in pod.metadata.name}
+    made = {
+        pod.metadata.uid
+        for pod in (await shop.pods()).values()
+        if pod.metadata.name.startswith("led-")
+    }
     assert made <= {pod.metadata.uid for pod in pods.values()}
 
 
@@ -127,9 +131,9 @@ async def test_a_job_that_its_cronjob_replaces_is_no_failure_and_lifts_nothing(
     assert next_job.metadata.uid != first.metadata.uid
     await go_on(next_pod.metadata.uid)
     await job_is(shop, next_job.metadata.name, "Complete")
-    assert await pods_of_job(shop, first.metadata.name) == []
     assert {memory_of(each) for each in (pod, next_pod)} == {("64Mi", "64Mi")}
     await attempts_are_counted(shop, 2, "nightly")
+    assert await pods_of_job(shop, first.metadata.name) == []
     seen = {each.run: each for each in plimsoll.observations(shop.task("nightly"))}
     replaced = seen.pop(f"job:{first.metadata.uid}")
     assert (replaced.outcome, replaced.need) == (Outcome.DELETED, None)
