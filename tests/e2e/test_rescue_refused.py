@@ -1,4 +1,8 @@
-"""A raise that the real kubelet defers, because what other pods ask for fills the node."""
+"""A raise that the real kubelet defers, because what other pods ask for fills the node.
+
+It answers Infeasible only to more than a node may allocate at all, which no raise asks for: that
+answer is tested with a node that is none (tests/operator/controller/rescue).
+"""
 
 from __future__ import annotations
 
