@@ -106,8 +106,8 @@ runtimes: setup
 airflow: setup
 	@$(BIN)/python -m tests.rigs.locked_environments airflow
 
-test-airflow: cluster-up airflow ## a real Airflow beside the cluster: too small tasks healed, its past imported
-	$(INSIDE) $(BIN)/pytest --capture=no tests/airflow
+test-airflow: cluster-up airflow ## a real Airflow beside the cluster: too small tasks healed, its past imported (LARGE=7,8,9: which of ten are too small)
+	$(INSIDE) $(BIN)/pytest --capture=no tests/airflow $(if $(LARGE),--large $(LARGE))
 
 test-next-pods: setup cluster-up ## from a kill to the next pod, fifty times: an engine that makes it at once, and Plimsoll
 	$(INSIDE) $(BIN)/pytest --capture=no tests/engines

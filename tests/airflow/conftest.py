@@ -22,6 +22,8 @@ from tests.rigs.eater import IMAGE
 __all__ = ["plimsoll"]
 
 DAGS = Path(__file__).parent / "dags"
+USUAL = "2,5,8"
+"""As dags/nightly.py has it where nobody says anything else."""
 _PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -38,9 +40,27 @@ async def witness(shop: Shop) -> AsyncIterator[Witness]:
         yield watching
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which of the ten mapped tasks of a night are too large for their size."""
+    parser.addoption("--large", default=USUAL, help="map indexes of the tasks that need more")
+
+
+@pytest.fixture(scope="session")
+def large(pytestconfig: pytest.Config) -> str:
+    """The map indexes of the tasks that need more than they ask for, with commas between."""
+    return str(pytestconfig.getoption("--large", USUAL))
+
+
+@pytest.fixture
+def in_the_usual_order(large: str) -> None:
+    """Skip what is only said of large tasks among small ones."""
+    if large != USUAL:
+        pytest.skip(f"the tasks that need more are {large}")
+
+
 @pytest.fixture(scope="session")
 def airflow(
-    shop: Shop, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+    shop: Shop, cluster: Cluster, large: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
     """An Airflow that is set up as docs/airflow.md says, and by nothing else."""
     home = tmp_path_factory.mktemp("airflow")
@@ -52,6 +72,7 @@ def airflow(
         "EATER_IMAGE": IMAGE,
         "EATER_NAMESPACE": shop.namespace,
         "EATER_KUBECONFIG": str(cluster.kubeconfig),
+        "EATER_LARGE": large,
     }
     with serving(home, DAGS, settings) as running:
         yield running

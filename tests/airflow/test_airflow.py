@@ -47,6 +47,11 @@ class Ran:
     def succeeded(self) -> set[int]:
         return {each.map_index for each in self.tries if each.state == "success"}
 
+    def told(self) -> str:
+        """What came of it: its tasks, its kills, and by which try the last task succeeded."""
+        most = max(each.number for each in self.tries)
+        return f"{len(self.succeeded)} tasks succeeded, {self.kills} kills, all by try {most}"
+
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -74,7 +79,7 @@ async def nights(runner: Runner) -> tuple[Ran, Ran]:
     """Two runs of ten mapped tasks, one after the other."""
     first = await runner.run("nightly", "first")
     second = await runner.run("nightly", "second")
-    print(f"first run: {TASKS} tasks, {first.kills} kills; second run: {second.kills} kills")
+    print(f"first run: {first.told()}; second run: {second.told()}")
     return first, second
 
 
@@ -113,18 +118,23 @@ async def observed(plimsoll: Plimsoll, shop: Shop, task: str, count: int) -> lis
     return found
 
 
+async def test_all_of_the_mapped_tasks_succeed_in_whatever_order(nights: tuple[Ran, Ran]) -> None:
+    for night in nights:
+        assert night.state == "success"
+        assert night.succeeded == set(range(TASKS))
+    assert nights[0].kills >= 1
+
+
+@pytest.mark.usefixtures("in_the_usual_order")
 async def test_all_of_the_mapped_tasks_succeed_by_their_second_try(nights: tuple[Ran, Ran]) -> None:
     first = nights[0]
-    assert first.state == "success"
-    assert first.succeeded == set(range(TASKS))
     assert max(each.number for each in first.tries) <= 2
-    assert 1 <= first.kills <= TOO_SMALL
+    assert first.kills <= TOO_SMALL
 
 
+@pytest.mark.usefixtures("in_the_usual_order")
 async def test_the_next_run_of_the_dag_has_no_kill(nights: tuple[Ran, Ran]) -> None:
-    second = nights[1]
-    assert second.state == "success"
-    assert [each.number for each in second.tries] == [1] * TASKS
+    assert [each.number for each in nights[1].tries] == [1] * TASKS
 
 
 async def test_no_pod_is_cloned(nights: tuple[Ran, Ran]) -> None:
@@ -147,7 +157,7 @@ async def test_pods_that_are_deleted_as_they_end_are_observed_to_their_ends(
     found = await observed(plimsoll, shop, "nightly.chunk", wanted)
     assert len(found) == wanted
     kills = [each for each in found if each.outcome is Outcome.OOM_KILLED]
-    assert len(kills) == nights[0].kills
+    assert len(kills) == sum(night.kills for night in nights)
     assert {each.outcome for each in found} == {Outcome.SUCCEEDED, Outcome.OOM_KILLED}
 
 

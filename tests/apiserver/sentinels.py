@@ -60,11 +60,11 @@ async def a_later_pod_is_resized(cluster: Cluster, folder: Path) -> None:
         await until("the sentinel's resize", lambda: are_resized(other, names))
 
 
-async def attempts_are_counted(shop: Shop, count: int) -> None:
+async def attempts_are_counted(shop: Shop, count: int, task: str = "train") -> None:
     """The task's profile shows that many attempts: all that follows from them was started."""
 
     async def counted() -> bool:
-        status = (await shop.profile("train")).get("status") or {}
+        status = (await shop.profile(task)).get("status") or {}
         return bool(status.get("observations") == count)
 
     await until(f"{count} attempts in the profile", counted)

@@ -13,27 +13,12 @@ from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
-from tests.e2e.seeing import create, memory_of, sizes_in_mode, told
-from tests.e2e.workloads import a_pod
+from tests.e2e.seeing import memory_of, sizes_in_mode, told
 from tests.rigs.agent_accounts import an_agent_account
 from tests.rigs.enforced_limits import limit_file, limit_in
-from tests.rigs.hand_alarms import HandAlarms, hand_alarms
+from tests.rigs.hand_alarms import IDLE_MIB, HandAlarms, an_idle_pod, hand_alarms
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
-
-
-async def a_running_pod(shop: Shop, name: str) -> str:
-    """One that does nothing, and whose limit the kernel enforces."""
-    uid = str((await create(shop, a_pod(name, "eat 8 600", task=name, memory="64Mi"))).metadata.uid)
-
-    def runs() -> bool:
-        try:
-            return limit_in(limit_file(uid)) == 64 * MIB
-        except FileNotFoundError:
-            return False
-
-    await until("its limit is enforced", runs)
-    return uid
 
 
 async def raised(alarms: HandAlarms, shop: Shop, name: str, uid: str) -> None:
@@ -42,7 +27,7 @@ async def raised(alarms: HandAlarms, shop: Shop, name: str, uid: str) -> None:
     def is_more() -> bool:
         # Read once: an alarm at the raised limit would be another one, and raise it again.
         alarm = alarms.alarm(uid)
-        if alarm.limit_bytes > 64 * MIB:
+        if alarm.limit_bytes > IDLE_MIB * MIB:
             return True
         alarms.sender.offer([alarm])
         return False
@@ -63,7 +48,7 @@ async def test_what_is_granted_the_agent_raises_and_the_controller_notes_and_tel
     async with a_shop(cluster.kubeconfig) as shop:
         await shop.enforce(rescue="auto", retry="never")
         await sizes_in_mode(shop, "enforce")
-        uid = await a_running_pod(shop, "idle")
+        uid = await an_idle_pod(shop, "idle")
         with (
             an_agent_account(cluster) as account,
             hand_alarms(cluster, plimsoll, tmp_path, account) as alarms,
@@ -80,6 +65,6 @@ async def test_what_is_granted_the_agent_raises_and_the_controller_notes_and_tel
             assert own.results == {"asked": 1, "refused": 0, "failed": 0}
             # Without the right, the controller is asked as ever.
             (tmp_path / "api-token").write_text("nobody")
-            other = await a_running_pod(shop, "other")
+            other = await an_idle_pod(shop, "other")
             alarms.sender.want([other])
             await raised(alarms, shop, "other", other)

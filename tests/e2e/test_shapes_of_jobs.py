@@ -1,4 +1,4 @@
-"""Jobs in their shapes on the real node: indexes, Jobs that are gone at once, replaced Jobs."""
+"""Jobs in their shapes on the real node: indexes, Jobs that are gone at once, or ended early."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from kubernetes_asyncio import client
 
 from plimsoll_predictor.core.record import Outcome
 from tests.apiserver.controllers import Shop, until
+from tests.apiserver.sentinels import attempts_are_counted
+from tests.e2e.cronjobs import a_nightly_cronjob
 from tests.e2e.plimsolls import Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, end_of, job_is, memory_of, pods_of_job
-from tests.e2e.workloads import a_job
+from tests.e2e.seeing import WITHIN_S, create, end_of, go_on, job_is, memory_of, pods_of_job
+from tests.e2e.workloads import LONG_S, a_job
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 INDEXES, LARGE = 7, 6
 """Index i eats 10 × i + 8 MiB, so that only the last one needs more than 64 MiB."""
+SHARES = 3
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -79,33 +82,63 @@ async def test_of_an_indexed_job_only_the_index_that_was_killed_is_lifted(
     assert runs.count(f"job:{uids['indexed']}:{LARGE}") == len(large)
 
 
+async def test_what_a_success_policy_ends_is_no_kill_and_teaches_no_need(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    """The leader's success is the Job's; its controller ends the others while they run."""
+    led = a_job("led", f"eat $(JOB_COMPLETION_INDEX)8 {LONG_S}", task="led", backoff_limit=3)
+    led["spec"] |= {
+        "completionMode": "Indexed",
+        "completions": SHARES,
+        "parallelism": SHARES,
+        "successPolicy": {"rules": [{"succeededIndexes": "0"}]},
+    }
+    uid = (await create(shop, led)).metadata.uid
+
+    async def all_run() -> dict[str, Any] | None:
+        pods = [pod for pod in await pods_of_job(shop, "led") if pod.status.phase == "Running"]
+        found = {pod.metadata.annotations[INDEX]: pod for pod in pods}
+        return found if len(found) == SHARES else None
+
+    pods = await until("all indexes run", all_run, WITHIN_S)
+    await go_on(pods["0"].metadata.uid)
+    job = await job_is(shop, "led", "Complete")
+    reasons = {each.type: each.reason for each in job.status.conditions}
+    assert (reasons["SuccessCriteriaMet"], job.status.completed_indexes) == ("SuccessPolicy", "0")
+    await attempts_are_counted(shop, SHARES, "led")
+    seen = {each.run: each for each in plimsoll.observations(shop.task("led"))}
+    leader = seen.pop(f"job:{uid}:0")
+    assert leader.outcome is Outcome.SUCCEEDED
+    assert seen.keys() == {f"job:{uid}:{number}" for number in range(1, SHARES)}
+    assert {(each.outcome, each.need) for each in seen.values()} == {(Outcome.DELETED, None)}
+    assert (await shop.profile("led"))["status"]["oomKills"] == 0
+    assert plimsoll.store.lifts.of_task(shop.task("led")) == {}
+    made = {
+        pod.metadata.uid
+        for pod in (await shop.pods()).values()
+        if pod.metadata.name.startswith("led-")
+    }
+    assert made <= {pod.metadata.uid for pod in pods.values()}
+
+
 async def test_a_job_that_its_cronjob_replaces_is_no_failure_and_lifts_nothing(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    """``concurrencyPolicy: Replace`` deletes the Job that runs still, and makes the next one."""
-    batch = client.BatchV1Api(shop.core.api_client)
-    nightly = a_job("nightly-29391200", "eat 20 600", task="auto", backoff_limit=3)
-    next_night = a_job("nightly-29392640", "eat 20 1", task="auto", backoff_limit=3)
-    await create(shop, nightly)
-
-    async def runs() -> bool:
-        pods = await pods_of_job(shop, "nightly-29391200")
-        return bool(pods) and pods[0].status.phase == "Running"
-
-    await until("the first night runs", runs, WITHIN_S)
-    await batch.delete_namespaced_job(
-        "nightly-29391200", shop.namespace, propagation_policy="Background"
-    )
-    job = await create(shop, next_night)
-    await job_is(shop, "nightly-29392640", "Complete")
-    (pod,) = await pods_of_job(shop, "nightly-29392640")
-    assert memory_of(pod) == ("64Mi", "64Mi")
-
-    def known() -> list[Any]:
-        found = plimsoll.observations(shop.task("nightly"))
-        return [each for each in found if each.outcome is Outcome.SUCCEEDED]
-
-    (succeeded,) = await until("the second night is known", known, WITHIN_S)
-    assert succeeded.run == f"job:{job.metadata.uid}"
-    killed = {each.outcome for each in plimsoll.observations(shop.task("nightly"))}
-    assert Outcome.OOM_KILLED not in killed
+    """The CronJob's own controller deletes the Job that still runs, and makes the next one."""
+    night = await a_nightly_cronjob(shop, f"eat 20 {LONG_S}")
+    first, pod = await night.running_job()
+    next_job, next_pod = await (await night.next_night()).running_job()
+    assert next_job.metadata.uid != first.metadata.uid
+    await go_on(next_pod.metadata.uid)
+    await job_is(shop, next_job.metadata.name, "Complete")
+    assert {memory_of(each) for each in (pod, next_pod)} == {("64Mi", "64Mi")}
+    await attempts_are_counted(shop, 2, "nightly")
+    assert await pods_of_job(shop, first.metadata.name) == []
+    seen = {each.run: each for each in plimsoll.observations(shop.task("nightly"))}
+    replaced = seen.pop(f"job:{first.metadata.uid}")
+    assert (replaced.outcome, replaced.need) == (Outcome.DELETED, None)
+    assert [(each, seen[each].outcome) for each in seen] == [
+        (f"job:{next_job.metadata.uid}", Outcome.SUCCEEDED)
+    ]
+    assert (await shop.profile("nightly"))["status"]["oomKills"] == 0
+    assert plimsoll.store.lifts.of_task(shop.task("nightly")) == {}

@@ -17,12 +17,31 @@ from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.alarms import Alarm
 from plimsoll_operator.processes.agent import api_server, own_raises
 from plimsoll_predictor.core.units import MIB
+from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import create
+from tests.e2e.workloads import a_pod
 from tests.rigs.agent_accounts import AgentAccount
-from tests.rigs.enforced_limits import CGROUPS, limit_in, limited_container
+from tests.rigs.enforced_limits import CGROUPS, limit_file, limit_in, limited_container
 
 LEFT_MIB = 8
+IDLE_MIB = 64
+
+
+async def an_idle_pod(shop: Shop, name: str) -> str:
+    """One that does nothing, and whose limit the kernel enforces; its UID."""
+    manifest = a_pod(name, "eat 8 600", task=name, memory=f"{IDLE_MIB}Mi")
+    uid = str((await create(shop, manifest)).metadata.uid)
+
+    def runs() -> bool:
+        try:
+            return limit_in(limit_file(uid)) == IDLE_MIB * MIB
+        except FileNotFoundError:
+            return False
+
+    await until("its limit is enforced", runs)
+    return uid
 
 
 @dataclass(frozen=True, slots=True)

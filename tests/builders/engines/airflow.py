@@ -1,10 +1,12 @@
-"""Airflow's pods.
+"""Airflow's pods, as of its provider cncf-kubernetes 10.25.0, which requirements/airflow.lock has.
 
 apache/airflow, providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/:
+
 - operators/pod.py, ``_get_ti_pod_labels``: the operator's labels
 - pod_generator.py, ``construct_pod`` and ``build_labels_for_k8s_executor_pod``: the executor's
-labels, and the same as annotations, whole - operators/spark_kubernetes.py: the labels of a task on
-Spark's driver and executors, and the generated name of the SparkApplication
+  labels, and the same as annotations, whole
+- operators/spark_kubernetes.py: the labels of a task on Spark's driver and executors, and the
+  generated name of the SparkApplication
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""Pods of Argo Workflows.
+"""Pods of Argo Workflows, as of 4.1.2.
 
 argoproj/argo-workflows:
+
 - workflow/common/common.go: the names of labels, annotations and variables
 - workflow/controller/workflowpod.go, ``createWorkflowPod``: what is written on a pod
 - workflow/controller/steps.go, dag.go, operator.go: names of nodes: ``wf[0].step``, ``wf.task``,
   ``wf.task(0:item)``, ``wf.task(1)`` for a retry, ``wf.onExit``
 - workflow/util/pod_name.go, ``GeneratePodName``: <workflow>-<template>-<hash of the node's name>
-- workflow/cron/operator.go: <CronWorkflow>-<Unix seconds>
-kubeflow/pipelines, backend/src/v2/compiler/argocompiler/container.go: all tasks of a pipeline have
-the template ``system-container-impl``
+- workflow/cron/operator.go, ``getChildWorkflowName``: <CronWorkflow>-<Unix seconds>
+
+kubeflow/pipelines (nobody wrote down which version):
+
+- backend/src/v2/compiler/argocompiler/container.go: all tasks of a pipeline have the template
+  ``system-container-impl``
 """
 
 from __future__ import annotations
@@ -40,8 +44,6 @@ def argo(
             "kubectl.kubernetes.io/default-container": "main",
             "workflows.argoproj.io/node-id": f"{workflow}-{chance.number(2**32)}",
             "workflows.argoproj.io/node-name": node,
-            "workflows.argoproj.io/workflow-name": workflow,
-            "workflows.argoproj.io/workflow-uid": chance.uid(),
         },
         owner=("argoproj.io/v1alpha1", "Workflow", workflow, chance.uid()),
         containers=("wait", "main"),

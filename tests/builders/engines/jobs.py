@@ -1,6 +1,7 @@
-"""Pods of plain and Indexed Jobs, and of CronJobs.
+"""Pods of plain and Indexed Jobs, and of CronJobs, as of Kubernetes 1.35.4 (deploy/local/go.mod).
 
 kubernetes/kubernetes:
+
 - pkg/controller/job/job_controller.go, ``manageJob``: <Job>-<random>, or <Job>-<index>-<random>
 - pkg/controller/cronjob/cronjob_controllerv2.go, ``getJobName``: <CronJob>-<minutes since 1970>
 - pkg/registry/batch/job/strategy.go, ``generateSelectorIfNeeded``: the labels on a Job's pods

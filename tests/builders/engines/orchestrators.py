@@ -1,18 +1,26 @@
 """Pods of Flyte, Dagster, Prefect and GitLab's runner.
 
-flyteorg/flyte:
+flyteorg/flyte, as of 1.16.8; 2.0 has no flytepropeller, and nobody looked at its pods:
+
 - flytepropeller/pkg/compiler/transformers/k8s/workflow.go: execution-id, workflow-name, shard-key
 - flytepropeller/pkg/controller/nodes/node_exec_context.go: node-id, task-name, interruptible
 - flyteplugins/go/tasks/plugins/array/k8s: <execution>-<node>-<attempt>-<item>-<attempt of the item>
-dagster-io/dagster, python_modules/libraries/dagster-k8s/dagster_k8s/:
+
+dagster-io/dagster, python_modules/libraries/dagster-k8s/dagster_k8s/, as of 1.13.27 (dagster-k8s
+0.29.27):
+
 - launcher.py: run_worker; executor.py: step_worker; ops/k8s_job_op.py: k8s_job_op
 - job.py, ``construct_dagster_k8s_job``: the same labels on Job and pod, cut to 63 characters
-PrefectHQ/prefect:
+
+PrefectHQ/prefect, as of 3.8.3 with prefect-kubernetes 0.7.12:
+
 - src/prefect/workers/base.py, ``_base_flow_run_labels`` and the like
 - src/integrations/prefect-kubernetes/prefect_kubernetes/worker.py, ``_propagate_labels_to_pod``
-gitlab-org/gitlab-runner, docs/executors/kubernetes/_index.md: "Default labels for job pods",
-"Default
-annotations for job pods"
+
+gitlab-org/gitlab-runner (nobody wrote down which version):
+
+- docs/executors/kubernetes/_index.md: "Default labels for job pods", "Default annotations for job
+  pods"
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
-"""Pods of Tekton and Nextflow.
+"""Pods of Tekton, as of 1.15.0, and of Nextflow, as of 26.04.6.
 
 tektoncd/pipeline:
+
 - pkg/apis/pipeline/register.go: the labels' names
-- pkg/pod/pod.go, ``makeLabels``; pkg/reconciler/pipelinerun/pipelinerun.go, ``getTaskrunLabels``:
-their values; a pipeline that is written into its run has the run's name - pkg/pod/pod.go,
-``Build``: <TaskRun>-pod, and <TaskRun>-pod-retry<n> for a retry nextflow-io/nextflow,
-plugins/nf-k8s/src/main/nextflow/k8s/: - K8sTaskHandler.groovy, ``getLabels`` and
-``getSyntheticPodName`` - model/PodSpecBuilder.groovy, ``sanitize0``: cut to 63 characters first,
-made plain afterwards
+- pkg/pod/pod.go, ``makeLabels``: the labels of the TaskRun, and its own
+- pkg/reconciler/pipelinerun/pipelinerun.go, ``createChildResourceLabels``: those of the TaskRun; a
+  pipeline that is written into its run has the run's name
+- pkg/pod/pod.go, ``Build``: <TaskRun>-pod, and <TaskRun>-pod-retry<n> for a retry
+
+nextflow-io/nextflow, plugins/nf-k8s/src/main/nextflow/k8s/:
+
+- K8sTaskHandler.groovy, ``getLabels`` and ``getSyntheticPodName``
+- model/PodSpecBuilder.groovy, ``sanitizeValue``: cut to 63 characters first, made plain afterwards
 """
 
 from __future__ import annotations

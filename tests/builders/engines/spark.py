@@ -1,12 +1,23 @@
 """Pods of Spark on Kubernetes.
 
-apache/spark, resource-managers/kubernetes/core/src/main/scala/org/apache/spark/deploy/k8s/:
-- Constants.scala: the labels' names; KubernetesConf.scala: their values, and ``getAppNameLabel``
+apache/spark (nobody wrote down which version; 4.0.1 in a label is an example),
+resource-managers/kubernetes/core/src/main/scala/org/apache/spark/deploy/k8s/:
+
+- Constants.scala: the labels' names
+- KubernetesConf.scala: their values, and ``getAppNameLabel``
 - features/BasicDriverFeatureStep.scala, BasicExecutorFeatureStep.scala: names of pods and
-containers kubeflow/spark-operator: pkg/common/spark.go: the operator's labels;
-internal/controller/scheduledsparkapplication/controller.go: <scheduled>-<time> as a run's name
-apache/airflow: providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/operators/
-spark_kubernetes.py: Airflow's labels on both, and a name with eight random characters
+  containers
+
+kubeflow/spark-operator, as of 2.5.2:
+
+- pkg/common/spark.go: the operator's labels
+- internal/controller/scheduledsparkapplication/controller.go: <scheduled>-<Unix nanoseconds> as a
+  run's name
+
+apache/airflow, provider cncf-kubernetes 10.25.0,
+providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/:
+
+- operators/spark_kubernetes.py: Airflow's labels on both, and a name with eight random characters
 """
 
 from __future__ import annotations

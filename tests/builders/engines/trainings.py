@@ -1,22 +1,35 @@
 """Pods of JobSet, of Kubeflow's Trainer and Training Operator, and of Ray.
 
-kubernetes-sigs/jobset:
+kubernetes-sigs/jobset, as of 0.12.0, which writes more labels than the fixtures have:
+
 - api/jobset/v1alpha2/jobset_types.go: the labels' names
 - pkg/controllers/jobset_controller.go, ``labelAndAnnotateObject``: their values, on Jobs and pods
 - pkg/util/placement/placement.go, ``GenJobName``: <JobSet>-<replicatedJob>-<index>
-kubeflow/trainer: pkg/runtime/framework/plugins/jobset: a JobSet of the TrainJob's name;
-manifests/base/runtimes: its replicatedJobs are called node, dataset-initializer, model-initializer;
-kubeflow/sdk: kubeflow/trainer/backends/kubernetes/backend.py: a name of a letter and eleven
-hexadecimal digits
-kubeflow/training-operator:
+
+kubeflow/trainer, as of 2.3.0:
+
+- pkg/runtime/framework/plugins/jobset: a JobSet of the TrainJob's name
+- manifests/base/runtimes: its replicatedJobs are called node, dataset-initializer,
+  model-initializer
+
+kubeflow/sdk (nobody wrote down which version):
+
+- kubeflow/trainer/backends/kubernetes/backend.py: a name of a letter and eleven hexadecimal digits
+
+kubeflow/training-operator, as of 1.9.0:
+
 - pkg/apis/kubeflow.org/v1/common_types.go: the labels' names
-- pkg/controller.v1/common/pod.go, ``createNewPod``: their values; pkg/core/utils.go,
-  ``GenGeneralName``:
-  <job>-<type>-<index>
-ray-project/kuberay, ray-operator/controllers/ray/:
-- utils/constant.go: the labels' names; common/pod.go, ``labelPod``, ``BuildPod``: their values, and
-  ray.io/serve on all pods of a RayService
-- utils/util.go, ``GenerateRayClusterName``: <RayJob>-<random>, -raycluster- between them before 1.3
+- pkg/controller.v1/common/pod.go, ``createNewPod``: their values
+- pkg/core/utils.go, ``GenGeneralName``: <job>-<type>-<index>
+
+ray-project/kuberay, ray-operator/controllers/ray/, as of 1.7.0:
+
+- utils/constant.go: the labels' names
+- common/pod.go, ``labelPod``, ``BuildPod``: their values, and ray.io/serve on all pods of a
+  RayService. Its ray.io/originated-from-* are on clusters, services and Jobs, never on these pods,
+  in no version from 1.1 on
+- utils/util.go, ``PodName``: <cluster>-head-<random>, <cluster>-<group>-worker-<random>
+- utils/util.go, ``GenerateRayClusterName``: <RayJob>-<random>, -raycluster- between them before 1.4
 """
 
 from __future__ import annotations
@@ -95,7 +108,8 @@ def ray(chance: Chance, name: str, group: str, of: str = "RayJob", old: bool = F
     if of == "RayService":
         labels["ray.io/serve"] = str(role == "worker").lower()
     owner = ("ray.io/v1", "RayCluster", cluster, chance.uid())
-    return a_pod(prefix=f"{cluster}-{group}-worker-", labels=labels, owner=owner,
+    stem = cluster if role == "head" else f"{cluster}-{group}"
+    return a_pod(prefix=f"{stem}-{role}-", labels=labels, owner=owner,
                  restart="Always", containers=(f"ray-{role}",))  # fmt: skip
 
 

@@ -75,10 +75,7 @@ TRAINING_OPERATOR: Final = Engine(
 
 _CLUSTER: Final = "ray.io/cluster"
 _GROUP: Final = "ray.io/group"
-_CREATED_AS: Final = "ray.io/originated-from-crd"
-_CREATED_BY: Final = "ray.io/originated-from-cr-name"
 _SERVES: Final = "ray.io/serve"
-_RAYJOB: Final = "RayJob"
 
 
 def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
@@ -90,13 +87,10 @@ def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
 
 
 def _rays_task(cluster: str, group: str, pod_labels: Labels) -> str | None:
-    created_as = text(pod_labels, _CREATED_AS)
-    if _SERVES in pod_labels or created_as == "RayService":
+    if _SERVES in pod_labels:
         return None
-    name = text(pod_labels, _CREATED_BY) if created_as == _RAYJOB else None
-    if name is not None:
-        return joined("ray", "rayjob", surely_recurring(name), group)
-    # Of a RayJob, KubeRay makes the name of its cluster, with the API server's kind of ending.
+    # Its pods do not say what a cluster was made for. Of a RayJob, KubeRay makes the name of its
+    # cluster, with the API server's kind of ending.
     stem = name_before_generated(cluster)
     if stem is None or stem == cluster:
         return joined("ray", "raycluster", stem, group)
@@ -107,7 +101,7 @@ RAY: Final = Engine(
     "ray",
     _ray,
     marks=(_CLUSTER,),
-    labels=(_GROUP, _CREATED_AS, _CREATED_BY, _SERVES),
+    labels=(_GROUP, _SERVES),
     main_containers=("ray-head", "ray-worker"),
     missing=(
         "a RayService (its pods are a service), or a RayJob whose own name was generated: write"

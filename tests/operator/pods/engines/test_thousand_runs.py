@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 
 import pytest
 
@@ -15,6 +16,12 @@ from tests.builders.engines.runs import Chance, Json, Task
 from tests.builders.pods import APod
 
 RUNS = 1000
+
+
+@cache
+def names_of(task: Task) -> tuple[str | None, ...]:
+    """What each of its runs is named; made once for all tests here."""
+    return tuple(named(task.make(Chance(seed))) for seed in range(RUNS))
 
 
 def named(pod: Json) -> str | None:
@@ -33,8 +40,7 @@ def named(pod: Json) -> str | None:
 @pytest.mark.parametrize("task", [pytest.param(each, id=f"{each.engine}: {each.name}")
                                   for each in TASKS])  # fmt: skip
 def test_a_thousand_runs_are_one_task(task: Task) -> None:
-    names = [named(task.make(Chance(seed))) for seed in range(RUNS)]
-    recognised = [name for name in names if name is not None]
+    recognised = [name for name in names_of(task) if name is not None]
     assert len(set(recognised)) == (1 if task.recognised else 0)
     assert len(recognised) >= task.recognised * RUNS
 
@@ -54,10 +60,8 @@ def test_a_recognised_pod_gets_one_label_and_keeps_the_rest(without: bool) -> No
 def test_no_two_tasks_have_one_name() -> None:
     tasks: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for task in TASKS:
-        for seed in range(20):
-            name = named(task.make(Chance(seed)))
-            if name is not None:
-                tasks[name].add((task.engine, task.name))
+        for name in {each for each in names_of(task) if each is not None}:
+            tasks[name].add((task.engine, task.name))
     assert [name for name, of in tasks.items() if len(of) > 1] == []
 
 
