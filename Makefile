@@ -221,7 +221,7 @@ bench-split: setup ## jobs over items cut by each strategy, beside the best even
 bench-split-node: setup cluster-up ## Jobs over items on the real node, as written and as Plimsoll cuts them; bench-split-node.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.split_node
 
-bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks
+bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks; into bench-scale.json
 	$(BIN)/python -P benchmarks/campaigns.py
 
 bench-watch: setup cluster-up ## a controller that watches 20,000 pods of fake nodes while they end; bench-scale.json (PODS="2000 5000")

@@ -6,8 +6,9 @@ The scenarios are rows of the two heavy tasks of docs/thesis.md, drawn by a seed
 all of them. Two things are asked after each run. The estimate is the campaign's own figure
 (EST-SAVED). The served improvement is the truth: every scenario of the task, run or not, is served
 by what is known by then, and a size that is too small is charged as an attempt that fails and is
-repeated with the template's request. The exit status is 1 if the estimate of most to learn next
-does not reach the plain order's final one with half of the scenarios, in the median of the seeds.
+repeated with the template's request. The medians of the seeds are in bench-scale.json, under
+"campaigns". The exit status is 1 if the estimate of most to learn next does not reach the plain
+order's final one with half of the scenarios, in the median of the seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -28,6 +29,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import scale_results
 from benchmarks.thesis_situation import the_situation
 from benchmarks.thesis_tasks import HEAVY_1, HEAVY_2, TaskRows, the_tasks
 from plimsoll_predictor.campaigns.needs import Array, axes_of, fit, least_certain, needs_of
@@ -189,17 +191,31 @@ def main() -> int:
         compare(tasks[name], asked.scenarios, seed) for name in (HEAVY_1, HEAVY_2) for seed in seeds
     ]
     Console(width=120).print(_table(found))
+    scale_results.keep(
+        {"campaigns": {"scenarios": asked.scenarios, "seeds": len(seeds), **medians_of(found)}}
+    )
     if asked.json is not None:
         asked.json.write_text(json.dumps([asdict(each) for each in found], indent=2))
     bar = asked.scenarios * BAR
     missed = False
-    for name in (HEAVY_1, HEAVY_2):
-        runs = median(each.chosen_estimated for each in found if each.task == name)
+    for name, middles in medians_of(found).items():
+        runs = middles["chosen_estimated"]
         missed |= runs > bar
         words = "met" if runs <= bar else "MISSED"
         print(f"{name}: most to learn next reaches the plain order's final estimate with {runs:g}")
         print(f"  of {asked.scenarios} scenarios, median of {asked.seeds}; bar {bar:g}: {words}")
     return 1 if missed else 0
+
+
+def medians_of(found: Sequence[Compared]) -> dict[str, dict[str, float]]:
+    """The median of each figure, by task."""
+    return {
+        name: {
+            key: median(asdict(each)[key] for each in found if each.task == name)
+            for key in _FIGURES
+        }
+        for name in dict.fromkeys(each.task for each in found)
+    }
 
 
 def _table(found: Sequence[Compared]) -> Table:
@@ -208,9 +224,7 @@ def _table(found: Sequence[Compared]) -> Table:
     table = Table("task", "seed", *heads, "final est.", "final served")
     for each in found:
         table.add_row(each.task, str(each.seed), *_cells(asdict(each)))
-    for name in dict.fromkeys(each.task for each in found):
-        ours = [asdict(each) for each in found if each.task == name]
-        middles = {key: median(each[key] for each in ours) for key in list(ours[0])[2:]}
+    for name, middles in medians_of(found).items():
         table.add_row(name, "median", *_cells(middles), style="bold")
     return table
 
@@ -228,6 +242,7 @@ def _cells(figures: Mapping[str, float]) -> list[str]:
 
 _OF_RUNS: Final = ("estimated", "served", "stopped")
 _OF_SHARES: Final = ("lost", "wrong")
+_FIGURES: Final = tuple(each.name for each in fields(Compared) if each.name not in {"task", "seed"})
 
 
 if __name__ == "__main__":

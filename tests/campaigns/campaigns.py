@@ -8,6 +8,7 @@ from typing import Any
 
 from kubernetes_asyncio import client
 
+from plimsoll_operator.names import labels
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.rigs.eater import a_spec
 
@@ -93,3 +94,10 @@ async def jobs(shop: Shop) -> dict[str, Any]:
     """The namespace's Jobs by name."""
     found = await client.BatchV1Api(shop.core.api_client).list_namespaced_job(shop.namespace)
     return {job.metadata.name: job for job in found.items}
+
+
+async def pods(shop: Shop, name: str) -> list[str]:
+    """The names of a campaign's pods, whether they run or have ended."""
+    its = f"{labels.CAMPAIGN}={name}"
+    found = await shop.core.list_namespaced_pod(shop.namespace, label_selector=its)
+    return [pod.metadata.name for pod in found.items]

@@ -31,7 +31,12 @@ OFF = {
     "metadata": {"name": "quiet"},
     "spec": {"task": "quiet", "mode": "off"},
 }
-FILE = {"metadata": {"name": "scenarios"}, "data": {"bad.csv": "mib\n10\nmany\n"}}
+MANY = "mib\n" + "".join(f"{n}\n" for n in range(100_000))
+"""More than half of what a ConfigMap may hold."""
+FILE = {
+    "metadata": {"name": "scenarios"},
+    "data": {"bad.csv": "mib\n10\nmany\n", "many.csv": MANY},
+}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -41,8 +46,8 @@ async def submitted(plimsoll: Plimsoll, shop: Shop) -> None:
     await core.create_namespaced_resource_quota(shop.namespace, QUOTA)
     await core.create_namespaced_config_map(shop.namespace, FILE)
     await shop.custom.create_namespaced_custom_object(*GROUP, shop.namespace, "taskprofiles", OFF)
-    many = "mib\n" + "".join(f"{n}\n" for n in range(6000))
     file = {"configMap": {"name": "scenarios", "key": "bad.csv"}}
+    many = {"configMap": {"name": "scenarios", "key": "many.csv"}}
     nowhere = {"configMap": {"name": "scenarios", "key": "good.csv"}}
     image = with_image(
         a_campaign(
@@ -70,7 +75,7 @@ async def submitted(plimsoll: Plimsoll, shop: Shop) -> None:
         a_campaign("quiet", task="quiet"),
         a_campaign("wrong", task="wrong", scenarios=file),
         a_campaign("absent", task="absent", scenarios=nowhere),
-        a_campaign("many", task="many", scenarios={"csv": many}),
+        a_campaign("many", task="many", scenarios=many),
     ):
         await submit(shop, campaign)
     # They run the same task; the older one runs it first.
@@ -89,7 +94,7 @@ async def submitted(plimsoll: Plimsoll, shop: Shop) -> None:
         ("quiet", "ModeOff", "/quiet is off, so that nothing would be learned"),
         ("wrong", "InvalidScenarios", "scenario 2: 'mib' is 'many', which is no number"),
         ("absent", "InvalidScenarios", "ConfigMap scenarios has no data under 'good.csv'"),
-        ("many", "InvalidScenarios", "there are 6,000 scenarios, and a campaign takes 5,000"),
+        ("many", "InvalidScenarios", "there are 100,000 scenarios, and a campaign takes 5,000"),
     ],
 )
 async def test_what_cannot_run_says_why_and_runs_nothing(

@@ -38,6 +38,7 @@ def drawn_from(**axis: Any) -> dict[str, Any]:
     [
         {"rows": [{"mib": 1}, {"mib": "2"}]},
         {"csv": "mib\n1\n"},
+        {"csv": "mib\n" + "1" * 262_140},
         {"configMap": {"name": "scenarios", "key": "scenarios.csv"}},
         {"grid": [{"name": "mib", "values": [1, "2"]}]},
         {"sample": {"count": 9, "seed": 0, "space": [{**SPACE, "scale": "Logarithmic"}]}},
@@ -89,6 +90,17 @@ def test_a_campaign_with_every_field_is_taken(
             {"scenarios": {"rows": [{"mib": n} for n in range(1001)]}},
             "must have at most 1000 items",
             id="too many rows",
+        ),
+        pytest.param(
+            {"scenarios": {"csv": "mib\n" + "1" * 262_141}},
+            "csv is longer than 262,144 characters; put the table into a ConfigMap of the"
+            " namespace, and name it in scenarios.configMap",
+            id="a long table",
+        ),
+        pytest.param(
+            {"scenarios": {"csv": "mib\n" + "1" * 2_000_000}},
+            "csv is longer than 262,144 characters; put the table into a ConfigMap",
+            id="a table longer than any object",
         ),
         pytest.param(drawn_from(), "write either values, or both from and to", id="no range"),
         pytest.param(

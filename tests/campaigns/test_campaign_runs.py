@@ -20,6 +20,7 @@ from tests.campaigns.campaigns import (
     condition,
     jobs,
     over,
+    pods,
     status_of,
     submit,
     when,
@@ -142,7 +143,7 @@ def ran_within(run: CampaignRun, seconds: tuple[float, float]) -> bool:
     return began_s <= seconds[1] and ended_s + NOTICED_WITHIN_S >= seconds[0]
 
 
-async def test_a_deleted_campaign_takes_its_jobs_and_leaves_what_was_learned(
+async def test_a_deleted_campaign_takes_its_jobs_and_pods_and_leaves_what_was_learned(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
     rows = [{"mib": mib} for mib in (12, 14, 16, 18)]
@@ -155,13 +156,15 @@ async def test_a_deleted_campaign_takes_its_jobs_and_leaves_what_was_learned(
     ]
     await submit(shop, slow)
     await when(shop, "slow", "learned one", lambda status: status.get("done"))
+    assert await pods(shop, "slow")
     await shop.custom.delete_namespaced_custom_object(*GROUP, shop.namespace, PLURAL, "slow")
 
     async def gone() -> bool:
         left = (await jobs(shop)).values()
-        return all(job.metadata.labels[labels.CAMPAIGN] != "slow" for job in left)
+        of_it = [job for job in left if job.metadata.labels[labels.CAMPAIGN] == "slow"]
+        return not of_it and not await pods(shop, "slow")
 
-    await until("its Jobs are gone", gone)
+    await until("its Jobs and their pods are gone", gone)
     await until(
         "it has ended in the store",
         lambda: (found := plimsoll.store.campaigns.named(shop.namespace, "slow")) and found.ending,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import pytest
 import yaml
 from deploy.chart.rendering import NAME
 
@@ -49,6 +50,21 @@ def test_the_controller_can_make_a_round_of_the_template(helm: Helm) -> None:
     told = {each["name"]: each.get("value") for each in container["env"]}
     (mount,) = [each for each in container["volumeMounts"] if each["name"] == "trainers"]
     assert told["PLIMSOLL_TRAINING_JOB"] == f"{mount['mountPath']}/job.yaml"
+
+
+@pytest.mark.parametrize(("values", "tries"), [({}, 3), ({"backoffLimitPerIndex": 0}, 0)])
+def test_a_share_that_fails_is_tried_again_as_often_as_the_values_say(
+    helm: Helm, values: dict[str, int], tries: int
+) -> None:
+    documents = helm.render({**ON, "trainers": {**ON["trainers"], **values}})
+    job = JobTemplate.parse(template_of(documents)).job("round-1", shards=12)
+    assert job["spec"]["backoffLimitPerIndex"] == tries
+
+
+def test_more_tries_of_a_share_than_make_sense_are_refused(helm: Helm) -> None:
+    said = helm.refusal({**ON, "trainers": {"enabled": True, "backoffLimitPerIndex": 101}})
+    assert "backoffLimitPerIndex" in said
+    assert "maximum" in said
 
 
 def test_it_may_make_jobs_in_its_own_namespace_alone(helm: Helm) -> None:

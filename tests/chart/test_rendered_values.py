@@ -67,6 +67,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "rescue.byAgent": ("later", "want boolean"),
     "trainers.enabled": ("later", "want boolean"),
     "trainers.parallelism": (0, "minimum"),
+    "trainers.backoffLimitPerIndex": (-1, "minimum"),
     "extender.enabled": ("later", "want boolean"),
     "extender.replicas": (0, "minimum"),
     "extender.clusterIP": ("plimsoll.example", "no address"),

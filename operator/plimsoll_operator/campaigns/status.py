@@ -205,7 +205,8 @@ def _progressing(state: State, counts: Counts) -> Finding:
         return Finding(ConditionStatus.TRUE, "Running", words)
     why = _ENDINGS[state.ending]
     if not state.ended:
-        words = f"{why}; {counts.running} still under way; {far}{trouble}"
+        going = f"{counts.running} still under way{_waiting(state.runs)}"
+        words = f"{why}; {going}; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "Ending", words)
     return Finding(ConditionStatus.FALSE, state.ending.value, f"{why}; {far}{trouble}")
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
-from benchmarks.campaigns import reached, served_improvement
+import pytest
+
+from benchmarks import campaigns, scale_results
+from benchmarks.campaigns import Compared, medians_of, reached, served_improvement
+from benchmarks.thesis_tasks import HEAVY_1, HEAVY_2, TaskRows
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
 
@@ -35,3 +41,52 @@ def test_what_is_served_too_small_is_charged() -> None:
     known = [replace(run) for run in TRUTH[:4]]
     assert served_improvement(known, TRUTH, 1000 * MIB) < 0.5
     assert served_improvement([], TRUTH, 1000 * MIB) == 0.0
+
+
+def compared(task: str, seed: int, runs: int) -> Compared:
+    return Compared(
+        task=task,
+        seed=seed,
+        plain_estimated=2 * runs,
+        chosen_estimated=runs,
+        plain_served=2 * runs,
+        chosen_served=runs,
+        plain_stopped=2 * runs,
+        chosen_stopped=runs,
+        plain_lost=0.0,
+        chosen_lost=0.0,
+        plain_wrong=0.1,
+        chosen_wrong=0.0,
+        final_estimated=0.6,
+        final_served=0.5,
+    )
+
+
+def test_medians_are_those_of_each_task() -> None:
+    found = [compared("a", seed, runs) for seed, runs in enumerate((9, 3, 4))]
+    medians = medians_of([*found, compared("b", 0, 20)])
+    assert [medians[task]["chosen_estimated"] for task in ("a", "b")] == [4, 20]
+    assert medians["a"]["final_served"] == 0.5
+    assert not {"task", "seed"} & medians["a"].keys()
+
+
+@pytest.mark.parametrize(("runs", "status"), [(5, 0), (6, 1)])
+def test_its_figures_are_kept_beside_those_of_the_other_benchmarks_of_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, status: int
+) -> None:
+    results = tmp_path / "bench-scale.json"
+    results.write_text('{"trainings": {"speedup": 1.9}}')
+
+    def as_if_compared(rows: TaskRows, count: int, seed: int) -> Compared:
+        return compared(rows.kind.name, seed, runs)
+
+    monkeypatch.setattr(scale_results, "RESULTS", results)
+    monkeypatch.setattr(campaigns, "compare", as_if_compared)
+    monkeypatch.setattr("sys.argv", ["campaigns.py", "--seeds", "3", "--scenarios", "10"])
+    assert campaigns.main() == status
+    kept = json.loads(results.read_text())
+    assert kept["trainings"] == {"speedup": 1.9}
+    assert (kept["campaigns"]["scenarios"], kept["campaigns"]["seeds"]) == (10, 3)
+    for task in (HEAVY_1, HEAVY_2):
+        assert kept["campaigns"][task]["chosen_estimated"] == runs
+        assert kept["campaigns"][task]["plain_estimated"] == 2 * runs

@@ -271,7 +271,7 @@ class Campaigns:
             if run.state.is_open and run.state is not RunState.REGISTERED
         ]
         # The Jobs are read before the observations: an end that is seen may be observed by then.
-        jobs = await self.refusals.jobs.seen(campaign)
+        jobs = self.refusals.explained(campaign, runs, await self.refusals.jobs.seen(campaign))
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
         rules = campaign.rules(record.began_s)

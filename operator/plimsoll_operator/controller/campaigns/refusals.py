@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.sizing.bounds.quotas import counts
+from plimsoll_predictor.campaigns.planning import SeenJob
+from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
+
+Key: TypeAlias = tuple[int, int]
+"""Of a run: scenario and attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What allows a run too little. reason: in one word. allows: what it allows, in words."""
+
+    reason: str
+    allows: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +71,43 @@ class Refusals:
             )
 
     def _check_size(self, campaign: Campaign) -> None:
-        size, bounds = campaign.memory_bytes, self.bounds.of_namespace(campaign.task.namespace)
-        asked = words_for_bytes(size)
-        if bounds.most is not None and size > bounds.most:
+        bound = self._exceeded(campaign, campaign.memory_bytes)
+        if bound is not None:
             raise BadCampaign(
-                "LimitRangeTooSmall",
-                f"each run asks for {asked}, and a LimitRange allows a container"
-                f" {words_for_bytes(bounds.most)}; lower spec.memory",
+                bound.reason,
+                f"each run asks for {words_for_bytes(campaign.memory_bytes)}, and {bound.allows};"
+                f" lower spec.memory or raise {bound.name}",
             )
+
+    def explained(
+        self, campaign: Campaign, runs: Iterable[CampaignRun], jobs: Mapping[Key, SeenJob]
+    ) -> dict[Key, SeenJob]:
+        """Return the Jobs; of one that will never have room, with what allows it too little.
+
+        A lift may ask for more than the campaign's memory, by which it was let begin.
+        """
+        sizes = {run.key: run.memory_bytes for run in runs}
+        return {
+            key: self._explained(campaign, sizes[key], job) if key in sizes else job
+            for key, job in jobs.items()
+        }
+
+    def _explained(self, campaign: Campaign, size: int, job: SeenJob) -> SeenJob:
+        bound = self._exceeded(campaign, size) if job.lacks_room else None
+        if bound is None:
+            return job
+        words = f"it asks for {words_for_bytes(size)}, and {bound.allows}; raise {bound.name}"
+        return replace(job, stuck_why=words)
+
+    def _exceeded(self, campaign: Campaign, size: int) -> _Bound | None:
+        """Return what never allows a pod of the campaign so many bytes; None if all allow it."""
+        bounds = self.bounds.of_namespace(campaign.task.namespace)
+        if bounds.most is not None and size > bounds.most:
+            allows = f"a LimitRange allows a container {words_for_bytes(bounds.most)}"
+            return _Bound("LimitRangeTooSmall", allows, "the LimitRange")
         for quota in bounds.quotas:
             least = min((each for each in (quota.request, quota.limit) if each), default=None)
             if least is not None and size > least and counts(quota, campaign.template):
-                raise BadCampaign(
-                    "QuotaTooSmall",
-                    f"each run asks for {asked}, and a quota of the namespace allows"
-                    f" {words_for_bytes(least)} in all; lower spec.memory or raise the quota",
-                )
+                allows = f"a quota of the namespace allows {words_for_bytes(least)} in all"
+                return _Bound("QuotaTooSmall", allows, "the quota")
+        return None

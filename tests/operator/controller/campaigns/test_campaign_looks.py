@@ -50,6 +50,7 @@ class JobsInMemory(CampaignJobs):
         """Why the API server answers no call about Jobs; empty if it does."""
         self.ended_s: float | None = None
         """When all Jobs succeeded, if they did."""
+        self.shown: SeenJob | None = None
         self.foresaw_nothing_of = ""
 
     async def campaigns(self) -> list[Document]:
@@ -63,7 +64,7 @@ class JobsInMemory(CampaignJobs):
         if campaign.name == self.foresaw_nothing_of:
             raise TypeError("'int' object is not iterable")
         ended = self.ended_s is not None
-        job = SeenJob(started=not ended, succeeded=ended, finished_s=self.ended_s)
+        job = self.shown or SeenJob(started=not ended, succeeded=ended, finished_s=self.ended_s)
         return {key: job for name, key in self.jobs if name == campaign.name}
 
     async def create(self, campaign: Campaign, run: CampaignRun) -> str | None:

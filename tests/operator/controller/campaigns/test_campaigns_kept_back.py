@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from plimsoll_predictor.campaigns.planning import TOLD_AFTER_S, SeenJob
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.core.units import MIB
+from tests.builders.campaigns import a_record, keep_campaign
 from tests.operator.controller.campaigns.test_campaign_looks import Rig, a_document, looking
 
 Cause = Callable[[Rig, bool], None]
@@ -61,3 +65,42 @@ async def test_a_cause_is_told_and_runs_nothing_until_it_is_mended(
         await rig.campaigns.look()
         assert rig.phases() == ["Running"]
         assert rig.jobs.jobs
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (limit_range, "it asks for 128Mi, and a LimitRange allows a container 64Mi; raise the Li"),
+        (quota, "it asks for 128Mi, and a quota of the namespace allows 96Mi in all; raise the q"),
+    ],
+)
+async def test_a_lift_that_has_no_room_is_told_with_what_allows_it_too_little(
+    tmp_path: Path, cause: Cause, words: str
+) -> None:
+    document = a_document("a", memory="64Mi", scenarios={"rows": [{"mib": 1}]})
+    async with looking(tmp_path, document) as rig:
+        cause(rig, True)
+        killed = CampaignRun(
+            scenario=0, values={"mib": "1"}, memory_bytes=64 * MIB, state=RunState.KILLED
+        )
+        began_s = rig.campaigns.now_s() - TOLD_AFTER_S
+        lifted = CampaignRun(
+            scenario=0,
+            attempt=2,
+            values=killed.values,
+            memory_bytes=128 * MIB,
+            lifts=1,
+            state=RunState.CREATING,
+            created_s=began_s,
+        )
+        going = a_record("a", task="shop/a", ended_s=None, ending=None)
+        keep_campaign(rig.campaigns.store, going, [killed, lifted])
+        rig.jobs.jobs.add(("a", lifted.key))
+        rig.jobs.shown = SeenJob(lacks_room=True, stuck_why="it has no pod, maybe a quota")
+        await rig.campaigns.look()
+        told = document["status"]["conditions"][1]
+        assert told["reason"] == "Ending"
+        assert f"1 still under way; scenario 0 waits: {words}" in told["message"]
+        cause(rig, False)
+        await rig.campaigns.look()
+        assert "maybe a quota" in document["status"]["conditions"][1]["message"]
