@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,23 +22,46 @@ from deploy.local.trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A symlink of a module's repository, which no module has: Go leaves symlinks out.
+
+    path: in the module. target: what it points to, from its own folder.
+    """
+
+    module: str
+    path: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One program.
 
+    modules: the folder here with its go.mod: Kubernetes' pins other versions of the same modules.
     package: its main package. fetched: whether tests use it, so that `cluster.py fetch` builds it.
+    link: what its package does not compile without.
     """
 
+    modules: str
     package: str
     fetched: bool = True
+    link: Link | None = None
 
 
+ARGO: Final = "github.com/argoproj/argo-workflows/v3"
 TOOLS: Final = {
-    "helm": Tool("helm.sh/helm/v3/cmd/helm"),
-    "kueue": Tool("sigs.k8s.io/kueue/cmd/kueue", fetched=False),
-    "kwok": Tool("sigs.k8s.io/kwok/cmd/kwok", fetched=False),
+    "argo-controller": Tool("argo", f"{ARGO}/cmd/workflow-controller", fetched=False),
+    "argoexec": Tool(
+        "argo",
+        f"{ARGO}/cmd/argoexec",
+        fetched=False,
+        link=Link(ARGO, "workflow/executor/osspecific/signal_linux.go", "signal_darwin.go"),
+    ),
+    "helm": Tool("helm", "helm.sh/helm/v3/cmd/helm"),
+    "kueue": Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue", fetched=False),
+    "kwok": Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok", fetched=False),
 }
-"""By name, which is also that of a folder here with its go.mod: Kubernetes' pins other versions of
-the same modules."""
+"""By name."""
 FOREIGN_CRDS: Final = (
     (
         "github.com/prometheus-operator/prometheus-operator@v0.85.0",
@@ -72,7 +97,7 @@ def tool(name: str, environment: Mapping[str, str], say: Say) -> Path:
 
 def tool_folder(name: str, environment: Mapping[str, str]) -> Path:
     """Where a tool is, or will be; another one when anything it is built from changes."""
-    return cache_root(environment) / f"tools-{_fingerprint(HERE / name)}"
+    return cache_root(environment) / f"tools-{_fingerprint(TOOLS[name])}"
 
 
 def module_of(name: str, module: str, environment: Mapping[str, str], say: Say) -> Path:
@@ -86,16 +111,18 @@ def module_of(name: str, module: str, environment: Mapping[str, str], say: Say) 
     said = run(
         ["go", "mod", "download", "-json", module],
         doing=f"downloading {module}, which is done outside of any cluster",
-        cwd=HERE / name,
+        cwd=HERE / TOOLS[name].modules,
         environment={**environment, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"},
     )
     return Path(json.loads(said)["Dir"])
 
 
-def _fingerprint(modules: Path) -> str:
+def _fingerprint(made: Tool) -> str:
     """Of all that decides what is built."""
-    parts = [(modules / each).read_bytes() for each in ("go.mod", "go.sum")]
+    parts = [(HERE / made.modules / each).read_bytes() for each in ("go.mod", "go.sum")]
     parts.append(" ".join((*_FLAGS, _linker_flags())).encode())
+    if made.link is not None:
+        parts.append(repr(made.link).encode())
     return _digest(b"\0".join(parts))
 
 
@@ -116,18 +143,41 @@ def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) ->
     say(f"building {name} into {folder}; once, 2 to 4 min on 2 cores")
     unfinished = folder / f"{name}.part"
     settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
-    package = TOOLS[name].package
-    command = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", unfinished, package]
-    done = subprocess.run(
-        # Were this process killed, Go would build on for minutes, beside the next build.
-        ["setpriv", "--pdeathsig", "KILL", *map(str, command)],
-        cwd=HERE / name, env={**environment, **settings}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+    with _module_file(name, environment, say) as modules:
+        command = ["go", "build", *_FLAGS, *modules, "-ldflags", _linker_flags()]
+        command += ["-o", str(unfinished), TOOLS[name].package]
+        done = subprocess.run(
+            # Were this process killed, Go would build on for minutes, beside the next build.
+            ["setpriv", "--pdeathsig", "KILL", *command],
+            cwd=HERE / TOOLS[name].modules, env={**environment, **settings},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if not line.startswith("go: downloading")]
         raise Trouble(explain_failure(said, what=name))
     unfinished.replace(folder / name)
+
+
+@contextmanager
+def _module_file(name: str, environment: Mapping[str, str], say: Say) -> Iterator[list[str]]:
+    """Options for Go by which a tool is built of a copy of its module that has its link.
+
+    The module is the one that go.sum pins. Go's own way to add a file, an overlay, is refused for
+    what is in the cache of modules.
+    """
+    link, own = TOOLS[name].link, HERE / TOOLS[name].modules
+    if link is None:
+        yield []
+        return
+    module = module_of(name, link.module, environment, say)
+    with tempfile.TemporaryDirectory(prefix=f"plimsoll-{name}-") as scratch:
+        copy, file = Path(scratch) / "module", Path(scratch) / "go.mod"
+        # What is in the cache of modules is read-only.
+        run(["cp", "-r", "--no-preserve=mode", module, copy], doing=f"copying {link.module}")
+        (copy / link.path).symlink_to(link.target)
+        shutil.copyfile(own / "go.sum", file.with_suffix(".sum"))
+        file.write_text(f"{(own / 'go.mod').read_text()}\nreplace {link.module} => {copy}\n")
+        yield [f"-modfile={file}"]
 
 
 def foreign_crds(environment: Mapping[str, str], say: Say) -> list[Path]:

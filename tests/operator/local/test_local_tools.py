@@ -14,7 +14,7 @@ from deploy.local.trouble import Trouble
 
 def test_a_tool_nobody_knows_is_answered_with_those_there_are(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    with pytest.raises(Trouble, match="no tool kustomize; there is helm, kueue, kwok"):
+    with pytest.raises(Trouble, match="no tool kustomize; there is argo-controller, argoexec"):
         tools.tool("kustomize", environment, print)
 
 
@@ -38,6 +38,39 @@ def test_a_tool_that_is_built_is_not_built_again(name: str, tmp_path: Path) -> N
     said: list[str] = []
     assert tools.tool(name, environment, said.append) == program
     assert said == []
+
+
+GO = """#!/bin/bash
+case "$*" in
+*GOVERSION) echo go1.99.0 ;;
+*download*) echo '{"Dir": "MODULE"}' ;;
+*build*)
+  [[ "$*" =~ -modfile=([^ ]+) ]] && cp "${BASH_REMATCH[1]}" TOLD
+  [[ "$*" =~ -o\\ ([^ ]+) ]] && out="${BASH_REMATCH[1]}"
+  copy=$(sed -n 's/^replace .* => //p' TOLD)
+  cat "$copy/workflow/executor/osspecific/signal_linux.go" > "$out"
+  chmod +x "$out" ;;
+esac
+"""
+
+
+def test_a_tool_is_built_with_the_symlink_that_its_module_has_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = tmp_path / "module" / "workflow" / "executor" / "osspecific"
+    sources.mkdir(parents=True)
+    (sources / "signal_darwin.go").write_text("package osspecific\n")
+    sources.chmod(0o555)  # as Go keeps modules
+    go, told = tmp_path / "go", tmp_path / "told.mod"
+    go.write_text(GO.replace("MODULE", str(tmp_path / "module")).replace("TOLD", str(told)))
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    built = tools.tool("argoexec", environment, print)
+    assert built.read_text() == "package osspecific\n"
+    assert told.read_text().startswith((HERE / "argo" / "go.mod").read_text())
+    assert [path.name for path in sources.iterdir()] == ["signal_darwin.go"], "a copy has it"
+    assert sorted(path.name for path in built.parent.iterdir()) == ["argoexec", "lock"]
 
 
 def test_definitions_of_others_that_are_there_are_not_downloaded_again(
@@ -67,6 +100,7 @@ def test_definitions_of_others_that_are_there_are_not_downloaded_again(
 
 @pytest.mark.parametrize("name", tools.TOOLS)
 def test_a_tool_needs_no_newer_go_than_kubernetes_does(name: str) -> None:
-    found = re.search(r"^go (\d+)\.(\d+)", (HERE / name / "go.mod").read_text(), re.M)
+    modules = HERE / tools.TOOLS[name].modules
+    found = re.search(r"^go (\d+)\.(\d+)", (modules / "go.mod").read_text(), re.M)
     assert found is not None
     assert (int(found[1]), int(found[2])) <= prerequisites.GO_NEEDED
