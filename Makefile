@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -118,7 +118,13 @@ kueue: setup
 test-kueue: cluster-up kueue ## a real Kueue on the cluster: Jobs sized before it counts them, pods that it counts left alone
 	$(INSIDE) $(BIN)/pytest tests/kueue
 
-test-engines: test-airflow test-next-pods test-kueue ## real workflow engines beside the cluster, which make test leaves out: they take minutes
+argo: setup
+	@$(BIN)/python -m tests.argo.argos
+
+test-argo: cluster-up argo ## a real Argo Workflows beside the cluster: killed steps, whose next pod it makes without a backoff
+	$(INSIDE) $(BIN)/pytest --capture=no tests/argo
+
+test-engines: test-airflow test-next-pods test-kueue test-argo ## real workflow engines beside the cluster, which make test leaves out: they take minutes
 
 test-placing: setup ## two real nodes, a core each: what is observed of tasks that share them; on a cluster of its own
 	$(BIN)/pytest tests/placing
