@@ -6,7 +6,9 @@ import asyncio
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -84,17 +86,32 @@ def controller(
 
 def tell(how: str, found: list[Ran], witness: Witness, ends: ContainerEnds) -> None:
     """Print how the runs went, and how soon after a kill the next pod was there."""
-    waits = list[float]()
-    for ran in found:
-        for killed, after in zip(ran.pods, ran.pods[1:], strict=False):
-            ended_s = ends.ended_s.get(witness.killed.get(killed.metadata.uid, ""))
-            if ended_s is not None:
-                waits.append(witness.made_s[after.metadata.uid] - ended_s)
-    seconds = " ".join(f"{each:.2f}" for each in sorted(waits))
-    pods = [len(ran.pods) for ran in found]
+    pairs = [pair for ran in found for pair in pairwise(ran.pods)]
+    assert pairs, "no step was killed"
+    killed = [pod.metadata.uid for pod, _ in pairs]
+    made_s = [witness.made_s[after.metadata.uid] for _, after in pairs]
+    kill_s = [ends.ended_s[witness.killed[uid]] for uid in killed]
+    parts = {
+        "kill to its sight in the pod's status": [witness.killed_s[uid] for uid in killed],
+        "kill to the pod's end": [witness.ended_s[uid] for uid in killed],
+        "kill to the next pod": made_s,
+    }
+    lifted = sum(decision_of(after).get("reason") == "lifted" for _, after in pairs)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"Argo looks {how}: {len(found)} workflows, pods of each {pods}, load {load}")
-    print(f"  kill to the next pod, s: {seconds}")
+    print(
+        f"Argo, {how}: {len(found)} workflows, {len(pairs)} next pods, {lifted} lifted, load {load}"
+    )
+    for words, at_s in parts.items():
+        _rank(words, [at - kill for at, kill in zip(at_s, kill_s, strict=True)])
+    ended_s = [witness.ended_s[uid] for uid in killed]
+    _rank("the pod's end to the next pod", [m - e for m, e in zip(made_s, ended_s, strict=True)])
+
+
+def _rank(words: str, seconds: list[float]) -> None:
+    ranked = sorted(seconds)
+    print(
+        f"  {words}: least {ranked[0]:.2f} s, p50 {median(ranked):.2f} s, most {ranked[-1]:.2f} s"
+    )
 
 
 async def test_the_next_pod_of_a_killed_step_has_the_lifted_size(
@@ -119,4 +136,4 @@ async def test_the_next_pod_of_a_killed_step_has_the_lifted_size(
 
     outcomes = await until(f"{attempts} attempts of {task}", known, WITHIN_S)
     assert outcomes.count(Outcome.SUCCEEDED) == WORKFLOWS
-    assert outcomes.count(Outcome.OOM_KILLED) == len(seconds) > 0
+    assert outcomes.count(Outcome.OOM_KILLED) == len(seconds)
