@@ -5,12 +5,12 @@ Three acts, with the programs of `make demo`:
 1. a campaign of 60 scenarios of each task, most to learn next, while the controller, the agent and
    the trainer are killed (-9) at random, fifty times in all;
 2. the first forty production runs of each task, sized by what the campaigns found;
-3. the same scenarios in the plain order, undisturbed: how many of either order's runs does the
-   estimated saving need until it stays at the plain order's final one?
+3. the same scenarios in either order, undisturbed: how many runs does the estimated saving need
+   until it stays at the plain order's final one?
 
-    PYTHONPATH=. python -P -m benchmarks.campaigns_node [--kills 50] [--only campaigns|production]
+    PYTHONPATH=. python -P -m benchmarks.campaigns_node [--kills 50] [--only production|orders]
 
-It needs the demo's image and a quarter of an hour. What it found is in bench-scale.json.
+It builds the demo's image, and takes some forty minutes. What it found is in bench-scale.json.
 """
 
 from __future__ import annotations
@@ -52,8 +52,10 @@ BETWEEN_S: Final = 12.0
 lives, which takes up to ten seconds."""
 WITHIN_S: Final = 1_500.0
 TRAINING_BUDGET_S: Final = 25
+KILLED: Final = "killed"
 MOST_TO_LEARN: Final = "most"
 PLAIN: Final = "plain"
+PARTS: Final = ("production", "orders")
 BAR: Final = 0.5
 """Share of the scenarios with which most to learn next reaches the plain order's final estimate."""
 MOST_KILLED: Final = 1
@@ -141,27 +143,25 @@ def _learned(
     )
 
 
-async def _play(cluster: Cluster, image: str, kills: int, only: str | None) -> dict[str, Any]:
+async def _play(cluster: Cluster, image: str, kills: int, parts: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     async with a_stand(cluster, "--training-budget", str(TRAINING_BUDGET_S)) as stand:
         custom = client.CustomObjectsApi(stand.core.api_client)
         shop = Shop(stand.core, custom, stand.namespace)
-        say(f"campaigns, most to learn next, {kills} kills")
-        most, killed = await _learn(stand, shop, MOST_TO_LEARN, image, kills)
-        found["killed"] = dict(killed)
-        courses = list(most)
-        if only != "campaigns":
+        if "production" in parts:
+            say(f"campaigns, most to learn next, {kills} kills")
+            courses, killed = await _learn(stand, shop, KILLED, image, kills)
+            found |= {"killed": dict(killed), "campaigns": [asdict(each) for each in courses]}
             await _trained(stand)
             say("production")
-            campaigns_uids = {each.attempt_uid for t in TASKS for each in stand.observed(t)}
-            found["production"] = [
-                asdict(each) for each in await produced(stand, image, campaigns_uids)
-            ]
-        if only != "production":
-            say("campaigns, plain order, undisturbed")
-            plain, _ = await _learn(stand, shop, PLAIN, image, 0)
-            courses += plain
-        found["campaigns"] = [asdict(each) for each in courses]
+            before = {each.attempt_uid for task in TASKS for each in stand.observed(task)}
+            found["production"] = [asdict(each) for each in await produced(stand, image, before)]
+        if "orders" in parts:
+            found["orders"] = []
+            for order in (PLAIN, MOST_TO_LEARN):
+                say(f"campaigns, order {order}, undisturbed")
+                courses, _ = await _learn(stand, shop, order, image, 0)
+                found["orders"] += [asdict(each) for each in courses]
     return found
 
 
@@ -179,18 +179,18 @@ async def _trained(stand: Stand) -> None:
 
 
 def tables(found: Mapping[str, Any]) -> list[Table]:
-    """What happened, act by act."""
-    first = Table(title=f"Campaigns on the real node; killed meanwhile: {found['killed']}")
+    """What happened, act by act; parts that were not played have no rows."""
+    first = Table(title=f"Campaigns on the real node; killed in the first: {found.get('killed')}")
     for column in ("task", "order", "scenarios", "known", "attempts", "OOM", "twice", "lost", "s"):
         first.add_column(column, justify="right")
-    for each in found["campaigns"]:
+    for each in (*found.get("campaigns", ()), *found.get("orders", ())):
         keys = ("scenarios", "known", "attempts", "killed_for_memory", "twice", "lost")
         cells = (each["task"], each["order"], *(str(each[key]) for key in keys))
         first.add_row(*cells, f"{each['seconds']:.0f}")
     second = Table(title="Runs until the estimated saving stays at the plain order's final one")
     for column in ("task", "plain", "most to learn", "bar", "final", "final of most to learn"):
         second.add_column(column, justify="right")
-    for each in orders(found["campaigns"]):
+    for each in orders(found.get("orders", ())):
         second.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in each.values()))
     third = Table(title="The first production runs after the campaigns")
     for column in ("task", "runs", "killed", "bar", "allocated ÷ peak", "bar "):
@@ -203,7 +203,7 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
 
 
 def orders(campaigns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, task by task, how many runs either order takes; empty without the plain order."""
+    """Return, task by task, how many runs either order takes; a task without both has no row."""
     by_order = {(each["task"], each["order"]): each for each in campaigns}
     found = []
     for task in TASKS:
@@ -225,16 +225,16 @@ def orders(campaigns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def missed(found: Mapping[str, Any], kills: int) -> list[str]:
-    """Return which bars are missed, a line each."""
+    """Return which bars are missed by what was played, a line each."""
     lines = []
-    if sum(found["killed"].values()) < kills:
-        lines.append(f"{sum(found['killed'].values())} of {kills} kills while campaigns ran")
-    for each in found["campaigns"]:
+    if (killed := found.get("killed")) is not None and sum(killed.values()) < kills:
+        lines.append(f"{sum(killed.values())} of {kills} kills while campaigns ran")
+    for each in (*found.get("campaigns", ()), *found.get("orders", ())):
         if each["twice"] or each["known"] + each["lost"] != each["scenarios"]:
             lines.append(f"{each['order']}-{each['task']}: run twice or not at all")
     lines += [
         f"{each['task']}: most to learn next takes {each['most_to_learn']} runs"
-        for each in orders(found["campaigns"])
+        for each in orders(found.get("orders", ()))
         if each["most_to_learn"] > each["bar"]
     ]
     lines += [
@@ -249,14 +249,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write. Returns 0 if every bar holds."""
     parser = argparse.ArgumentParser(prog="benchmarks/campaigns_node.py", description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--only", choices=("campaigns", "production"))
+    parser.add_argument("--only", choices=PARTS, help="one part; what was found of the other stays")
     asked = parser.parse_args(arguments)
     # Ended from outside, what was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     image = built_image("demo")  # the node's network has no way out
+    parts = (asked.only,) if asked.only else PARTS
     with node() as cluster:
-        found = asyncio.run(_play(cluster, image, asked.kills, asked.only))
-    scale_results.keep({"campaigns_node": found})
+        found = asyncio.run(_play(cluster, image, asked.kills, parts))
+    before = scale_results.kept().get("campaigns_node", {}) if asked.only else {}
+    scale_results.keep({"campaigns_node": {**before, **found}})
     for table in tables(found):
         Console(width=120).print(table)
     lines = missed(found, asked.kills)

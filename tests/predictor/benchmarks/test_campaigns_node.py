@@ -52,7 +52,7 @@ def test_an_estimate_follows_each_need_as_it_became_known() -> None:
 
 def found(**production: Any) -> dict[str, Any]:
     course = {"scenarios": 4, "known": 4, "lost": 0, "twice": 0}
-    campaigns = [
+    courses = [
         {"task": task, "order": order, **course, "estimates": estimated}
         for task in TASKS
         for order, estimated in (("plain", (0.0, 0.2, 0.4, 0.8)), ("most", (0.0, 0.8, 0.8, 0.8)))
@@ -60,17 +60,19 @@ def found(**production: Any) -> dict[str, Any]:
     of_tasks = {"runs": 40, "killed": 1, "allocated_over_peak": 1.25, **production}
     return {
         "killed": {"controller": 1, "agent": 1},
-        "campaigns": campaigns,
+        "campaigns": [{"task": TASKS[0], "order": "killed", **course, "known": 3, "lost": 1}],
+        "orders": courses,
         "production": [{"task": TASKS[0], **of_tasks}],
     }
 
 
 def test_either_order_is_held_against_the_plain_orders_final_estimate() -> None:
-    assert [(each["plain"], each["most_to_learn"]) for each in orders(found()["campaigns"])] == [
+    assert [(each["plain"], each["most_to_learn"]) for each in orders(found()["orders"])] == [
         (4, 2),
         (4, 2),
     ]
     assert missed(found(), kills=2) == []
+    assert missed({"orders": found()["orders"]}, kills=2) == []
 
 
 def test_each_missed_bar_is_named() -> None:
@@ -79,7 +81,7 @@ def test_each_missed_bar_is_named() -> None:
     assert missed(found(allocated_over_peak=1.26), kills=2)
     again = found()
     again["campaigns"][0]["twice"] = 1
-    assert missed(again, kills=2) == [f"plain-{TASKS[0]}: run twice or not at all"]
+    assert missed(again, kills=2) == [f"killed-{TASKS[0]}: run twice or not at all"]
     late = found()
-    late["campaigns"][1]["estimates"] = (0.0, 0.2, 0.8, 0.8)
+    late["orders"][1]["estimates"] = (0.0, 0.2, 0.8, 0.8)
     assert missed(late, kills=2) == [f"{TASKS[0]}: most to learn next takes 3 runs"]
