@@ -17,7 +17,12 @@ from typing import Final
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.knowledge import Lift
-from plimsoll_predictor.knowledge.ladder import STEPS_TO_REQUEST, Climb, lifted_bytes
+from plimsoll_predictor.knowledge.ladder import (
+    LEAST_CEILING_STEP,
+    STEPS_TO_REQUEST,
+    Climb,
+    lifted_bytes,
+)
 from plimsoll_predictor.knowledge.shown import MOST_STARTS, NOTHING_SHOWN, Shown
 
 MOST_ATTEMPTS: Final = 1000
@@ -112,7 +117,7 @@ class InFlight:
             return 0
         sizes = sorted(lift.allocation_bytes for lift, _ in told)
         seconds = [lift.allocation_bytes for lift, _ in told if lift.attempt == SECOND]
-        if max(seconds, default=0) <= _middle(sizes):
+        if max(seconds, default=0) < LEAST_CEILING_STEP * _middle(sizes):
             # Else some were given more at once, and whether that was needed will show.
             sizes = sorted(
                 _next_bytes(lift, past) if up else lift.allocation_bytes for lift, up in told

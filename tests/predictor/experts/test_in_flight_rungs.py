@@ -85,6 +85,9 @@ NEXT = 392
         pytest.param(
             lifted(154, 154, 154, 300, climbing=3), a_past(3), 154, id="one was given more at once"
         ),
+        pytest.param(
+            lifted(154, 154, 154, 160, climbing=3), a_past(3), NEXT, id="one has hardly more"
+        ),
         pytest.param(lifted(154, climbing=1), a_past(1), 0, id="one alone is no burst"),
     ],
 )
