@@ -9,7 +9,14 @@ import pytest
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.replay.growth import GROWTHS, LATE, LINEAR, Growth
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
-from plimsoll_predictor.replay.sizes.policies import LIVE, LIVE_LATE, NAMED, PLIMSOLL, POLICIES
+from plimsoll_predictor.replay.sizes.policies import (
+    ALL,
+    LIVE,
+    LIVE_LATE,
+    PLIMSOLL,
+    POLICIES,
+    policies_named,
+)
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.running import RunningAttempts
@@ -118,5 +125,7 @@ def test_both_growths_can_be_replayed_by_name() -> None:
     assert list(GROWTHS) == [LINEAR, LATE]
     found = [each.make(Knobs()) for each in (PLIMSOLL, LIVE, LIVE_LATE)]
     assert [getattr(each, "growth", "?") for each in found] == [None, LINEAR, LATE]
-    assert LIVE_LATE.name in NAMED
-    assert LIVE_LATE.name not in POLICIES
+    assert policies_named((LIVE_LATE.name, PLIMSOLL.name)) == (PLIMSOLL, LIVE_LATE)
+    assert policies_named((ALL,)) == tuple(POLICIES.values())
+    assert LIVE_LATE not in policies_named((ALL,))
+    assert LIVE_LATE in policies_named((ALL, LIVE_LATE.name))
