@@ -115,7 +115,7 @@ class InFlight:
         told = [each for each in lifts if each[0].allocation_bytes != past.largest_request_bytes]
         if len(lifts) <= few or not told:
             return 0
-        sizes = sorted(lift.allocation_bytes for lift, _ in told)
+        sizes = sorted(float(lift.allocation_bytes) for lift, _ in told)
         seconds = [lift.allocation_bytes for lift, _ in told if lift.attempt == SECOND]
         if max(seconds, default=0) < LEAST_CEILING_STEP * _middle(sizes):
             # Else some were given more at once, and whether that was needed will show.
@@ -140,11 +140,12 @@ def _middle(ascending: Sequence[float]) -> float:
 def _next_bytes(lift: Lift, past: Past) -> float:
     """The size after a second attempt's, if no run is known to have lived at that one.
 
-    Beyond the request nobody says where it ends, so there the lift stays.
+    The request itself is offered to nobody: it is the ladder's last step, and no measure.
     """
     size_bytes, request_bytes = lift.allocation_bytes, past.largest_request_bytes
     proven = past.largest_bytes > lift.after_bytes
     if lift.attempt != SECOND or proven or request_bytes is None or size_bytes >= request_bytes:
         return size_bytes
     climb = Climb(largest_bytes=past.largest_bytes, request_bytes=request_bytes, in_burst=True)
-    return lifted_bytes(size_bytes, lift.attempt, climb)
+    next_bytes = lifted_bytes(size_bytes, lift.attempt, climb)
+    return next_bytes if next_bytes < request_bytes else size_bytes

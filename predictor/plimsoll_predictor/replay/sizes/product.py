@@ -55,8 +55,8 @@ class ProductSizer:
         for run, lift in self._known(task).lifts.items():
             in_flight.lifted(run, lift)
         for each in running if self.growth is not None else ():
-            lift = self._known(task).lifts.get(str(each.line))
-            below = lift is not None and each.reached_bytes < lift.after_bytes
+            lifted = self._known(task).lifts.get(str(each.line))
+            below = lifted is not None and each.reached_bytes < lifted.after_bytes
             in_flight.climbs(str(each.line), still=below or each.climbs)
         shown = in_flight.shown(self._standings.standing(task).past)
         if shown != self._known(task).shown:
