@@ -13,6 +13,7 @@ MUTANTS ?=
 WORKERS ?= 2
 # Imports are most of a short process: let Python keep what it compiled. Pip would compile all.
 unexport PYTHONDONTWRITEBYTECODE
+LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
 .PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
@@ -185,8 +186,8 @@ bench: setup cluster-up ## the figures of the README, side by side, and bench-re
 bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
 	$(INSIDE) $(BIN)/pytest tests/ha/bench_saturated.py
 
-bench-sizes: setup ## every policy on the public traces beside its bar, and bench-sizes.json (TRACES=folder of yours)
-	$(BIN)/python -P benchmarks/sizes.py
+bench-sizes: setup ## every policy on the public traces beside its bar, and each trace with the constants that the others choose, for which the first time takes 10 to 20 minutes more; bench-sizes.json (TRACES=folder of yours, LEFT_OUT= to leave that away)
+	$(BIN)/python -P benchmarks/sizes.py $(LEFT_OUT)
 
 bench-thesis: setup ## the thesis's tables on synthetic data, beside its printed figures
 	$(BIN)/python -P benchmarks/thesis.py
@@ -203,7 +204,7 @@ bench-shifts: setup ## what noticing that a task has changed saves, on the publi
 bench-forecast: setup ## forecasts of runtimes on the public logs beside their bars, and bench-forecast.json (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/forecast.py
 
-bench-live: setup cluster-up ## recurring tasks, a burst with and without what running attempts show, on the real node; bench-live.json
+bench-live: setup cluster-up ## recurring tasks, a burst with and without what running attempts show, a batch of cold runs with and without lending, on the real node; bench-live.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.live
 
 bench-rescue: setup cluster-up ## growing tasks, without rescue and with it, on the real node; bench-rescue.json

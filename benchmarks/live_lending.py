@@ -15,7 +15,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -252,13 +252,17 @@ def tables(found: dict[str, Any]) -> list[Table]:
         ("waited for what it took back", "taking_back_deferred"),
     ):
         table.add_row(words, *(str(len(each[key])) for each in (without, lent)))
-    saved = found["waste_saved"]
-    verdict = "holds" if saved >= LEAST_SAVED and not lent["killed_or_evicted"] else "does not hold"
+    verdict = "holds" if holds(found) else "does not hold"
     table.caption = (
-        f"unused {-saved:+.0%} (bound -{LEAST_SAVED:.0%}: {verdict}),"
+        f"unused {-found['waste_saved']:+.0%} (bound -{LEAST_SAVED:.0%}: {verdict}),"
         f" time {-found['makespan_saved']:+.0%}"
     )
     return [table, *([replay_table(found["replayed"])] if found["replayed"] else [])]
+
+
+def holds(found: Mapping[str, Any]) -> bool:
+    """Whether as much is saved as has to be, at nobody's cost."""
+    return bool(found["waste_saved"] >= LEAST_SAVED and not found["with"]["killed_or_evicted"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

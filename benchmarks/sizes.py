@@ -49,7 +49,7 @@ from benchmarks.sizes_bars import (
 from benchmarks.sizes_unseen import LIVE, unseen_bars
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 from plimsoll_predictor.replay.sizes.playing import Setting, play
-from plimsoll_predictor.replay.sizes.policies import POLICIES
+from plimsoll_predictor.replay.sizes.policies import NAMED
 from plimsoll_predictor.replay.sizes.sizer import Trainings
 from plimsoll_predictor.replay.sizes.traces import Trace, TraceError, read_trace, trace_name
 
@@ -57,7 +57,7 @@ REPLAY_S, REPLAY_MB = 90.0, 700.0
 WORKERS: Final = 2
 WIDTH: Final = 130
 """Columns of the tables where there is no terminal."""
-PLAYED: Final = (OWN, *(name for name in POLICIES if name.startswith(LIVE)), *BASELINES)
+PLAYED: Final = (OWN, *(name for name in NAMED if name.startswith(LIVE)), *BASELINES)
 TRAINED: Final = f"{OWN} with trainings"
 TRAINED_TRACE: Final = "nfcore-eager"
 """Trainings take a minute and more a trace: one shows what models add."""
@@ -108,8 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in OTHER_BARS:
             lines += _other(name, console, quick=given.quick)
     if given.leave_one_out:
+        playing = sizes_left_out.Playing(kept=given.kept)
         for moment in DecideAt:
-            tables, figures_left_out = sizes_left_out.left_out_tables(paths, moment, console)
+            tables, figures_left_out = sizes_left_out.left_out_tables(
+                paths, moment, console, playing
+            )
             for table in tables:
                 console.print(table)
             beside = given.json.with_name(f"{given.json.stem}-left-out-{moment.value}.json")
@@ -128,6 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--leave-one-out", action="store_true", help="choose constants on the other traces, too"
+    )
+    parser.add_argument(
+        "--kept", type=Path, help="a file of what --leave-one-out has played, to go on from"
     )
     parser.add_argument("--json", type=Path, default=ROOT / "bench-sizes.json")
     return parser
@@ -151,7 +157,7 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
         for name in PLAYED
         for path in sizes
         for setting in settings
-        if name in POLICIES and (setting.first_size == 1.0 or not name.startswith(LIVE))
+        if name in NAMED and (setting.first_size == 1.0 or not name.startswith(LIVE))
     ]
 
 
@@ -179,7 +185,7 @@ def _replayed(jobs: Sequence[Job], console: Console) -> list[dict[str, Any]]:
 
 
 def _work(job: Job) -> dict[str, Any]:
-    played = play(_trace(job.path), POLICIES[job.policy], job.setting)
+    played = play(_trace(job.path), NAMED[job.policy], job.setting)
     figures = played.to_dict()
     if job.setting.trainings is not None:
         figures["policy"] = TRAINED
@@ -193,7 +199,7 @@ def _trace(path: Path) -> Trace:
 
 def _whole_command(paths: Sequence[Path], console: Console) -> list[Bar]:
     """Time and memory of the largest trace through the command itself, alone on the machine."""
-    if OWN not in POLICIES:
+    if OWN not in NAMED:
         return [Bar(what=OWN, measured="not measured", bar="a policy that is replayed", holds=None)]
     path = max(paths, key=lambda each: each.stat().st_size)
     with tempfile.TemporaryDirectory() as folder, console.status("timing the largest trace"):

@@ -72,6 +72,7 @@ class Kept:
             mine.setdefault(trace, {})[words] = asdict(figures)
         self._document[self._moment] = mine
         beside = self._path.with_name(self._path.name + ".new")
+        beside.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(json.dumps(self._document, indent=1) + "\n")
         beside.replace(self._path)
 

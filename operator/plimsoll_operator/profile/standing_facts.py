@@ -156,7 +156,7 @@ def standing_facts(
         guarded=standing.guard.guarded,
         spent=standing.spending.spent,
         kill_causes=standing.spending.causes,
-        follows=words_for_rule(standing.rules.get(standing.champion)),
+        follows=words_for_rule(standing.rules.get(standing.champion), standing.past.runs),
     )
 
 

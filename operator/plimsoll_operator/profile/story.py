@@ -105,7 +105,7 @@ def _sizes(knowledge: Knowledge) -> str:
             f"{knowledge.runs} of the {least} runs needed are known; until then the request is kept"
         )
     words = f"sizes are decided by {champion}: {words_for_expert(champion)}"
-    if follows := words_for_rule(knowledge.rule):
+    if follows := words_for_rule(knowledge.rule, knowledge.runs):
         words += f"; {follows}"
     if knowledge.guarded is not None:
         return f"{words}; {knowledge.guarded.words}"

@@ -6,6 +6,8 @@ from typing import Final
 
 from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
 from plimsoll_predictor.deciding.bursts import shows_burst
+from plimsoll_predictor.experts.features.curves import LEAST_RUNS
+from plimsoll_predictor.experts.features.residuals import CHANCE
 from plimsoll_predictor.knowledge.curve import Curve, KindLines, Kinds, Product, Straight
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule
@@ -15,13 +17,19 @@ MOST_NAME: Final = 40
 _LEAST_ROOM: Final = 1.005
 
 
-def words_for_rule(rule: Rule | None) -> str:
-    """Say by which features a rule goes, and how; empty where it goes by none."""
+def words_for_rule(rule: Rule | None, runs: int) -> str:
+    """Say by which features a rule goes, how, and how many runs are expected to need more.
+
+    Empty where it goes by none. runs: as many are known. A curve by fewer than can be fitted has no
+    chance, and a line over a logarithm goes by what failures cost.
+    """
     if rule is None:
         return ""
     if rule.curves:
         curve = rule.curves[0]
-        return f"its size follows {_shape(curve)}{_room(curve)}"
+        chance = f", which some {CHANCE:.1%} of runs are expected to exceed"
+        exceeding = chance if runs >= LEAST_RUNS else ""
+        return f"its size follows {_shape(curve)}{_room(curve)}{exceeding}"
     if rule.lines:
         return f"its size follows a line over the logarithm of {_named(rule.lines[0].names)}"
     return ""

@@ -8,6 +8,7 @@ saved, and after a restart agents and pods say it again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
@@ -15,18 +16,28 @@ from typing import Final
 
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
+from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.knowledge.ladder import (
+    LEAST_CEILING_STEP,
+    STEPS_TO_REQUEST,
+    Climb,
+    lifted_bytes,
+)
 from plimsoll_predictor.knowledge.shown import MOST_STARTS, NOTHING_SHOWN, Shown
 
 MOST_ATTEMPTS: Final = 1000
 """Attempts in flight that are looked at; more of one task say nothing more."""
 LATEST_ENDED: Final = 40
+SECOND: Final = STEPS_TO_REQUEST - 1
+"""The attempt after which the ladder still has a step below the request."""
 
 
 @dataclass(slots=True)
 class _Attempt:
     started_s: float | None = None
     reached_bytes: float = 0.0
-    lifted_bytes: float = 0.0
+    lift: Lift | None = None
+    climbs: bool = False
 
 
 @dataclass(slots=True)
@@ -49,10 +60,20 @@ class InFlight:
         if known := self._attempt(attempt):
             known.reached_bytes = max(known.reached_bytes, need_bytes)
 
-    def lifted(self, attempt: str, size_bytes: float) -> None:
+    def lifted(self, attempt: str, lift: Lift) -> None:
         """Note that an attempt goes on with a run that was killed, at this size now."""
-        if known := self._attempt(attempt):
-            known.lifted_bytes = max(known.lifted_bytes, size_bytes)
+        known = self._attempt(attempt)
+        if known and (known.lift is None or lift.allocation_bytes > known.lift.allocation_bytes):
+            known.lift = lift
+
+    def climbs(self, attempt: str, *, still: bool) -> None:
+        """Note whether an attempt that runs at its lift was seen to climb.
+
+        It does where it took more lately, and where it has not reached yet what its run was killed
+        at before.
+        """
+        if known := self._attempts.get(attempt):
+            known.climbs = still
 
     def ended(self, attempt: str) -> None:
         """Forget an attempt; if it succeeded, its need is learned as any other."""
@@ -85,16 +106,24 @@ class InFlight:
     def _rung_bytes(self, past: Past) -> int:
         """What killed runs are expected to need where they are many, by the middle of their sizes.
 
-        Another run would only be killed at the sizes that these have been killed at.
+        Another run would only be killed at the sizes that these have been killed at. It may be
+        killed as well at a size in which these still climb: then the size after it counts.
         """
-        sizes = sorted(each.lifted_bytes for each in self._attempts.values() if each.lifted_bytes)
+        lifts = [(each.lift, each.climbs) for each in self._attempts.values() if each.lift]
         few = max(self.constants.burst_runs - 1, self.constants.burst_share * past.runs)
         # Who has the whole request, and no more, got it as the ladder's last step: no measure.
-        told = [size_bytes for size_bytes in sizes if size_bytes != past.largest_request_bytes]
-        if len(sizes) <= few or not told:
+        told = [each for each in lifts if each[0].allocation_bytes != past.largest_request_bytes]
+        if len(lifts) <= few or not told:
             return 0
+        sizes = sorted(float(lift.allocation_bytes) for lift, _ in told)
+        seconds = [lift.allocation_bytes for lift, _ in told if lift.attempt == SECOND]
+        if max(seconds, default=0) < LEAST_CEILING_STEP * _middle(sizes):
+            # Else some were given more at once, and whether that was needed will show.
+            sizes = sorted(
+                _next_bytes(lift, past) if up else lift.allocation_bytes for lift, up in told
+            )
         # Their sizes have that room.
-        rung_bytes = told[(len(told) - 1) // 2] / self.constants.shown_room
+        rung_bytes = _middle(sizes) / self.constants.shown_room
         return math.ceil(rung_bytes) if rung_bytes > past.largest_bytes else 0
 
     def _attempt(self, attempt: str) -> _Attempt | None:
@@ -102,3 +131,21 @@ class InFlight:
         if known is None and len(self._attempts) < MOST_ATTEMPTS:
             known = self._attempts[attempt] = _Attempt()
         return known
+
+
+def _middle(ascending: Sequence[float]) -> float:
+    return ascending[(len(ascending) - 1) // 2]
+
+
+def _next_bytes(lift: Lift, past: Past) -> float:
+    """The size after a second attempt's, if no run is known to have lived at that one.
+
+    The request itself is offered to nobody: it is the ladder's last step, and no measure.
+    """
+    size_bytes, request_bytes = lift.allocation_bytes, past.largest_request_bytes
+    proven = past.largest_bytes > lift.after_bytes
+    if lift.attempt != SECOND or proven or request_bytes is None or size_bytes >= request_bytes:
+        return size_bytes
+    climb = Climb(largest_bytes=past.largest_bytes, request_bytes=request_bytes, in_burst=True)
+    next_bytes = lifted_bytes(size_bytes, lift.attempt, climb)
+    return next_bytes if next_bytes < request_bytes else size_bytes

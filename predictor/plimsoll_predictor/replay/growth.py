@@ -18,6 +18,10 @@ class Growth:
         """The share of its growth that a run has behind it after that share of its runtime."""
         return min(1.0, max(0.0, (share - self.begins) / (self.ends - self.begins)))
 
+    def goes_on(self, share: float) -> bool:
+        """Whether a run has begun to grow and grows on after that share of its runtime."""
+        return self.begins < share < self.ends
+
 
 LINEAR: Final = Growth("linear over half of the runtime", 0.0, 0.5)
 LATE: Final = Growth("everything in the last twentieth", 0.95, 1.0)

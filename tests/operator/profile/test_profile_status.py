@@ -428,7 +428,9 @@ def test_what_sizes_follow_and_what_raises_them_now_is_part_of_the_story() -> No
         now_s=0.0,
     )
     story = " ".join(told["about"])
-    assert "; its size follows a straight line over rows, with room: 1.05 times that." in story
+    assert (
+        "; its size follows a straight line over rows, with room: 1.05 times that, which" in story
+    )
     assert "Running attempts have reached 2Gi, more than any run that ended" in story
     assert "11 runs failed and did not get through yet, beside 40 known" in story
     assert told["reached"] == "2Gi"

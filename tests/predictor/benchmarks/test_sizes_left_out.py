@@ -123,3 +123,9 @@ def test_figures_of_code_that_sizes_otherwise_are_dropped(tmp_path: Path) -> Non
     assert changed.add("a", NAMES[0], Figures(0.30000000000000004, 10)) == -1
     assert set(changed.found) == {("a", NAMES[0])}
     assert Kept(path, "submit").add("a", NAMES[0], Figures(0.30000000000000004, 10)) == 0
+
+
+def test_the_folder_of_what_is_kept_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "kept.json"
+    Kept(path, "submit").add("a", "as served", Figures(100.0, 10))
+    assert json.loads(path.read_text())["submit"]["a"]["as served"]["waste_gb_h"] == 100

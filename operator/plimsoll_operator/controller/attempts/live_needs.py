@@ -2,7 +2,8 @@
 
     a pod starts, an agent's running maximum, a pod ends ─► LiveNeeds ─► book ─► feed
 A running maximum is a lower bound of the attempt's need, hours before the need itself is known. So
-is a size at which the run was killed, while its next attempt starts from nothing again.
+is a size at which the run was killed, while its next attempt starts from nothing again; and while
+that one still climbs, nobody knows that its own size will do (climbs.py).
 Live state: nothing is saved. After a restart the watch lists running pods again, and agents say
 again what they had reached.
 
@@ -23,6 +24,7 @@ from prometheus_client import Counter
 
 from plimsoll_operator.attempts.peaks import within_sandbox
 from plimsoll_operator.attempts.watched_pod import WatchedPod
+from plimsoll_operator.controller.attempts.climbs import Climbs
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
@@ -92,6 +94,7 @@ class LiveNeeds:
         init=False, default_factory=OrderedDict
     )
     """Attempts that ended and still count: task, run, and until when."""
+    _climbs: Climbs = field(init=False, default_factory=Climbs)
     _marked: dict[TaskId, None] = field(init=False, default_factory=dict)
     _young: dict[TaskId, bool] = field(init=False, default_factory=dict)
     """Tasks of few runs with attempts in flight, and whether these outlast those that ended."""
@@ -121,7 +124,7 @@ class LiveNeeds:
         in_flight.started(running.attempt_uid, status.started_s)
         if self._few(running.task):
             self._marked[running.task] = None
-        self._follow(running, watched.attempt.number)
+        self._follow(running, watched.attempt.number, status.started_s)
         self._reached(status.uid, running)
         while len(self._pods) > self.pods_kept:
             _, oldest = self._pods.popitem(last=False)
@@ -156,6 +159,8 @@ class LiveNeeds:
         elif not unmeasured:
             self._forget(running.task, running.attempt_uid)
             return
+        self._climbs.ended(running.attempt_uid)
+        self._tasks[running.task].climbs(running.attempt_uid, still=False)
         until_s = self.now_s() + LINGERS_S
         self._lingering[running.attempt_uid] = running.task, running.run, until_s
 
@@ -179,7 +184,7 @@ class LiveNeeds:
             del self._lingering[attempt_uid]
         self._young.pop(event.task, None)
         for uid in [uid for uid, each in self._pods.items() if each.task == event.task]:
-            del self._pods[uid]
+            self._climbs.ended(self._pods.pop(uid).attempt_uid)
 
     def task_changed(self, event: TaskChanged) -> None:
         """Look at the lifts of runs whose next attempt is still to come."""
@@ -194,6 +199,7 @@ class LiveNeeds:
         while self._lingering and next(iter(self._lingering.values()))[2] < now_s:
             self._leave(next(iter(self._lingering)))
         self._take_lifts()
+        self._take_climbs(now_s)
         for task in tuple(islice(self._marked, TASKS_AT_ONCE)):
             del self._marked[task]
             try:
@@ -209,7 +215,13 @@ class LiveNeeds:
         for uid, (task, run, _) in self._lingering.items():
             lift = self.book.look(task).lifts.get(run) if task in self._marked else None
             if lift is not None and not lift.as_written:
-                self._tasks[task].lifted(uid, lift.allocation_bytes)
+                self._tasks[task].lifted(uid, lift)
+
+    def _take_climbs(self, now_s: float) -> None:
+        for task, attempt_uid, still in self._climbs.turned(now_s):
+            if (in_flight := self._tasks.get(task)) is not None:
+                in_flight.climbs(attempt_uid, still=still)
+                self._marked[task] = None
 
     def _show(self, task: TaskId, experts: Standing | None) -> None:
         in_flight, before = self._tasks.get(task), self.book.look(task).shown
@@ -263,6 +275,7 @@ class LiveNeeds:
         if peak is None:
             return
         self._note(running, peak.need_peak_bytes)
+        self._climbs.reached(running.attempt_uid, peak.need_peak_bytes, self.now_s())
 
     def _note(self, running: _Running, need_bytes: int) -> None:
         task = running.task
@@ -270,14 +283,17 @@ class LiveNeeds:
         if need_bytes > (self.book.look(task).largest_bytes or 0):
             self._marked[task] = None
 
-    def _follow(self, running: _Running, number: int) -> None:
+    def _follow(self, running: _Running, number: int, started_s: float) -> None:
         """Take over what the run's attempt before showed. number: of this one; 1 for the first."""
         lift = self.book.look(running.task).lifts.get(running.run)
         if lift is None or number < lift.attempt:
             return  # pods of one Job may share a run
         if not lift.as_written:
             self._note(running, lift.after_bytes)
-            self._tasks[running.task].lifted(running.attempt_uid, lift.allocation_bytes)
+            self._tasks[running.task].lifted(running.attempt_uid, lift)
+            if number == lift.attempt:
+                uid, after_bytes = running.attempt_uid, lift.after_bytes
+                self._climbs.follow(uid, running.task, started_s, after_bytes)
             self._marked[running.task] = None
         run = running.task, running.run
         for uid in [uid for uid, each in self._lingering.items() if each[:2] == run]:
@@ -288,6 +304,7 @@ class LiveNeeds:
             self._forget(lingering[0], attempt_uid)
 
     def _forget(self, task: TaskId, attempt_uid: str) -> None:
+        self._climbs.ended(attempt_uid)
         in_flight = self._tasks.get(task)
         if in_flight is None:
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from plimsoll_predictor.replay.growth import LINEAR
+from plimsoll_predictor.replay.growth import LATE, LINEAR
 from plimsoll_predictor.replay.sizes.baselines import BASELINES, Preset
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer, SizerMaker
@@ -55,10 +55,17 @@ LIVE: Final = ReplayPolicy(
     make=lambda knobs: _plimsoll(replace(knobs, growth=LINEAR)),
 )
 """With live bounds, where every run grows to its peak over the first half of its runtime."""
+LIVE_LATE: Final = ReplayPolicy(
+    name="plimsoll-live-late",
+    make=lambda knobs: _plimsoll(replace(knobs, growth=LATE)),
+)
+"""With live bounds, where every run takes everything in the last twentieth of its runtime."""
 POLICIES: Final[Mapping[str, ReplayPolicy]] = MappingProxyType(
     {policy.name: policy for policy in (PLIMSOLL, LIVE, *_BASELINES)}
 )
-"""In the order they are shown."""
+"""In the order they are shown; ``all`` means these."""
+NAMED: Final[Mapping[str, ReplayPolicy]] = MappingProxyType({**POLICIES, LIVE_LATE.name: LIVE_LATE})
+"""Those and the ones that are played only if they are asked for."""
 
 
 class NoSuchPolicy(ValueError):
@@ -66,14 +73,18 @@ class NoSuchPolicy(ValueError):
 
 
 def policies_named(names: tuple[str, ...]) -> tuple[ReplayPolicy, ...]:
-    """The policies asked for, each once, in the order they are shown; ``all`` means all.
+    """The policies asked for, each once, in the order they are shown.
 
     Raises:
         NoSuchPolicy: if a name is none of them.
     """
     for name in names:
-        if name != ALL and name not in POLICIES:
+        if name != ALL and name not in NAMED:
             raise NoSuchPolicy(
-                f"there is no policy {name[:40]!r}; choose of {', '.join(POLICIES)} and {ALL}"
+                f"there is no policy {name[:40]!r}; choose of {', '.join(NAMED)} and {ALL}"
             )
-    return tuple(policy for name, policy in POLICIES.items() if name in names or ALL in names)
+    return tuple(
+        policy
+        for name, policy in NAMED.items()
+        if name in names or (ALL in names and name in POLICIES)
+    )

@@ -53,7 +53,11 @@ class ProductSizer:
             in_flight.started(str(each.line), each.started_s)
             in_flight.reached(str(each.line), each.reached_bytes)
         for run, lift in self._known(task).lifts.items():
-            in_flight.lifted(run, lift.allocation_bytes)
+            in_flight.lifted(run, lift)
+        for each in running if self.growth is not None else ():
+            lifted = self._known(task).lifts.get(str(each.line))
+            below = lifted is not None and each.reached_bytes < lifted.after_bytes
+            in_flight.climbs(str(each.line), still=below or each.climbs)
         shown = in_flight.shown(self._standings.standing(task).past)
         if shown != self._known(task).shown:
             self._knowledge[task] = replace(self._known(task), shown=shown)

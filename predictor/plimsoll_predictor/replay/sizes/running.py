@@ -30,16 +30,20 @@ class RunningAttempts:
     def of(self, task: str, now_s: float) -> list[RunningAttempt]:
         """The task's attempts that have started by now."""
         return [
-            RunningAttempt(
-                line=line, started_s=start_s, reached_bytes=self._reached(run, now_s - start_s)
-            )
+            self._seen(run, line, start_s, now_s)
             for line, (run, start_s) in self._by_task.get(task, {}).items()
             if start_s <= now_s
         ]
 
-    def _reached(self, run: ReplayedRow, elapsed_s: float) -> float:
+    def _seen(self, run: ReplayedRow, line: int, start_s: float, now_s: float) -> RunningAttempt:
         if self._growth is None or run.row.runtime_s <= 0:
-            return 0.0
-        reached = self._growth.reached(elapsed_s / run.row.runtime_s) * run.row.peak_bytes
+            return RunningAttempt(line=line, started_s=start_s, reached_bytes=0.0)
+        share = (now_s - start_s) / run.row.runtime_s
+        wanted_bytes = self._growth.reached(share) * run.row.peak_bytes
         # By the protocol an attempt that is too small fails at its very end, at its limit.
-        return min(reached, run.last_bytes)
+        return RunningAttempt(
+            line=line,
+            started_s=start_s,
+            reached_bytes=min(wanted_bytes, run.last_bytes),
+            climbs=self._growth.goes_on(share) and wanted_bytes < run.last_bytes,
+        )

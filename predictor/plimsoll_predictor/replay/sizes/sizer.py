@@ -42,12 +42,13 @@ class RunningAttempt:
     """An attempt in flight, as a cluster would see it.
 
     line: of its run. started_s: Unix seconds. reached_bytes: the most it was seen to need so far;
-        0 if nobody measures.
+        0 if nobody measures. climbs: whether it was seen to take more just now.
     """
 
     line: int
     started_s: float
     reached_bytes: float
+    climbs: bool = False
 
 
 @runtime_checkable

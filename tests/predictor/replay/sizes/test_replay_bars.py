@@ -16,7 +16,8 @@ from benchmarks.sizes_bars import (
     by_setting,
     parity,
 )
-from benchmarks.sizes_unseen import LOST_H, RULES, unseen_bars
+from benchmarks.sizes_unseen import LOST_H, MOMENTS, RULES, unseen_bars
+from plimsoll_predictor.replay.sizes.policies import LIVE_LATE
 
 
 def figures(**own: float) -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def with_rules_at_start(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if (each["policy"], each["decide"], each["first_size"]) == (OWN, "start", 1.0)
         for rule in RULES
     ]
-    return [*found, *({**each, "waste_gb_h": 600.0} for each in rules)]
+    return [*found, *({**each, "waste_gb_h": 600.0, "warm_gb_h": 600.0} for each in rules)]
 
 
 def unseen(**own: float) -> list[str]:
@@ -123,7 +124,7 @@ def unseen(**own: float) -> list[str]:
 def test_every_trace_is_compared_with_the_rules_that_anybody_would_use_at_both_moments() -> None:
     lines = unseen_bars(by_setting(with_rules_at_start(figures())))
     assert all(line.holds for line in lines)
-    assert len(lines) == 2 * len(TRACES) + 1 + len(LOST_H)
+    assert len(lines) == 2 * len(TRACES) + len(MOMENTS) + 1 + len(LOST_H)
     assert len(FIVE) == len(TRACES) - 1
 
 
@@ -133,6 +134,7 @@ def test_every_trace_is_compared_with_the_rules_that_anybody_would_use_at_both_m
         ({"at_start": 619.0}, "at start"),
         ({"failed": 159}, "failed attempts over six traces"),
         ({"lost_h": 54.3}, "hours failed attempts ran"),
+        ({"warm": 1.21}, "warm waste"),
     ],
 )
 def test_each_bar_on_all_traces_can_be_missed(own: dict[str, float], words: str) -> None:
@@ -141,13 +143,28 @@ def test_each_bar_on_all_traces_can_be_missed(own: dict[str, float], words: str)
     assert all(words in what for what in missed)
 
 
-def test_a_policy_that_sees_running_attempts_may_fail_less_often() -> None:
-    found = figures(failed=140)
+def missed_by(policy: str, failed: int, with_it: int) -> list[str]:
+    """The bars that are missed by one that sees running attempts, and fails so often a trace."""
+    found = figures(failed=failed)
     live = [
-        {**each, "policy": "plimsoll-live-half"}
+        {**each, "policy": policy, "failed_attempts": with_it}
         for each in found
         if (each["policy"], each["decide"]) == (OWN, "submit")
     ]
     lines = unseen_bars(by_setting([*found, *live]))
-    missed = [line.what for line in lines if not line.holds]
-    assert missed == ["plimsoll-live-half: failed attempts over six traces"]
+    return [line.what for line in lines if not line.holds]
+
+
+@pytest.mark.parametrize("policy", ["plimsoll-live-half", LIVE_LATE.name])
+def test_a_policy_that_sees_running_attempts_may_fail_less_often(policy: str) -> None:
+    missed = missed_by(policy, failed=140, with_it=140)
+    assert missed == [f"{policy}: failed attempts over six traces"] * (policy != LIVE_LATE.name)
+
+
+@pytest.mark.parametrize(("with_it", "misses"), [(70, False), (71, True)])
+def test_in_bursts_what_running_attempts_show_must_save_failures(
+    with_it: int, *, misses: bool
+) -> None:
+    missed = missed_by("plimsoll-live", failed=100, with_it=with_it)
+    words = "nfcore-chipseq: failed attempts with what running ones show ÷ without"
+    assert missed == [words] * misses
