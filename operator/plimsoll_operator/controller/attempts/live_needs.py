@@ -160,7 +160,9 @@ class LiveNeeds:
             self._forget(running.task, running.attempt_uid)
             return
         self._climbs.ended(running.attempt_uid)
-        self._tasks[running.task].climbs(running.attempt_uid, still=False)
+        # Beyond MOST_ATTEMPTS a task's others may have ended, and it with them.
+        if (in_flight := self._tasks.get(running.task)) is not None:
+            in_flight.climbs(running.attempt_uid, still=False)
         until_s = self.now_s() + LINGERS_S
         self._lingering[running.attempt_uid] = running.task, running.run, until_s
 
@@ -214,8 +216,9 @@ class LiveNeeds:
     def _take_lifts(self) -> None:
         for uid, (task, run, _) in self._lingering.items():
             lift = self.book.look(task).lifts.get(run) if task in self._marked else None
-            if lift is not None and not lift.as_written:
-                self._tasks[task].lifted(uid, lift)
+            in_flight = self._tasks.get(task)
+            if in_flight is not None and lift is not None and not lift.as_written:
+                in_flight.lifted(uid, lift)
 
     def _take_climbs(self, now_s: float) -> None:
         for task, attempt_uid, still in self._climbs.turned(now_s):
