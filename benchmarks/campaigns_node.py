@@ -5,10 +5,12 @@ Three acts, with the programs of `make demo`:
 1. a campaign of 60 scenarios of each task, most to learn next, while the controller, the agent and
    the trainer are killed (-9) at random, fifty times in all;
 2. the first forty production runs of each task, sized by what the campaigns found;
-3. the same scenarios in either order, undisturbed: how many runs does the estimated saving need
-   until it stays at the plain order's final one?
+3. the same scenarios in either order, one campaign at a time, as another one beside it would change
+   the runtimes that the estimate weighs: how many runs does the estimated saving need until it
+   stays at the plain order's final one?
 
     PYTHONPATH=. python -P -m benchmarks.campaigns_node [--kills 50] [--only production|orders]
+        [--orders-of train-demand|join-sales]
 
 It builds the demo's image, and takes some forty minutes. What it found is in bench-scale.json.
 """
@@ -23,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any, Final
 
 from demo.place import built_image
@@ -95,25 +98,26 @@ def estimates(runs: Sequence[CampaignRun], reference_bytes: int) -> tuple[float,
 
 
 async def _learn(
-    stand: Stand, shop: Shop, order: str, image: str, kills: int
+    stand: Stand, tasks: Sequence[str], order: str, image: str, kills: int = 0
 ) -> tuple[list[Learned], Counter[str]]:
-    """Run a campaign of each task in one order, both at once."""
+    """Run a campaign of each of these tasks in one order, all at once."""
+    shop = Shop(stand.core, client.CustomObjectsApi(stand.core.api_client), stand.namespace)
     began_s = time.monotonic()
     plain = order == PLAIN
     made = {
         task: await submit(shop, campaign(task, f"{order}-{task}", image, plain=plain))
-        for task in TASKS
+        for task in tasks
     }
 
     async def going() -> bool:
-        phases = [(await status_of(shop, f"{order}-{task}")).get("phase") for task in TASKS]
+        phases = [(await status_of(shop, f"{order}-{task}")).get("phase") for task in tasks]
         return any(phase not in PHASES_OVER for phase in phases)
 
     killed, _ = await killed_at_random(stand.plimsoll, kills, BETWEEN_S, going)
     if kills:
         say(f"  killed so far: {dict(killed)}")
     found = []
-    for task in TASKS:
+    for task in tasks:
         status = await over(shop, f"{order}-{task}", WITHIN_S)
         say(f"  {order}-{task}: {status.get('done')} of {status.get('scenarios')} needs are known")
         runs = stand.plimsoll.store.campaigns.runs(made[task]["metadata"]["uid"])
@@ -143,14 +147,14 @@ def _learned(
     )
 
 
-async def _play(cluster: Cluster, image: str, kills: int, parts: Sequence[str]) -> dict[str, Any]:
+async def _play(
+    cluster: Cluster, image: str, kills: int, parts: Sequence[str], ordered: Sequence[str]
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     async with a_stand(cluster, "--training-budget", str(TRAINING_BUDGET_S)) as stand:
-        custom = client.CustomObjectsApi(stand.core.api_client)
-        shop = Shop(stand.core, custom, stand.namespace)
         if "production" in parts:
             say(f"campaigns, most to learn next, {kills} kills")
-            courses, killed = await _learn(stand, shop, KILLED, image, kills)
+            courses, killed = await _learn(stand, TASKS, KILLED, image, kills)
             found |= {"killed": dict(killed), "campaigns": [asdict(each) for each in courses]}
             await _trained(stand)
             say("production")
@@ -158,9 +162,9 @@ async def _play(cluster: Cluster, image: str, kills: int, parts: Sequence[str]) 
             found["production"] = [asdict(each) for each in await produced(stand, image, before)]
         if "orders" in parts:
             found["orders"] = []
-            for order in (PLAIN, MOST_TO_LEARN):
-                say(f"campaigns, order {order}, undisturbed")
-                courses, _ = await _learn(stand, shop, order, image, 0)
+            for task, order in product(ordered, (PLAIN, MOST_TO_LEARN)):
+                say(f"campaign of {task} alone, order {order}")
+                courses, _ = await _learn(stand, (task,), order, image)
                 found["orders"] += [asdict(each) for each in courses]
     return found
 
@@ -224,6 +228,16 @@ def orders(campaigns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def together(before: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was found, and of before what was not played now; orders by their task."""
+    kept = [
+        each
+        for each in before.get("orders", ())
+        if each["task"] not in {new["task"] for new in found.get("orders", ())}
+    ]
+    return {**before, **found, "orders": [*kept, *found.get("orders", ())]}
+
+
 def missed(found: Mapping[str, Any], kills: int) -> list[str]:
     """Return which bars are missed by what was played, a line each."""
     lines = []
@@ -250,15 +264,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/campaigns_node.py", description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--only", choices=PARTS, help="one part; what was found of the other stays")
+    parser.add_argument("--orders-of", choices=TASKS, help="compare the orders of one task")
     asked = parser.parse_args(arguments)
     # Ended from outside, what was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     image = built_image("demo")  # the node's network has no way out
     parts = (asked.only,) if asked.only else PARTS
+    ordered = (asked.orders_of,) if asked.orders_of else TASKS
     with node() as cluster:
-        found = asyncio.run(_play(cluster, image, asked.kills, parts))
+        found = asyncio.run(_play(cluster, image, asked.kills, parts, ordered))
     before = scale_results.kept().get("campaigns_node", {}) if asked.only else {}
-    scale_results.keep({"campaigns_node": {**before, **found}})
+    found = together(before, found)
+    scale_results.keep({"campaigns_node": found})
     for table in tables(found):
         Console(width=120).print(table)
     lines = missed(found, asked.kills)

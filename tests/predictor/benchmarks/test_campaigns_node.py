@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.campaigns_node import estimates, missed, orders
+from benchmarks.campaigns_node import estimates, missed, orders, together
 from benchmarks.campaigns_scenarios import SCENARIOS, TASKS, campaign, scenarios
 from plimsoll_operator.campaigns.spec import read_campaign, scenarios_of
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
@@ -85,3 +85,11 @@ def test_each_missed_bar_is_named() -> None:
     late = found()
     late["orders"][1]["estimates"] = (0.0, 0.2, 0.8, 0.8)
     assert missed(late, kills=2) == [f"{TASKS[0]}: most to learn next takes 3 runs"]
+
+
+def test_one_task_played_again_leaves_the_other_as_it_was() -> None:
+    new = {"task": TASKS[1], "order": "plain", "estimates": (0.5,)}
+    both = together(found(), {"orders": [new]})
+    assert both["orders"] == [*found()["orders"][:2], new]
+    assert both["production"] == found()["production"]
+    assert together({}, {"killed": {}}) == {"killed": {}, "orders": []}
