@@ -216,7 +216,7 @@ bench-placing: setup ## jobs chosen and placed by whom they get along with, on c
 bench-placing-nodes: setup ## one queue played twice on two real nodes, a core each: as usual, and with order and hints; bench-placing-nodes.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.placing_nodes
 
-bench-campaigns-node: setup cluster-up ## two tasks learned by campaigns on the real node while processes are killed, then production runs, then the plain order; into bench-scale.json
+bench-campaigns-node: setup cluster-up ## two tasks learned by campaigns on the real node while processes are killed, then production runs, then either order undisturbed; into bench-scale.json; some forty minutes
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.campaigns_node
 
 bench-scheduling: setup cluster-up ## pods a second of a real kube-scheduler on 1,000 nodes, without the extender and with it; bench-scheduling.json

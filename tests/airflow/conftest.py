@@ -51,11 +51,13 @@ def large(pytestconfig: pytest.Config) -> str:
     return str(pytestconfig.getoption("--large", USUAL))
 
 
-@pytest.fixture
-def in_the_usual_order(large: str) -> None:
-    """Skip what is only said of large tasks among small ones."""
-    if large != USUAL:
-        pytest.skip(f"the tasks that need more are {large}")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what holds only of large tasks among small ones, where others were asked for."""
+    if config.getoption("--large", USUAL) == USUAL:
+        return
+    left = [item for item in items if item.get_closest_marker("usual_order") is not None]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session")

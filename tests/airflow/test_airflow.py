@@ -125,14 +125,14 @@ async def test_all_of_the_mapped_tasks_succeed_in_whatever_order(nights: tuple[R
     assert nights[0].kills >= 1
 
 
-@pytest.mark.usefixtures("in_the_usual_order")
+@pytest.mark.usual_order
 async def test_all_of_the_mapped_tasks_succeed_by_their_second_try(nights: tuple[Ran, Ran]) -> None:
     first = nights[0]
     assert max(each.number for each in first.tries) <= 2
     assert first.kills <= TOO_SMALL
 
 
-@pytest.mark.usefixtures("in_the_usual_order")
+@pytest.mark.usual_order
 async def test_the_next_run_of_the_dag_has_no_kill(nights: tuple[Ran, Ran]) -> None:
     assert [each.number for each in nights[1].tries] == [1] * TASKS
 

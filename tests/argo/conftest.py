@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -13,10 +13,9 @@ from tests.conftest import Cluster
 from tests.e2e.conftest import plimsoll
 from tests.e2e.opted_in import an_opted_in_shop
 from tests.e2e.plimsolls import Plimsoll
-from tests.e2e.witnesses import Witness, witnessing
-from tests.rigs.container_ends import ContainerEnds, container_ends
+from tests.engines.conftest import ends, witness
 
-__all__ = ["plimsoll"]
+__all__ = ["ends", "plimsoll", "witness"]
 
 
 @pytest.fixture(scope="session")
@@ -31,15 +30,3 @@ async def shop(argo: None, plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterato
     async with an_opted_in_shop(cluster.kubeconfig) as made:
         let_in(cluster, made.namespace)
         yield made
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def witness(shop: Shop) -> AsyncIterator[Witness]:
-    async with witnessing(shop) as watching:
-        yield watching
-
-
-@pytest.fixture(scope="session")
-def ends(cluster: Cluster) -> Iterator[ContainerEnds]:
-    with container_ends(cluster.handle.layout) as listening:
-        yield listening
