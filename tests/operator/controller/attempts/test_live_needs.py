@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.live_needs import TASKS_AT_ONCE, matters
-from plimsoll_operator.controller.hub.hub import ProfileOutdated, TaskPublished
+from plimsoll_operator.controller.hub.hub import ProfileOutdated
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.constants import SERVED
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN, Shown
 from tests.builders.ledgers import (
     NOW_S,
     TRAIN,
-    Inside,
     a_final,
     a_train,
     an_inside,
@@ -29,65 +24,7 @@ from tests.builders.ledgers import (
     killed,
 )
 from tests.builders.pods import APod
-
-KNOWN_MIB = 40
-
-
-def running(name: str, *, at: str = "2026-01-01T00:00:30Z", pod: APod | None = None) -> APod:
-    """Its container runs since then."""
-    status = {
-        "name": "main",
-        "restartCount": 0,
-        "containerID": "containerd://main",
-        "state": {"running": {"startedAt": at}},
-    }
-    living = (pod or a_train(name)).with_status(phase="Running", containerStatuses=[status])
-    built = living.built()
-    built["spec"]["nodeName"] = "n1"
-    return APod(built)
-
-
-def reached(pod: str, mib: int, container_id: str | None = None) -> PeakReport:
-    """What an agent says of a running pod, or of one of its containers."""
-    final = a_final(pod, need_bytes=mib * MIB)
-    return replace(final, final=False, container_id=container_id)
-
-
-class Told:
-    """A controller that knows one run, and what it publishes of the task from then on."""
-
-    def __init__(self, inside: Inside) -> None:
-        self.inside = inside
-        self.published: list[Shown] = []
-        inside.controller.hub.subscribe(TaskPublished, self._note)
-
-    def _note(self, event: TaskPublished) -> None:
-        self.published.append(self.inside.controller.publications.deciding(event.task).shown)
-
-    @property
-    def floor_mib(self) -> float:
-        return self.inside.known.shown.floor_bytes / MIB
-
-    def report(self, *reports: PeakReport) -> None:
-        self.inside.controller.peaks.add(reports)
-
-    async def publish(self) -> None:
-        await self.inside.controller.publications.publish()
-
-    async def knows(self, name: str, mib: int = KNOWN_MIB) -> None:
-        """Another run succeeded, and what it needed is known."""
-        await self.inside.report(a_final(name, need_bytes=mib * MIB))
-        await self.inside.see(ended(a_train(name)))
-        await self.publish()
-
-
-@pytest.fixture
-async def told(tmp_path: Path) -> AsyncIterator[Told]:
-    async with an_inside(tmp_path) as inside:
-        made = Told(inside)
-        await made.knows("first")
-        made.published.clear()
-        yield made
+from tests.builders.shown import KNOWN_MIB, Told, reached, running
 
 
 async def test_a_running_attempt_beyond_all_that_was_needed_raises_the_floor(told: Told) -> None:
@@ -243,100 +180,6 @@ async def test_a_killed_run_that_nobody_goes_on_with_is_forgotten_after_a_while(
     told.inside.controller.live_needs.now_s = lambda: NOW_S + 61
     await told.publish()
     assert told.floor_mib == 0
-
-
-async def test_where_many_runs_are_killed_another_is_expected_to_need_what_they_got(
-    told: Told,
-) -> None:
-    for name in ("r1", "r2", "r3"):
-        first = decided(a_train(name))
-        await told.inside.see(running(name, pod=first))
-        await told.inside.see(killed(first))
-    await told.publish()
-    lifted = {lift.allocation_bytes for lift in told.inside.known.lifts.values()}
-    assert len(lifted) == 1
-    assert told.floor_mib == pytest.approx(lifted.pop() / MIB / SERVED.shown_room, abs=1)
-
-
-class Burst:
-    """Three runs that were killed, and what their second attempts show, which run now."""
-
-    NAMES = ("r1", "r2", "r3")
-
-    def __init__(self, told: Told) -> None:
-        self.told = told
-        self.seconds: list[APod] = []
-
-    async def begins(self) -> None:
-        see = self.told.inside.see
-        await self.told.inside.report(a_final("large", need_bytes=KNOWN_MIB * MIB))
-        await see(ended(a_train("large", "1Gi")))
-        for name in self.NAMES:
-            first = decided(a_train(name), was_bytes=1024 * MIB)
-            await see(running(name, pod=first))
-            await see(killed(first))
-        runs = list(self.told.inside.known.lifts)
-        for name, run in zip(self.NAMES, runs, strict=True):
-            again = decided(a_train(f"{name}-again"), attempt=2, was_bytes=1024 * MIB)
-            self.seconds.append(again.annotated({RUN_OF: run.removeprefix("pod:")}))
-            await see(running(f"{name}-again", pod=self.seconds[-1]))
-        await self.told.publish()
-
-    async def reach(self, mib: int, after_s: float) -> None:
-        """So much, so long after they were seen."""
-        self.told.inside.controller.live_needs.now_s = lambda: NOW_S + after_s
-        self.told.report(*(reached(f"{name}-again", mib) for name in self.NAMES))
-        await self.told.publish()
-
-    @property
-    def rung_mib(self) -> float:
-        (lifted,) = {lift.allocation_bytes for lift in self.told.inside.known.lifts.values()}
-        return lifted / MIB / SERVED.shown_room
-
-
-@pytest.fixture
-async def burst(told: Told) -> Burst:
-    made = Burst(told)
-    await made.begins()
-    assert told.floor_mib == pytest.approx(made.rung_mib, abs=1)
-    return made
-
-
-async def test_a_size_in_which_killed_runs_climb_again_is_not_offered(burst: Burst) -> None:
-    """They were killed at 128 MiB and have 256 now, of 1024 that they asked for."""
-    told = burst.told
-    for mib, after_s in ((2, 0), (150, 1)):
-        await burst.reach(mib, after_s)
-        assert told.floor_mib == pytest.approx(512 / SERVED.shown_room, abs=1), mib
-    told.inside.controller.live_needs.now_s = lambda: NOW_S + 60
-    await told.publish()
-    assert told.floor_mib == pytest.approx(burst.rung_mib, abs=1), "they stay below it"
-
-
-async def test_what_an_agent_says_first_after_a_restart_is_no_climb(burst: Burst) -> None:
-    await burst.reach(150, 0)
-    assert burst.told.floor_mib == pytest.approx(burst.rung_mib, abs=1)
-    await burst.reach(200, 1)
-    assert burst.told.floor_mib == pytest.approx(512 / SERVED.shown_room, abs=1)
-
-
-async def test_who_was_killed_again_climbs_no_more(burst: Burst) -> None:
-    await burst.reach(2, 0)
-    needs = burst.told.inside.controller.live_needs
-    for pod in burst.seconds:
-        await burst.told.inside.see(killed(pod))
-    await burst.told.publish()
-    assert (len(needs), len(needs._climbs)) == (0, 0)
-
-
-async def test_of_a_climb_nothing_is_left_when_its_pod_or_task_is_gone(burst: Burst) -> None:
-    needs = burst.told.inside.controller.live_needs
-    assert len(needs._climbs) == 3
-    await burst.told.inside.see(burst.seconds[0], gone=True)
-    assert len(needs._climbs) == 2
-    burst.told.inside.controller.book.forget(TRAIN)
-    await burst.told.publish()
-    assert len(needs._climbs) == 0
 
 
 async def test_a_run_that_failed_by_itself_counts_no_more(told: Told) -> None:
