@@ -1,6 +1,6 @@
 """`make bench-live`: Plimsoll on the real node, in figures, and bench-live.json.
 
-Three recurring tasks, round after round; a burst, with what running attempts show and without; a
+Three recurring tasks, round after round; bursts, with what running attempts show and without; a
 batch of cold runs on a full node, with lending and without. A figure is beside its bound; ends with
 1 where one is missed.
 """
@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=live_recurring.ROUNDS)
     parser.add_argument("--burst-runs-s", type=int, default=BURST_RUNS_S)
     parser.add_argument("--burst-runs", type=int, default=live_burst.RUNS)
+    parser.add_argument("--bursts", type=int, default=live_burst.BURSTS)
     parser.add_argument("--seed", type=int, default=1)
     return parser
 
@@ -79,7 +80,8 @@ def _measured(part: str, cluster: Cluster, options: argparse.Namespace) -> dict[
     if part == RECURRING:
         return live_recurring.recurring(cluster, options.runs_s, options.seed, options.rounds)
     if part == BURST:
-        return live_burst.burst(cluster, options.burst_runs_s, options.seed, options.burst_runs)
+        runs_s, runs, bursts = options.burst_runs_s, options.burst_runs, options.bursts
+        return live_burst.burst(cluster, runs_s, options.seed, runs, bursts)
     lending: dict[str, Any] = _lending().lending(cluster)
     return lending
 
