@@ -51,6 +51,7 @@ GRID: Final[Mapping[str, Sequence[float]]] = MappingProxyType(
         "outlasting_room": (1.2, 2.2),
         "price_runtimes": (1.0, 6.0),
         "restart_s": (20.0, 180.0),
+        "most_restart_runtimes": (1.0, 1000.0),
         "most_failing": (0.01, 0.03),
         "short_s": (60.0, 600.0),
         "young_margin": (0.4, 0.6, 1.0),

@@ -15,14 +15,16 @@ class FailurePrice:
     """The price of a failed attempt of a task's usual run, beyond the memory-time it wasted.
 
     price_s: in seconds of the attempt's memory. set_by_admin: whether it is a policy's number.
-    restart_s: the part of it that stands for the restart. runtimes: so many of the run's runtimes
-        are in it. restarts: the restarts measured in the task's namespace, its newest.
+    restart_s: how long a restart takes. counted_s: the part of the price that stands for it.
+    runtimes: so many of the run's runtimes are in it. restarts: the restarts measured in the task's
+        namespace, its newest.
     most_s: the most that it may be where no policy sets it.
     """
 
     price_s: float
     set_by_admin: bool
     restart_s: float
+    counted_s: float
     runtimes: float
     restarts: int
     most_s: float
@@ -38,7 +40,9 @@ class FailurePrice:
         price = f"a failed attempt counts as {words_for_duration(self.price_s)} of its memory"
         if self.set_by_admin:
             return f"{price}, as risk.overheadSeconds says"
-        restart = words_for_duration(self.restart_s)
+        restart = words_for_duration(self.counted_s)
+        if self.counted_s < self.restart_s:
+            restart = f"{restart} of the {words_for_duration(self.restart_s)}"
         if self.measured:
             whence = f"the median of the {self.restarts} latest in this namespace"
         else:
@@ -59,6 +63,7 @@ def failure_price(pool: Pool, runtime_s: float, overhead_s: float | None) -> Fai
         price_s=constants.price_s(runtime_s, overhead_s),
         set_by_admin=overhead_s is not None,
         restart_s=constants.restart_s,
+        counted_s=constants.counted_restart_s(runtime_s),
         runtimes=constants.price_runtimes,
         restarts=len(pool.restarts),
         most_s=constants.most_price_s,

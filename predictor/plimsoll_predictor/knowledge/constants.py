@@ -24,6 +24,8 @@ class Constants:
     price_runtimes, restart_s: the price of a failed attempt beyond what it held, in seconds of its
         memory: so many of the run's runtimes, and the time until the next attempt starts. A fixed
         number of seconds would make failures of short runs dearer than any request.
+    most_restart_runtimes: the restart counts as so many of the run's runtimes at most. A failure of
+        a run of seconds is worth a few of them, however long its next attempt waits.
     most_price_s: that price, at most.
     young_margin: the room over the largest need when one run is known, as a share of that need; it
         shrinks with the square root of the runs.
@@ -42,6 +44,7 @@ class Constants:
     shown_room: float = 1.3
     price_runtimes: float = 3.0
     restart_s: float = 60.0
+    most_restart_runtimes: float = 3.0
     most_price_s: float = 2400.0
     most_failing: float = 0.02
     short_s: float = 120.0
@@ -54,7 +57,12 @@ class Constants:
         """
         if overhead_s is not None:
             return overhead_s
-        return min(self.restart_s + self.price_runtimes * runtime_s, self.most_price_s)
+        own_s = self.price_runtimes * runtime_s
+        return min(own_s + self.counted_restart_s(runtime_s), self.most_price_s)
+
+    def counted_restart_s(self, runtime_s: float) -> float:
+        """What the restart counts for in the price of a failure of such a run, in seconds."""
+        return min(self.restart_s, self.most_restart_runtimes * runtime_s)
 
     def failing_share(self, runtime_s: float, overhead_s: float | None) -> float:
         """The chance of a failure that is worth its saving, at most; 0 to 1.

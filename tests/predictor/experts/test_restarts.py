@@ -55,6 +55,15 @@ def test_the_price_goes_by_the_median_once_enough_are_known() -> None:
     assert a_pool(*[600.0] * LEAST).constants.price_s(3600.0, None) == SERVED.most_price_s
 
 
+def test_a_failure_of_a_short_run_costs_a_few_of_its_runtimes_however_long_its_next_attempt_waits() -> (
+    None
+):
+    for restarts_s in ([], [600.0] * LEAST):
+        assert a_pool(*restarts_s).constants.price_s(5.0, None) == 30.0
+    assert a_pool(*[2.0] * LEAST).constants.price_s(5.0, None) == 17.0, "as it was measured"
+    assert SERVED.price_s(5.0, 600.0) == 600.0, "an admin knows better"
+
+
 def test_other_constants_stay_as_they_were_chosen() -> None:
     chosen = Constants(price_runtimes=1.0, restart_s=20.0)
     assert a_pool(constants=chosen).constants.price_s(20.0, None) == 40.0
