@@ -32,8 +32,8 @@ from plimsoll_predictor.experts.pool import Pool
             [600.0] * 8,
             5.0,
             None,
-            "a failed attempt counts as 30 s of its memory: 3 runtimes, and 15 s of the 10 min for the"
-            " restart (the median of the 8 latest in this namespace)",
+            "a failed attempt counts as 30 s of its memory: 3 runtimes, and 15 s of the 10 min for"
+            " the restart (the median of the 8 latest in this namespace)",
             id="a restart of many runtimes",
         ),
         pytest.param(

@@ -55,9 +55,7 @@ def test_the_price_goes_by_the_median_once_enough_are_known() -> None:
     assert a_pool(*[600.0] * LEAST).constants.price_s(3600.0, None) == SERVED.most_price_s
 
 
-def test_a_failure_of_a_short_run_costs_a_few_of_its_runtimes_however_long_its_next_attempt_waits() -> (
-    None
-):
+def test_a_failure_of_a_short_run_costs_a_few_of_its_runtimes_at_most() -> None:
     for restarts_s in ([], [600.0] * LEAST):
         assert a_pool(*restarts_s).constants.price_s(5.0, None) == 30.0
     assert a_pool(*[2.0] * LEAST).constants.price_s(5.0, None) == 17.0, "as it was measured"
