@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +32,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import sizes_left_out, sizes_synthetic
+from benchmarks import sizes_early, sizes_left_out, sizes_synthetic
 from benchmarks.public_traces import ROOT, TRACES_FOLDER, trace_paths
 from benchmarks.sizes_bars import (
     BASELINES,
@@ -46,6 +46,7 @@ from benchmarks.sizes_bars import (
     by_setting,
     parity,
 )
+from benchmarks.sizes_left_out_bars import left_out_bars
 from benchmarks.sizes_unseen import LIVE, unseen_bars
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 from plimsoll_predictor.replay.sizes.playing import Setting, play
@@ -104,19 +105,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with console.status("measuring: synthetic tasks"):
             found = sizes_synthetic.all_measured(quick=given.quick)
         console.print(sizes_synthetic.figures_table(found))
+        console.print(sizes_early.table())
         lines += sizes_synthetic.bars(found)
         for name in OTHER_BARS:
             lines += _other(name, console, quick=given.quick)
     if given.leave_one_out:
         playing = sizes_left_out.Playing(kept=given.kept)
         for moment in DecideAt:
-            tables, figures_left_out = sizes_left_out.left_out_tables(
-                paths, moment, console, playing
-            )
+            tables, left_out = sizes_left_out.left_out_tables(paths, moment, console, playing)
             for table in tables:
                 console.print(table)
+            lines += left_out_bars(left_out, moment)
             beside = given.json.with_name(f"{given.json.stem}-left-out-{moment.value}.json")
-            beside.write_text(json.dumps(figures_left_out, indent=2) + "\n")
+            beside.write_text(json.dumps([asdict(each) for each in left_out], indent=2) + "\n")
     console.print(_bars_table(lines))
     console.print(f"written to {given.json}", markup=False)
     return 0 if all(line.holds for line in lines) else 1

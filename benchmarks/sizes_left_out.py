@@ -38,7 +38,7 @@ from benchmarks.sizes_unseen import RULES
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.replay.sizes.engine import DecideAt, replay
-from plimsoll_predictor.replay.sizes.policies import POLICIES
+from plimsoll_predictor.replay.sizes.policies import LIVE, POLICIES
 from plimsoll_predictor.replay.sizes.sizer import Knobs
 from plimsoll_predictor.replay.sizes.traces import Trace, read_trace, trace_name
 
@@ -101,6 +101,9 @@ class LeftOut:
     own: str
     best_own: Figures
     best_rule_gb_h: float
+    best_rule_warm_gb_h: float
+    live: Figures | None = None
+    """With the chosen constants and what running attempts show; None where it was not played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,24 +151,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     moment = DecideAt.START if given.start else DecideAt.SUBMIT
     playing = Playing(kept=given.kept, workers=given.workers, minutes=given.minutes)
     paths = trace_paths(given.traces, quick=given.quick)
-    tables, document = left_out_tables(paths, moment, console, playing)
+    tables, lines = left_out_tables(paths, moment, console, playing)
     for table in tables:
         console.print(table)
     if given.json is not None:
-        given.json.write_text(json.dumps(document, indent=2) + "\n")
+        given.json.write_text(json.dumps([asdict(line) for line in lines], indent=2) + "\n")
         console.print(f"written to {given.json}", markup=False)
     return 0
 
 
 def left_out_tables(
     paths: Sequence[Path], decide_at: DecideAt, console: Console, playing: Playing = Playing()
-) -> tuple[list[Table], list[dict[str, Any]]]:
+) -> tuple[list[Table], list[LeftOut]]:
     """Play all configurations, and tell what came of leaving each trace out, and of each."""
     found = _played(paths, decide_at, console, playing)
     traces = [trace_name(path) for path in paths]
-    lines = left_out(found, traces)
+    lines = _with_live(left_out(found, traces), paths, decide_at, playing)
     tables = [_table(lines, decide_at, played(found, traces)), _each(found, traces, decide_at)]
-    return tables, [asdict(line) for line in lines]
+    return tables, lines
+
+
+def _with_live(
+    lines: Sequence[LeftOut], paths: Sequence[Path], decide_at: DecideAt, playing: Playing
+) -> list[LeftOut]:
+    """Play what others chose for each trace with live bounds, too."""
+    tried = {each.words: each for each in configurations()}
+    jobs = [
+        Job(path, LIVE.name, decide_at, tried[line.chosen])
+        for path, line in zip(paths, lines, strict=True)
+    ]
+    with ProcessPoolExecutor(playing.workers, multiprocessing.get_context("spawn")) as pool:
+        return [
+            replace(line, live=figures)
+            for line, figures in zip(lines, pool.map(_work, jobs), strict=True)
+        ]
 
 
 def played(found: Found, traces: Sequence[str]) -> list[str]:
@@ -194,6 +213,7 @@ def left_out(found: Found, traces: Sequence[str]) -> list[LeftOut]:
                 own=own,
                 best_own=found[trace, own],
                 best_rule_gb_h=_best_rule(found, trace).waste_gb_h,
+                best_rule_warm_gb_h=min(found[trace, rule].warm_gb_h for rule in RULES),
             )
         )
     return lines
@@ -325,7 +345,7 @@ def _table(lines: Sequence[LeftOut], decide_at: DecideAt, names: Sequence[str]) 
     )
     table.add_column("left out", no_wrap=True)
     table.add_column("chosen by the others")
-    for heading in ("with these", "÷", "as served"):
+    for heading in ("with these", "÷", "with live bounds", "as served"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("it would choose")
     table.add_column("with these", justify="right", no_wrap=True)
@@ -335,6 +355,7 @@ def _table(lines: Sequence[LeftOut], decide_at: DecideAt, names: Sequence[str]) 
             line.chosen,
             _words(line.found),
             f"{line.found.waste_gb_h / line.best_rule_gb_h:.3f}",
+            "" if line.live is None else _words(line.live),
             _words(line.served),
             line.own,
             _words(line.best_own),
