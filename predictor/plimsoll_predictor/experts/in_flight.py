@@ -115,13 +115,16 @@ class InFlight:
         told = [each for each in lifts if each[0].allocation_bytes != past.largest_request_bytes]
         if len(lifts) <= few or not told:
             return 0
-        sizes = sorted(float(lift.allocation_bytes) for lift, _ in told)
-        seconds = [lift.allocation_bytes for lift, _ in told if lift.attempt == SECOND]
-        if max(seconds, default=0) < LEAST_CEILING_STEP * _middle(sizes):
-            # Else some were given more at once, and whether that was needed will show.
-            sizes = sorted(
-                _next_bytes(lift, past) if up else lift.allocation_bytes for lift, up in told
-            )
+        # Who was given more at once counts with what it has: else each would lift all others.
+        lowest = min(
+            (lift.allocation_bytes for lift, _ in told if lift.attempt == SECOND), default=0
+        )
+        sizes = sorted(
+            _next_bytes(lift, past)
+            if up and lift.allocation_bytes < LEAST_CEILING_STEP * lowest
+            else lift.allocation_bytes
+            for lift, up in told
+        )
         # Their sizes have that room.
         rung_bytes = _middle(sizes) / self.constants.shown_room
         return math.ceil(rung_bytes) if rung_bytes > past.largest_bytes else 0

@@ -83,7 +83,16 @@ NEXT = 392
             lifted(700, 700, 700, climbing=3), a_past(3), 700, id="the request is the next step"
         ),
         pytest.param(
-            lifted(154, 154, 154, 300, climbing=3), a_past(3), 154, id="one was given more at once"
+            lifted(154, 154, 154, 300, climbing=3),
+            a_past(3),
+            NEXT,
+            id="one was given more at once",
+        ),
+        pytest.param(
+            lifted(154, 300, 300, 300, climbing=4),
+            a_past(3),
+            300,
+            id="who was given more at once counts with what it has",
         ),
         pytest.param(
             lifted(154, 154, 154, 160, climbing=3), a_past(3), NEXT, id="one has hardly more"
