@@ -19,6 +19,7 @@ from deploy.local.namespaces import is_inside_network, move_into_network
 
 from tests.rigs.databases import PostgreSQL, postgresql_server
 from tests.rigs.drawing import register_profiles
+from tests.rigs.program_server import a_program_server
 from tests.rigs.speed import Speed
 
 register_profiles()
@@ -96,6 +97,13 @@ def cluster() -> Iterator[Cluster]:
     finally:
         if started:
             lifecycle.down(handle)
+
+
+@pytest.fixture(scope="session")
+def program(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """``plimsoll`` in the cluster's network, its imports done: for people who run it often."""
+    with a_program_server() as server:
+        yield server.put_on_path(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="session")
