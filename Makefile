@@ -57,7 +57,7 @@ test-unit-full: setup postgresql ## all unit tests, the slow ones among them, wi
 test-doctests: setup ## the examples in docstrings
 	$(BIN)/pytest --doctest-modules --ignore-glob="*/migrations/env.py" operator predictor
 
-soak: setup postgresql ## unit tests with ten times the examples and five times the kills at random
+soak: setup postgresql ## unit tests with ten times the examples and the kills at random
 	$(UNIT) --hypothesis-profile soak --rounds 40
 
 test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)

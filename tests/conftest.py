@@ -32,7 +32,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How often tests kill at random, and whether they are held to the seconds they promise."""
-    parser.addoption("--rounds", type=int, default=8, help="kills at random moments in a test")
+    parser.addoption("--rounds", type=int, default=4, help="kills at random moments in a test")
     alone = "nothing else loads the machine: what is promised in seconds is held"
     parser.addoption("--alone", action="store_true", help=alone)
 

@@ -74,11 +74,12 @@ class Plan:
 
 EVERYTHING = Plan(
     (
+        Lane("check", ("check",), on_cluster=False),
         Lane(
             "unclustered",
             (
-                *("check", "test-rendered", "test-browser"),
-                *("test-tracking", "test-monitoring", "test-traces"),
+                *("test-rendered", "test-browser", "test-tracking"),
+                *("test-monitoring", "test-traces"),
             ),
             on_cluster=False,
         ),

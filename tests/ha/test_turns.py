@@ -127,7 +127,7 @@ async def test_all_start_once_whoever_is_killed_at_random(waiting: Waiting, roun
     chance = random.Random(SEED)
     kills = asyncio.gather(
         *(
-            waiting.whole.kill_at_random(name, rounds // 2 if few else rounds, chance)
+            waiting.whole.kill_at_random(name, rounds, chance)
             for name in ("controller", "admission")
         )
     )

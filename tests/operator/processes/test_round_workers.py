@@ -97,7 +97,7 @@ def test_workers_killed_at_random_keep_each_training_once(
 ) -> None:
     put(store, tasks=6, shards=1)
     draws = random.Random(2)
-    for _ in range(rounds * 3 // 8):
+    for _ in range(rounds * 3 // 4):
         both = [worker(workers, store_url), worker(workers, store_url)]
         time.sleep(draws.uniform(0.05, 1.2))
         for killed in both:
