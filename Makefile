@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -40,7 +40,7 @@ demo-campaign: setup ## a campaign of 24 scenarios on a real Kubernetes, product
 demo-placing: setup ## pods that compute and pods that wait on two real nodes: who slows whom is learned, then the same queue as usual and in Plimsoll's order; demo-placing.html
 	$(BIN)/python -P demo/placing.py
 
-test: setup postgresql prometheus browser ## everything CI runs: check, then all the tests, side by side on clusters of their own, and what measures speed alone at the end
+test: setup postgresql prometheus browser ## everything CI runs: check, and all the tests, side by side on clusters of their own
 	setpriv --pdeathsig TERM $(BIN)/python -m tests.suites
 
 check: setup format-check lint types layers test-doctests test-unit-full ## all that needs no cluster
@@ -57,7 +57,7 @@ test-unit-full: setup postgresql ## all unit tests, the slow ones among them, wi
 test-doctests: setup ## the examples in docstrings
 	$(BIN)/pytest --doctest-modules --ignore-glob="*/migrations/env.py" operator predictor
 
-soak: setup postgresql ## unit tests with ten times the examples and five times the kills at random
+soak: setup postgresql ## unit tests with ten times the examples and the kills at random
 	$(UNIT) --hypothesis-profile soak --rounds 40
 
 test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)
@@ -148,9 +148,6 @@ test-followed: setup postgresql image fetched ## the pages for admins, followed 
 test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
 	$(INSIDE) $(BIN)/pytest tests/ha
 
-test-alone: setup postgresql image fetched ## of the tests on clusters, what measures speed, and so needs the machine for itself
-	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
-
 soak-cluster: setup image ## what kills at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/test_turns.py
@@ -182,6 +179,9 @@ mutants: setup postgresql ## change one thing in a pure module, 60 times: which 
 
 bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
 	$(BIN)/python -P benchmarks/run.py
+
+bench-alone: setup postgresql prometheus image fetched ## of the tests on clusters, those that promise seconds, held to them: it needs the machine for itself
+	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
 
 bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
 	$(INSIDE) $(BIN)/pytest tests/ha/bench_saturated.py

@@ -19,6 +19,8 @@ from deploy.local.namespaces import is_inside_network, move_into_network
 
 from tests.rigs.databases import PostgreSQL, postgresql_server
 from tests.rigs.drawing import register_profiles
+from tests.rigs.program_server import a_program_server
+from tests.rigs.speed import Speed
 
 register_profiles()
 
@@ -29,8 +31,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often tests kill at random: a few times, and in `make soak` many times."""
-    parser.addoption("--rounds", type=int, default=8, help="kills at random moments in a test")
+    """How often tests kill at random, and whether they are held to the seconds they promise."""
+    parser.addoption("--rounds", type=int, default=4, help="kills at random moments in a test")
+    alone = "nothing else loads the machine: what is promised in seconds is held"
+    parser.addoption("--alone", action="store_true", help=alone)
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +42,12 @@ def rounds(pytestconfig: pytest.Config) -> int:
     """How many times a test kills at a random moment."""
     found: int = pytestconfig.getoption("rounds")
     return found
+
+
+@pytest.fixture(scope="session")
+def speed(pytestconfig: pytest.Config) -> Speed:
+    """What holds tests marked ``timed`` to their seconds, in `make bench-alone`."""
+    return Speed(alone=pytestconfig.getoption("alone"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,13 @@ def cluster() -> Iterator[Cluster]:
     finally:
         if started:
             lifecycle.down(handle)
+
+
+@pytest.fixture(scope="session")
+def program(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """``plimsoll`` in the cluster's network, its imports done: for people who run it often."""
+    with a_program_server() as server:
+        yield server.put_on_path(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,11 @@
-"""All suites, as CI runs them: side by side where they wait, alone where they measure speed.
+"""All suites, as CI runs them: side by side.
 
 ``python -m tests.suites`` is what ``make test`` does; ``down`` takes away what a killed one left.
 Most of what tests on a cluster do is wait: for kubelets, leases, timers. So lanes run beside each
 other, each with a cluster of its own, and the suites of a lane one after the other. A cluster whose
-lane is done takes what no lane has begun. What measures speed (pytest's marker ``alone``) follows
-when nothing else runs. Every suite runs to its end, whatever became of the others. Nothing goes on
-when a run ends, not even when it is killed.
+lane is done takes what no lane has begun. What measures nothing but speed (pytest's marker
+``alone``) is left to `make bench-alone`. Every suite runs to its end, whatever became of others.
+Nothing goes on when a run ends, not even when it is killed.
 """
 
 from __future__ import annotations
@@ -55,13 +55,11 @@ class Lane:
 class Plan:
     """What runs.
 
-    shared: targets for whichever cluster is free first. afterwards: one after the other when the
-    rest has ended, on clusters of lanes before.
+    shared: targets for whichever cluster is free first.
     """
 
     side_by_side: tuple[Lane, ...]
     shared: tuple[str, ...] = ()
-    afterwards: tuple[Lane, ...] = ()
 
     @property
     def beside(self) -> list[str]:
@@ -76,11 +74,12 @@ class Plan:
 
 EVERYTHING = Plan(
     (
+        Lane("check", ("check",), on_cluster=False),
         Lane(
             "unclustered",
             (
-                *("check", "test-rendered", "test-browser"),
-                *("test-tracking", "test-monitoring", "test-traces"),
+                *("test-rendered", "test-browser", "test-tracking"),
+                *("test-monitoring", "test-traces"),
             ),
             on_cluster=False,
         ),
@@ -91,13 +90,12 @@ EVERYTHING = Plan(
     ),
     # The longest first, so that all clusters are done at about the same time.
     shared=("test-harm", "test-ha", "test-followed", "test-local", "test-campaigns"),
-    afterwards=(Lane("chart", ("test-alone",)),),
 )
 
 
-APART = ("test-engines", "test-placing")
+APART = ("test-engines", "test-placing", "bench-alone")
 """What is run by itself: other people's servers, which take longer to start than a suite may, and
-what needs a cluster of two nodes, whose cores nobody else may load."""
+what needs cores that nobody else loads: a cluster of two nodes, and what measures speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +170,6 @@ class Run:
                 for lane in self.plan.side_by_side:
                     group.create_task(self.lane(lane, up.get(lane.name)))
             self.lose(self.shared)
-            kept = {lane.name for lane in self.plan.afterwards}
-            # An idle cluster takes a tenth of a processor.
-            self.down([name for name in self.plan.clusters if name not in kept])
-            for lane in self.plan.afterwards:
-                await self.lane(lane)
         return self.verdict()
 
     def verdict(self) -> int:
@@ -233,7 +226,7 @@ class Run:
         self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in targets]
 
     async def lane(self, lane: Lane, up: asyncio.Future[None] | None = None) -> None:
-        """Run the targets of a lane, once its cluster is up."""
+        """Run the targets of a lane, once its cluster is up, and then take that away."""
         try:
             if up is not None:
                 await asyncio.shield(up)
@@ -256,6 +249,9 @@ class Run:
             await self.target([*command, target], environment)
         while up is not None and self.shared:
             await self.target([*command, self.shared.pop(0)], environment)
+        if up is not None:
+            # An idle cluster takes a tenth of a processor.
+            await asyncio.to_thread(self.down, [lane.name])
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
         """Run one; what it printed follows when it has ended, in one piece."""

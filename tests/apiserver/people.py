@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import Cluster
+from tests.rigs.command_lines import PLIMSOLL
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,11 @@ class Person:
 
     kubeconfig: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = PLIMSOLL
 
     def plimsoll(self, *words: str, stdin: bytes | None = None) -> Done:
         """Run ``plimsoll`` as this person."""
-        return self.run([sys.executable, "-P", "-m", "plimsoll_operator", *words], stdin)
+        return self.run([*self.program, *words], stdin)
 
     def run(self, argv: list[str], stdin: bytes | None = None) -> Done:
         """Run anything as this person."""
@@ -52,15 +53,16 @@ class Person:
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def an_admin(cluster: Cluster, **environment: str) -> Person:
-    """Who may do everything."""
-    return Person(cluster.kubeconfig, environment)
+def an_admin(cluster: Cluster, program: Path | None = None, **environment: str) -> Person:
+    """Who may do everything. program: a ``plimsoll`` that starts faster than the installed one."""
+    words = PLIMSOLL if program is None else (str(program),)
+    return Person(cluster.kubeconfig, environment, words)
 
 
 def a_person_who_may(
     cluster: Cluster, namespace: str, rules: list[dict[str, Any]], folder: Path
 ) -> Person:
-    """Somebody with these rights in one namespace, and no others."""
+    """Somebody with these rights in one namespace, and no others; runs what is installed."""
     cluster.kubectl("create", "serviceaccount", "somebody", "-n", namespace)
     named = {"metadata": {"name": "somebody", "namespace": namespace}}
     rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}

@@ -27,8 +27,8 @@ def namespace(knowing_cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def admin(knowing_cluster: Cluster) -> Person:
-    return an_admin(knowing_cluster)
+def admin(knowing_cluster: Cluster, program: Path) -> Person:
+    return an_admin(knowing_cluster, program)
 
 
 def put_profile(cluster: Cluster, namespace: str, name: str, **status: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from plimsoll_operator.names import labels
 from tests.apiserver.crds import a_namespace
-from tests.apiserver.people import Person, an_admin
+from tests.apiserver.people import an_admin
 from tests.builders.engines.all import TASKS
 from tests.builders.engines.runs import Chance
 from tests.conftest import Cluster
@@ -34,9 +35,9 @@ def namespace(knowing_cluster: Cluster) -> Iterator[str]:
 
 
 def test_a_namespace_is_told_what_would_be_left_alone(
-    knowing_cluster: Cluster, namespace: str
+    knowing_cluster: Cluster, namespace: str, program: Path
 ) -> None:
-    admin = an_admin(knowing_cluster)
+    admin = an_admin(knowing_cluster, program)
     told = admin.plimsoll("status", "--unrecognised", "-n", namespace, "-o", "json")
     assert told.status == 0
     assert told.document["recognised"] == 1
@@ -45,16 +46,19 @@ def test_a_namespace_is_told_what_would_be_left_alone(
 
 
 def test_of_all_namespaces_those_are_read_that_ask_for_it(
-    knowing_cluster: Cluster, namespace: str
+    knowing_cluster: Cluster, namespace: str, program: Path
 ) -> None:
-    admin: Person = an_admin(knowing_cluster)
+    admin = an_admin(knowing_cluster, program)
     assert namespace not in admin.plimsoll("status", "--unrecognised", "-o", "json").out
     knowing_cluster.kubectl("label", "namespace", namespace, f"{labels.ENABLED}=true")
     assert namespace in admin.plimsoll("status", "--unrecognised", "-o", "json").out
 
 
-def test_and_those_whose_policy_asks_for_it(knowing_cluster: Cluster, namespace: str) -> None:
+def test_and_those_whose_policy_asks_for_it(
+    knowing_cluster: Cluster, namespace: str, program: Path
+) -> None:
     policy = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "SizingPolicy"}
     its = {"name": "default", "namespace": namespace, "labels": {labels.ENABLED: "true"}}
     knowing_cluster.apply({**policy, "metadata": its, "spec": {}})
-    assert namespace in an_admin(knowing_cluster).plimsoll("status", "--unrecognised").out
+    told = an_admin(knowing_cluster, program).plimsoll("status", "--unrecognised")
+    assert namespace in told.out

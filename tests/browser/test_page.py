@@ -76,14 +76,25 @@ def tab(browser: Tab) -> Tab:
     return browser
 
 
-@pytest.mark.parametrize("width", [1280, 1160, 800, 360, 320])
+@pytest.mark.parametrize(
+    "widths",
+    [
+        pytest.param((1280, 1160, 800), id="a window that is made narrower"),
+        pytest.param((360, 320), id="phones"),
+    ],
+)
 @pytest.mark.parametrize("page", [*PAGES, "file"])
-def test_nothing_scrolls_sideways(page: str, width: int, tab: Tab, address: str, file: str) -> None:
-    tab.show(width)
+def test_nothing_scrolls_sideways(
+    page: str, widths: tuple[int, ...], tab: Tab, address: str, file: str
+) -> None:
+    tab.show(widths[0])
     tab.open(file if page == "file" else f"{address}{page}")
-    assert tab.ask(probes.OVERFLOW) == {"scrolls": 0, "over": []}
-    assert tab.ask(probes.OUTSIDE) == []
-    assert tab.ask(probes.SMALL) == []
+    for width in widths:
+        tab.show(width)
+        assert tab.ask("window.innerWidth") == width
+        assert tab.ask(probes.OVERFLOW) == {"scrolls": 0, "over": []}, width
+        assert tab.ask(probes.OUTSIDE) == [], width
+        assert tab.ask(probes.SMALL) == [], width
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -105,18 +116,19 @@ def test_a_script_that_is_not_ours_is_stopped_and_complained_of(tab: Tab, addres
 
 
 @pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("page", ["/", TASK, "/no/such/page", "file"])
-def test_every_text_has_the_contrast_of_aa(
-    page: str, dark: bool, width: int, tab: Tab, address: str, file: str
+def test_every_text_has_the_contrast_of_aa_by_day_and_by_night(
+    page: str, width: int, tab: Tab, address: str, file: str
 ) -> None:
-    tab.show(width, dark=dark)
+    tab.show(width)
     tab.open(file if page == "file" else f"{address}{page}")
-    found = tab.ask(probes.FAINT)
-    assert found["faint"] == []
-    assert found["looked"] >= 5
-    paper = tab.ask("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, paper[4:-1].split(","))) < 150) is dark
+    for dark in (False, True):
+        tab.show(width, dark=dark)
+        paper = tab.ask("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, paper[4:-1].split(","))) < 150) is dark
+        found = tab.ask(probes.FAINT)
+        assert found["faint"] == [], f"dark: {dark}"
+        assert found["looked"] >= 5
 
 
 def test_faint_text_would_be_found(tab: Tab) -> None:

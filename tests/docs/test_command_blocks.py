@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.builders.runtime_logs import a_log_run, write_log
 from tests.docs.elsewhere import ELSEWHERE, README, entry_for
 from tests.docs.pages import Block, Page, all_pages, pages_of_people
 from tests.docs.walking import WALKED_HERE, WALKED_ON_A_CLUSTER, Walk, walked
+from tests.rigs.program_server import COMMANDS, NUMERIC, PLIMSOLL, a_program_server
 
 PAGES = all_pages()
 BLOCKS = [block for page in pages_of_people() for block in page.blocks("sh")]
@@ -61,7 +63,16 @@ def test_nothing_is_known_to_run_elsewhere_that_no_page_shows(entry: object) -> 
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for PATH with a ``plimsoll`` whose imports are done: they are most of a command."""
+    folder = tmp_path_factory.mktemp("programs")
+    with a_program_server(PLIMSOLL, (*COMMANDS, *NUMERIC)) as server:
+        server.put_on_path(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
     """A folder with what docs/replay.md and docs/tracking.md speak of, made once."""
     folder = tmp_path_factory.mktemp("past")
     rows = ["namespace,task,run,started_s,finished_s,outcome,peak_bytes,request_bytes,feature.rows"]
@@ -79,7 +90,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     for name in ("trace.txt", "more.txt"):
         (folder / name).write_text(TRACE + "".join(traced))
-    walk = a_walk(folder)
+    walk = a_walk(folder, programs)
     walk.shell("plimsoll import history.csv", "a past")
     walk.shell("plimsoll train shop/train-demand --budget 1", "a past")
     walk.shell("plimsoll traces convert history.csv --out past.csv.gz", "a past")
@@ -87,16 +98,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def walk(made: Path, tmp_path: Path) -> Walk:
+def walk(made: Path, programs: Path, tmp_path: Path) -> Walk:
     """A walk in a copy of that folder."""
     for path in made.iterdir():
         if not path.is_symlink():
             shutil.copy(path, tmp_path)
-    return a_walk(tmp_path)
+    return a_walk(tmp_path, programs)
 
 
-def a_walk(folder: Path) -> Walk:
-    return Walk(folder, folder, {"PLIMSOLL_STORE_URL": "sqlite:///plimsoll.db"})
+def a_walk(folder: Path, programs: Path) -> Walk:
+    return Walk(folder, programs, {"PLIMSOLL_STORE_URL": "sqlite:///plimsoll.db"})
 
 
 @pytest.mark.slow
@@ -111,7 +122,8 @@ def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_page_of_trainings_can_be_followed(walk: Walk) -> None:
+def test_the_page_of_trainings_can_be_followed(walk: Walk, tmp_path: Path) -> None:
+    walk.programs = tmp_path  # this page's commands are the installed ones
     listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")
     version = re.findall(r'"version": "(\w+)"', listed)[0]
     [block] = walked(Page("docs/tracking.md"))

@@ -71,7 +71,7 @@ def a_pod(image: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: Cluster) -> Iterator[Person]:
+def admin(cluster: Cluster, program: Path) -> Iterator[Person]:
     """An administrator, beside a leading pod that knows the demo's history."""
     install_crds(cluster)
     image = an_image(cluster)
@@ -81,7 +81,7 @@ def admin(cluster: Cluster) -> Iterator[Person]:
         cluster.kubectl(
             *("wait", "pod/leader", "-n", NAMESPACE, "--for=condition=Ready", "--timeout=240s")
         )
-        person = an_admin(cluster, PLIMSOLL_INSTALLED_IN=NAMESPACE)
+        person = an_admin(cluster, program, PLIMSOLL_INSTALLED_IN=NAMESPACE)
         taken = person.plimsoll("import", str(HISTORY), "--strict")
         assert taken.status == 0, taken
         assert f"{ROWS} new, 0 known before" in taken.out

@@ -39,26 +39,31 @@ async def ran(shop: Shop, cluster: Cluster, task: str, size: int, mode: str) -> 
     return batch
 
 
+async def is_corrected(batch: Batch, plimsoll: Plimsoll, shop: Shop, cluster: Cluster) -> None:
+    """Those that waited have another size, it is told, and what their author asked is known."""
+    pods = {pod["metadata"]["name"]: pod for pod in await batch.pods()}
+    resized = next(name for name in batch.sized_s)
+    assert "Resized" in await reasons_of(shop, resized)
+    # What the user asked stays known: an observation compares with it, not with our own size.
+    asked = {each.request_bytes for each in plimsoll.observations(shop.task(batch.task))}
+    assert asked == {too_large_mib(cluster) * MIB}
+    assert all(asked_of(pod) != batch.asked for name, pod in pods.items() if name in batch.sized_s)
+
+
 @pytest.mark.alone
 async def test_two_hundred_queued_pods_are_corrected_within_seconds_of_the_first_end(
     plimsoll: Plimsoll, shop: Shop, cluster: Cluster
 ) -> None:
     batch = await ran(shop, cluster, "queued", LARGE, "enforce")
-    waited = LARGE - len(batch.sized_s)
     print(
         f"\n{LARGE} queued pods, {AT_ONCE} at a time at first: the last of {len(batch.sized_s)}"
         f" corrected {batch.corrected_s:.1f} s after the first end, all done after"
         f" {batch.makespan_s:.0f} s"
     )
     assert batch.corrected_s < CORRECTED_WITHIN_S
+    waited = LARGE - len(batch.sized_s)
     assert waited <= LARGE // 10, "those that ran, or were bound, before anything was known"
-    pods = {pod["metadata"]["name"]: pod for pod in await batch.pods()}
-    resized = next(name for name in batch.sized_s)
-    assert "Resized" in await reasons_of(shop, resized)
-    # What the user asked stays known: an observation compares with it, not with our own size.
-    asked = {each.request_bytes for each in plimsoll.observations(shop.task("queued"))}
-    assert asked == {too_large_mib(cluster) * MIB}
-    assert all(asked_of(pod) != batch.asked for name, pod in pods.items() if name in batch.sized_s)
+    await is_corrected(batch, plimsoll, shop, cluster)
 
 
 async def test_a_suspended_job_is_sized_by_what_is_known_when_it_is_resumed(
@@ -162,3 +167,4 @@ async def test_the_same_batch_is_done_sooner_than_without_late_binding(
         f" {late.makespan_s:.0f} s with it"
     )
     assert late.makespan_s < without.makespan_s
+    await is_corrected(late, plimsoll, shop, cluster)

@@ -16,6 +16,7 @@ from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES
 from tests.ha.pod_network import cut_off
 from tests.ha.replicated import Replicated
+from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]
 
@@ -58,9 +59,9 @@ def ended_itself(replicated: Replicated, pod: str, restarts: int) -> float | Non
     return datetime.fromisoformat(last["finishedAt"]).timestamp()
 
 
-@pytest.mark.alone
+@pytest.mark.timed
 async def test_each_kill_is_retried_once_when_the_leading_pod_is_cut_off_in_a_burst(
-    replicated: Replicated, shop: Shop
+    replicated: Replicated, shop: Shop, speed: Speed
 ) -> None:
     leader, other = await a_pair(replicated)
     name = leader["metadata"]["name"]
@@ -77,7 +78,7 @@ async def test_each_kill_is_retried_once_when_the_leading_pod_is_cut_off_in_a_bu
                 "another leads", lambda: replicated.logged(other, "controller started")
             )
             (leads,) = replicated.logged(other, "leads")
-            await until("the Service leads to it", lambda: replicated.leader() == other, 30)
+            await until("the Service leads to it", lambda: replicated.leader() == other)
             served_s = datetime.now().timestamp() - lost_s
             await burst.nothing_lost_nothing_doubled(store, 2 * LEASE_S / 5)
         healed_s = datetime.now().timestamp()
@@ -86,10 +87,10 @@ async def test_each_kill_is_retried_once_when_the_leading_pod_is_cut_off_in_a_bu
         assert replicated.holder() == other
         await burst.nothing_lost_nothing_doubled(store, 2 * LEASE_S / 5)
     takes_s = at_s(started) - lost_s
-    FIGURES.note("ha.pod_cut_off_ends_itself_s", f"{ended_s - lost_s:.0f} (< {LEASE_S})")
-    FIGURES.note("ha.pod_cut_off_takeover_s", f"{takes_s:.1f} (<= {TAKES_OVER_WITHIN_S:.0f})")
+    assert at_s(leads) >= ended_s  # never two at once
+    ends = speed.within("its end", ended_s - lost_s, LEASE_S)
+    FIGURES.note("ha.pod_cut_off_ends_itself_s", ends)
+    words = speed.within("the takeover", takes_s, TAKES_OVER_WITHIN_S)
+    FIGURES.note("ha.pod_cut_off_takeover_s", words)
     FIGURES.note("ha.pod_cut_off_service_follows_s", f"{served_s:.1f}")
     FIGURES.note("ha.pod_cut_off_stands_by_after_healing_s", f"{back_s:.1f}")
-    assert takes_s <= TAKES_OVER_WITHIN_S
-    assert ended_s - lost_s < LEASE_S
-    assert at_s(leads) >= ended_s  # never two at once

@@ -11,6 +11,7 @@ from tests.apiserver.controllers import until
 from tests.ha.figures import FIGURES
 from tests.ha.load import a_load, labelled
 from tests.ha.replicated import SHOP, Replicated
+from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]
 
@@ -34,15 +35,21 @@ async def test_a_leading_pod_that_is_killed_is_followed_by_the_other(
         await until("it is replaced", lambda: len(replicated.release.pods("controller")) == 2)
 
 
-@pytest.mark.alone
-async def test_admission_decides_on_without_the_database(replicated: Replicated) -> None:
+@pytest.mark.timed
+async def test_admission_decides_on_without_the_database(
+    replicated: Replicated, speed: Speed
+) -> None:
     async with a_load(replicated.cluster, SHOP) as load:
         leader = await until("a leader", replicated.leader)
         with replicated.database.frozen():  # it takes connections, and never answers
             assert await load.decides()
-            await until("it is not asked any more", lambda: replicated.leader() is None, 30)
+            began_s = asyncio.get_running_loop().time()
+            await until("it is not asked any more", lambda: replicated.leader() is None)
             # Another might reach the database: whoever cannot gives the lead away.
-            await until("nobody leads", lambda: not replicated.holder(), STEPS_DOWN_WITHIN_S)
+            await until("nobody leads", lambda: not replicated.holder())
+            took_s = asyncio.get_running_loop().time() - began_s
+            words = speed.within("giving the lead away", took_s, STEPS_DOWN_WITHIN_S)
+            FIGURES.note("ha.database_away_steps_down_s", words)
             assert await load.decides()
         await until("one leads again", replicated.leader)
         assert leader is not None
@@ -67,13 +74,16 @@ async def test_admission_serves_without_controllers_and_admits_when_its_knowledg
         await until("decided again", load.decides)
 
 
-@pytest.mark.alone
-async def test_pods_are_created_as_ever_with_the_webhooks_pods_gone(replicated: Replicated) -> None:
+@pytest.mark.timed
+async def test_pods_are_created_as_ever_with_the_webhooks_pods_gone(
+    replicated: Replicated, speed: Speed
+) -> None:
     async with a_load(replicated.cluster, SHOP) as load:
         await replicated.scaled("admission", 0)
         await replicated.only("admission", 0)
         counted = await load.for_s(2.0, labelled())
         assert (counted.refused, counted.decided) == ([], 0)
-        assert counted.slowest_s <= LONGEST_S
+        words = speed.within("the slowest creation", counted.slowest_s, LONGEST_S)
+        FIGURES.note("ha.webhooks_gone_slowest_creation_s", words)
         await replicated.scaled("admission", 2)
         await until("decided again", load.decides)

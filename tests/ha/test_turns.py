@@ -14,6 +14,7 @@ from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.ha.waiting_for_turns import COMPUTES, WAITS, Waiting, pods_that_wait
+from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]
 
@@ -85,8 +86,8 @@ async def test_who_gets_along_comes_first_and_all_come(waiting: Waiting) -> None
     await until("nobody is held", waiting.none_is_held)
 
 
-@pytest.mark.alone
-async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting) -> None:
+@pytest.mark.timed
+async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting, speed: Speed) -> None:
     await full(waiting)
     processes = waiting.whole.processes
     for number in range(6):
@@ -95,7 +96,7 @@ async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting) -> Non
 
     # The controller is away: admission lets them go.
     await processes["controller"].kill_for_good()
-    await waiting.none_held("the controller was killed")
+    await waiting.none_held("the controller was killed", speed)
     assert not await waiting.holds()
     processes["controller"].start()
     await until("a new pod would wait again", waiting.holds)
@@ -110,7 +111,7 @@ async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting) -> Non
     # Both are away, and admission comes back alone.
     await processes["controller"].kill_for_good()
     processes["admission"].start()
-    await waiting.none_held("admission began without a controller")
+    await waiting.none_held("admission began without a controller", speed)
     every = {pod.metadata.name for pod in (await waiting.shop.pods()).values()}
     await waiting.all_end_once(every)
 
@@ -126,7 +127,7 @@ async def test_all_start_once_whoever_is_killed_at_random(waiting: Waiting, roun
     chance = random.Random(SEED)
     kills = asyncio.gather(
         *(
-            waiting.whole.kill_at_random(name, rounds // 2 if few else rounds, chance)
+            waiting.whole.kill_at_random(name, rounds, chance)
             for name in ("controller", "admission")
         )
     )

@@ -27,7 +27,7 @@ def lane(name, targets):
     return Lane(name, tuple(targets.split(",")), on_cluster=False)
 
 folder, *lanes = sys.argv[1:]
-plan = Plan(tuple(lane(*word.split("=")) for word in lanes), (), (lane("last", "last"),))
+plan = Plan(tuple(lane(*word.split("=")) for word in lanes))
 sys.exit(main([], plan, Path(folder)))
 """
 MAKEFILE = """
@@ -79,7 +79,7 @@ def test_lanes_run_beside_each_other(folder: Path) -> None:
     process = start(folder, "one=meet-1", "two=meet-2")
     said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert process.returncode == 0, said
-    assert {"met meet-1", "met meet-2", "was last"} <= set(said.splitlines())
+    assert {"met meet-1", "met meet-2"} <= set(said.splitlines())
     assert "all passed" in said
 
 
@@ -89,7 +89,7 @@ def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path)
     assert process.returncode == 1
     assert "words of the failure" in said
     assert re.search(r"^fails +0:\d\d +FAILED \(2\)$", said, re.MULTILINE), said
-    assert said.count("was last") == 2
+    assert said.count("was last") == 1
     assert said.rstrip().endswith("FAILED: fails")
 
 
@@ -116,7 +116,7 @@ def is_gone(process: str | Path) -> bool:
 def test_interrupted_it_ends_all_that_it_has_started(
     folder: Path, how: signal.Signals, target: str
 ) -> None:
-    process, begun = start(folder, f"one={target}"), folder / "waits.pid"
+    process, begun = start(folder, f"one={target},last"), folder / "waits.pid"
     until(begun.exists)
     process.send_signal(how)
     said = process.communicate(timeout=WITHIN_S)[0]
@@ -217,6 +217,10 @@ class Noting(Run):
 
     last = "fourth"
     long_ends: asyncio.Event
+    gone: list[str]
+
+    def down(self, names: Sequence[str]) -> None:
+        self.gone += names
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
         home = Path(environment["PLIMSOLL_CLUSTER_HOME"]).name
@@ -233,12 +237,13 @@ async def test_what_no_lane_has_begun_is_run_once_by_the_cluster_that_is_free(
 ) -> None:
     lanes = (Lane("one", ("long",)), Lane("two", ("short",)))
     run = Noting(Plan(lanes, shared=("third", "fourth")), tmp_path, tmp_path / "home")
-    run.long_ends = asyncio.Event()
+    run.long_ends, run.gone = asyncio.Event(), []
     up = asyncio.create_task(asyncio.sleep(0))
     await asyncio.gather(*(run.lane(lane, up) for lane in lanes))
     assert [each.target for each in run.ended] == [
         "long on home-one", "short on home-two", "third on home-two", "fourth on home-two"
     ]  # fmt: skip
+    assert sorted(run.gone) == ["one", "two"]
 
 
 def dry_run(*targets: str) -> str:
@@ -254,6 +259,7 @@ def run_by(*targets: str) -> set[str]:
 def test_every_folder_of_tests_is_run_by_one_target() -> None:
     folders = {path.parent.name for path in (CHECKOUT / "tests").glob("*/test_*.py")}
     targets = [*EVERYTHING.beside, *APART]
+    targets.remove("bench-alone")  # a part of each
     counted = Counter(folder for target in targets for folder in run_by(target))
     assert {folder: counted[folder] for folder in folders} == dict.fromkeys(folders, 1)
 
@@ -267,7 +273,7 @@ def test_every_file_that_a_folders_target_leaves_out_is_run_by_another() -> None
     assert all((CHECKOUT / each).is_file() for each in left_out)
 
 
-def test_what_lanes_leave_out_is_run_afterwards() -> None:
+def test_what_lanes_leave_out_is_run_by_itself_and_held_to_its_seconds() -> None:
     options = {lane.options for lane in EVERYTHING.side_by_side if lane.on_cluster}
     assert options == {NOT_ALONE}
     left = {
@@ -276,6 +282,6 @@ def test_what_lanes_leave_out_is_run_afterwards() -> None:
         for folder in run_by(target)
         if "cluster.py enter" in dry_run(target)
     }
-    afterwards = {f for lane in EVERYTHING.afterwards for f in run_by(*lane.targets)}
     assert left
-    assert left <= afterwards
+    assert left <= run_by("bench-alone")
+    assert '--alone -m "alone or timed"' in dry_run("bench-alone")

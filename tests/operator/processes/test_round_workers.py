@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -20,10 +21,12 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import DueTraining, Store, Work, WorkKind
 from tests.builders.stores import NOON_S, an_attempt
+from tests.rigs.program_server import NUMERIC, Forked, ProgramServer, a_program_server
 
 pytestmark = pytest.mark.slow
 
-WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.training_worker")
+PROGRAM = "plimsoll_operator.processes.training_worker"
+WORKER = (sys.executable, "-P", "-m", PROGRAM)
 ROUND = "round-1"
 
 
@@ -32,6 +35,13 @@ def store(store_url: str) -> Iterator[Store]:
     opened = Store.open(store_url)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[ProgramServer]:
+    """What forks workers whose libraries are loaded: to load them is most of what one takes."""
+    with a_program_server(PROGRAM, NUMERIC) as server:
+        yield server
 
 
 def task(number: int) -> TaskId:
@@ -52,13 +62,13 @@ def put(store: Store, tasks: int, shards: int, *, without_runs: int = 0) -> None
     store.due.plan(ROUND, most=100, shards=shards)
 
 
-def command(store_url: str, shard: int = 0) -> tuple[str, ...]:
-    options = ("--round", ROUND, "--shard", str(shard), "--budget", "0.2", "--store", store_url)
-    return (*WORKER, *options)
+def options(store_url: str, shard: int = 0) -> tuple[str, ...]:
+    return ("--round", ROUND, "--shard", str(shard), "--budget", "0.2", "--store", store_url)
 
 
-def worker(store_url: str, shard: int = 0) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command(store_url, shard), stdout=subprocess.DEVNULL)
+def worker(workers: ProgramServer, store_url: str, shard: int = 0) -> Forked:
+    with open(os.devnull, "wb") as nowhere:
+        return workers.start(options(store_url, shard), stdout=nowhere.fileno())
 
 
 def trained(store: Store) -> Counter[TaskId]:
@@ -66,34 +76,34 @@ def trained(store: Store) -> Counter[TaskId]:
 
 
 def test_a_worker_does_its_share_and_again_there_is_nothing_to_do(
-    store: Store, store_url: str
+    workers: ProgramServer, store: Store, store_url: str
 ) -> None:
     put(store, tasks=4, shards=2, without_runs=1)
-    first = subprocess.run(command(store_url), stdout=subprocess.PIPE, check=True)
+    first = subprocess.run((*WORKER, *options(store_url)), stdout=subprocess.PIPE, check=True)
     said = [json.loads(line) for line in first.stdout.splitlines()]
     assert [each["ok"] for each in said] == [True, True]
-    assert worker(store_url, shard=1).wait() == 0
+    assert worker(workers, store_url, shard=1).wait() == 0
     by_task = {each.due.work.task: each for each in store.due.ended()}
     assert set(by_task) == {task(number) for number in range(4)}
     assert "none of 0 observations tells a need" in (by_task[task(3)].failure or "")
     assert [by_task[task(n)].failure for n in range(3)] == [None] * 3
     assert by_task[task(0)].result["runs"] == 12
-    assert worker(store_url).wait() == 0
+    assert worker(workers, store_url).wait() == 0
     assert set(trained(store).values()) == {1}
 
 
 def test_workers_killed_at_random_keep_each_training_once(
-    store: Store, store_url: str, rounds: int
+    workers: ProgramServer, store: Store, store_url: str, rounds: int
 ) -> None:
     put(store, tasks=6, shards=1)
     draws = random.Random(2)
-    for _ in range(rounds * 3 // 8):
-        both = [worker(store_url), worker(store_url)]
-        time.sleep(draws.uniform(1.0, 5.0))
+    for _ in range(rounds * 3 // 4):
+        both = [worker(workers, store_url), worker(workers, store_url)]
+        time.sleep(draws.uniform(0.05, 1.2))
         for killed in both:
             killed.send_signal(signal.SIGKILL)
             killed.wait()
-    last = worker(store_url)
+    last = worker(workers, store_url)
     assert last.wait() == 0
     ended = store.due.ended()
     assert len(ended) == 6
@@ -103,22 +113,22 @@ def test_workers_killed_at_random_keep_each_training_once(
 
 
 def test_what_kills_its_workers_is_given_up_and_the_rest_is_done(
-    store: Store, store_url: str
+    workers: ProgramServer, store: Store, store_url: str
 ) -> None:
     put(store, tasks=2, shards=1)
     for _ in range(MOST_STARTS):
         store.due.begin(Work(WorkKind.MODEL, task(0)), ROUND)
-    assert worker(store_url).wait() == 0
+    assert worker(workers, store_url).wait() == 0
     by_task = {each.due.work.task: each.failure for each in store.due.ended()}
     assert by_task[task(1)] is None
     assert f"its worker died {MOST_STARTS} times" in (by_task[task(0)] or "")
 
 
 def test_a_worker_that_is_asked_to_end_does_and_leaves_the_rest(
-    store: Store, store_url: str
+    workers: ProgramServer, store: Store, store_url: str
 ) -> None:
     put(store, tasks=50, shards=1)
-    asked = worker(store_url)
+    asked = worker(workers, store_url)
     while not store.due.ended():
         time.sleep(0.1)
     asked.terminate()
@@ -133,7 +143,10 @@ def test_a_store_that_cannot_be_read_is_named_and_tried_again_by_the_next_worker
 ) -> None:
     (tmp_path / "store.db").write_text("no database, and longer than the header of one" * 9)
     done = subprocess.run(
-        command(f"sqlite:///{tmp_path}/store.db"), capture_output=True, text=True, check=False
+        (*WORKER, *options(f"sqlite:///{tmp_path}/store.db")),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert "left for another worker: " in done.stderr
@@ -149,11 +162,13 @@ assert not {"numpy", "xgboost", "sklearn"} & set(sys.modules)
     subprocess.run((sys.executable, "-c", program), check=True)
 
 
-def test_shapes_and_features_are_learned_by_workers_too(store: Store, store_url: str) -> None:
+def test_shapes_and_features_are_learned_by_workers_too(
+    workers: ProgramServer, store: Store, store_url: str
+) -> None:
     asked = DueTraining(work=Work(WorkKind.SHAPES), why="daily", since_s=NOON_S)
     store.due.ask([asked, replace(asked, work=Work(WorkKind.FEATURES))])
     store.due.plan(ROUND, most=9, shards=1)
-    assert worker(store_url).wait() == 0
+    assert worker(workers, store_url).wait() == 0
     assert {each.due.work.kind for each in store.due.ended()} == {
         WorkKind.SHAPES,
         WorkKind.FEATURES,
@@ -161,7 +176,7 @@ def test_shapes_and_features_are_learned_by_workers_too(store: Store, store_url:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("wrong", "words"),
     [
         pytest.param(("--store", "x", "--shard", "1"), "--round", id="no round"),
         pytest.param(("--round", "a", "--shard", "1"), "no store: give --store", id="no store"),
@@ -171,7 +186,7 @@ def test_shapes_and_features_are_learned_by_workers_too(store: Store, store_url:
         ),
     ],
 )
-def test_a_wrong_argument_of_a_worker_is_told(options: tuple[str, ...], words: str) -> None:
-    done = subprocess.run((*WORKER, *options), capture_output=True, text=True, check=False)
+def test_a_wrong_argument_of_a_worker_is_told(wrong: tuple[str, ...], words: str) -> None:
+    done = subprocess.run((*WORKER, *wrong), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert words in done.stderr
