@@ -13,7 +13,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.kube.api_server import BATCH, ApiServer, path_of
-from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
+from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.ordering.priorities import Priorities, read_priorities
 from plimsoll_operator.ordering.suspended_jobs import (
     MARKED,
@@ -53,7 +53,7 @@ class WaitingJobs:
     now_s: Callable[[], float]
     priorities: Priorities = field(default_factory=Priorities)
     _known: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False)
-    """By UID, those that waited at the latest look."""
+    """By UID the names of those that waited at the latest look."""
     _tried_s: float | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
     _took_s: float = field(default=0.0, init=False)
@@ -113,33 +113,39 @@ class WaitingJobs:
             )
         if not self._may_patch:
             self._may_patch = await self._may()
-        waiting: dict[str, Mapping[str, Any]] = {
-            str(metadata_of(job).get("uid")): job for job in jobs if waits_for_turn(job)
-        }
-        vanished = [job for uid, job in self._known.items() if uid not in waiting]
-        self._known = waiting
+        waiting = {str(metadata_of(job).get("uid")): job for job in jobs if waits_for_turn(job)}
+        vanished = {uid: name for uid, name in self._known.items() if uid not in waiting}
+        self._known = {uid: _named(job) for uid, job in waiting.items()}
         for job in jobs:
             if not waits_for_turn(job):
                 await self._unmark(job)
+        again = [await self._seen_again(uid, job) for uid, job in vanished.items()]
         return [
             *(Sighting(self.stand_in(job)) for job in waiting.values()),
-            *[await self._seen_again(job) for job in vanished],
+            *(sighting for sighting in again if sighting is not None),
         ]
 
-    async def _seen_again(self, job: Mapping[str, Any]) -> Sighting:
-        """Look at a Job that is not found any more by its label."""
-        now = await self.read(job)
+    async def _seen_again(self, uid: str, job: Mapping[str, Any]) -> Sighting | None:
+        """Look at a Job that is not found any more by its label; None if it cannot be read now."""
+        try:
+            now = await self.read(job)
+        except ApiError as error:
+            self._known[uid] = job
+            log.info("a Job cannot be read", job=path_of_job(job), error=str(error))
+            return None
         if now is None:
-            return Sighting(self.stand_in({**job, "spec": {}}))
+            return Sighting(self.stand_in(job))
         return Sighting(now, gone=True)
 
     async def _unmark(self, job: Mapping[str, Any]) -> None:
-        """Take the label from a Job that somebody else has resumed, or that a queue owns now."""
+        """Take the label from a Job that somebody else has resumed, or that a queue owns now.
+
+        The next look tries it again; others do not wait for that.
+        """
         try:
             await self.api.patch(path_of_job(job), unmarking(job))
-        except (NotFound, Changed):
-            return  # the next look sees it as it is then
-        log.info("no Job of ours any more", job=metadata_of(job).get("name"))
+        except ApiError as error:
+            log.info("a Job keeps its label", job=path_of_job(job), error=str(error))
 
     async def _may(self) -> bool:
         asked = {"verb": "patch", "group": "batch", "resource": "jobs", "namespace": ""}
@@ -151,6 +157,12 @@ class WaitingJobs:
         if trouble is not None and trouble != self._trouble:
             log.info("Jobs that wait are not known", error=trouble)
         self._trouble = trouble
+
+
+def _named(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a Job without all but its names: templates may be large, and Jobs many."""
+    meta = metadata_of(job)
+    return {"metadata": {key: meta.get(key) for key in ("namespace", "name", "uid")}}
 
 
 def path_of_job(job: Mapping[str, Any]) -> str:

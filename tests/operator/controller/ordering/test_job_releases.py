@@ -135,6 +135,21 @@ async def test_a_job_that_went_is_forgotten(queueing: Queueing) -> None:
     assert len(queueing.releases.held) == 0
 
 
+async def test_a_job_that_cannot_be_left_now_keeps_no_others_unseen(queueing: Queueing) -> None:
+    queueing.has_job("taken", cpu="2")
+    queueing.server.jobs["taken"]["metadata"].update(
+        namespace="lab", labels={labels.WAITS: "true", QUEUE: "team"}
+    )
+    queueing.server.failing.add("lab")
+    queueing.has_job("first")
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"taken"}
+    queueing.server.failing.clear()
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"taken"}
+    assert labels.WAITS not in queueing.server.jobs["taken"]["metadata"]["labels"]
+
+
 async def test_a_job_that_changes_under_its_release_is_looked_at_again(
     queueing: Queueing,
 ) -> None:
