@@ -51,6 +51,7 @@ VALID = {
     "rescue": "auto",
     "placing": "enforce",
     "order": "enforce",
+    "jobsWait": "suspended",
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
     "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2, "minRuns": 5},
@@ -125,6 +126,7 @@ REFUSED = [
     pytest.param({"lending": "always"}, 'supported values: "auto", "never"'),
     pytest.param({"rescue": "always"}, 'supported values: "auto", "never"'),
     pytest.param({"placing": "auto"}, 'supported values: "never", "recommend", "enforce"'),
+    pytest.param({"jobsWait": "never"}, 'supported values: "gated", "suspended"'),
     pytest.param({"killedAttempts": "never"}, 'supported values: "count", "ignore"'),
     pytest.param(
         {"features": {"rows": {"annotation": "a", "env": "ROWS"}}},

@@ -1,4 +1,4 @@
-"""An HTTP server that keeps a Lease and pods with gates, and patches them as the API server does.
+"""An HTTP server that keeps a Lease, pods with gates and Jobs, and patches them as the API server.
 
 It is for what Plimsoll does with the answers. Whether the API server answers so is tested on a real
 one, in tests/apiserver/test_released_pods.py and tests/ha/test_turns.py.
@@ -6,7 +6,7 @@ one, in tests/apiserver/test_released_pods.py and tests/ha/test_turns.py.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -16,15 +16,16 @@ import jsonpatch
 from aiohttp import web
 
 from plimsoll_operator.names import labels
-from tests.builders.pods import APod
+from tests.builders.pods import APod, a_pod
 
 Pod = dict[str, Any]
 
 
 @dataclass(slots=True)
 class GateServer:
-    """pods: by name. lease: None is no Lease. permitted: whether pods may be patched.
+    """pods, jobs: by name. lease: None is no Lease. permitted: whether they may be patched.
 
+    forbidden: resources that may neither be listed nor patched. classes: PriorityClasses.
     lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
     hosts in a pod, or that a gate goes.
     failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
@@ -34,6 +35,9 @@ class GateServer:
 
     url: str = ""
     pods: dict[str, Pod] = field(default_factory=dict)
+    jobs: dict[str, Pod] = field(default_factory=dict)
+    classes: list[Pod] = field(default_factory=list)
+    forbidden: set[str] = field(default_factory=set)
     lease: Pod | None = None
     permitted: bool = True
     lists: bool = True
@@ -52,6 +56,18 @@ class GateServer:
         built.setdefault("status", {}).setdefault("phase", "Pending")
         self.pods[built["metadata"]["name"]] = built
         return built
+
+    def has_job(self, job: Pod, created: str = "2026-11-23T12:00:00Z") -> Pod:
+        """Keep a Job, in place of the one of its name."""
+        name = job["metadata"]["name"]
+        job["metadata"].update(uid=f"uid-{name}", resourceVersion="1", creationTimestamp=created)
+        self.jobs[name] = job
+        return job
+
+    @property
+    def suspended(self) -> set[str]:
+        """The Jobs that are suspended, whoever did it."""
+        return {name for name, job in self.jobs.items() if job["spec"].get("suspend")}
 
     def renew(self, holder: str = "controller-1") -> None:
         """Write the Lease as a leader does."""
@@ -84,12 +100,17 @@ class GateServer:
         if "/leases/" in path:
             return (404, {}) if self.lease is None else (200, self.lease)
         if path.endswith("/selfsubjectaccessreviews"):
-            return 201, {"status": {"allowed": self.permitted}}
-        if path == "/api/v1/pods":
-            if not self.lists:
+            resource = body["spec"]["resourceAttributes"]["resource"]
+            allowed = self.permitted and resource not in self.forbidden
+            return 201, {"status": {"allowed": allowed}}
+        kept = self.jobs if "/batch/" in path else self.pods
+        if path in ("/api/v1/pods", "/apis/batch/v1/jobs"):
+            if not self.lists or path.rpartition("/")[2] in self.forbidden:
                 return 403, {"message": "forbidden"}
-            return 200, {"items": [pod for pod in self.pods.values() if _is_asked(pod, request)]}
-        pod = self.pods.get(path.rpartition("/")[2])
+            return 200, {"items": [each for each in kept.values() if _is_asked(each, request)]}
+        if path.endswith("/priorityclasses"):
+            return 200, {"items": self.classes}
+        pod = kept.get(path.rpartition("/")[2])
         if pod is None:
             return 404, {}
         if request.method == "GET":
@@ -121,7 +142,7 @@ class GateServer:
         if tried:
             return 200, pod
         pod["metadata"]["resourceVersion"] += "1"
-        self.pods[meta["name"]] = pod
+        (self.jobs if "template" in pod["spec"] else self.pods)[meta["name"]] = pod
         self.patched.append(meta["name"])
         return 200, pod
 
@@ -132,7 +153,30 @@ def _is_asked(pod: Pod, request: web.Request) -> bool:
         return False
     if "status.phase!=Succeeded" in fields and pod["status"]["phase"] == "Succeeded":
         return False
-    return selected != f"!{labels.TASK}" or labels.TASK not in pod["metadata"].get("labels", {})
+    its = pod["metadata"].get("labels", {})
+    if selected == f"{labels.WAITS}=true":
+        return bool(its.get(labels.WAITS) == "true")
+    return selected != f"!{labels.TASK}" or labels.TASK not in its
+
+
+def a_job(
+    name: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    pod: APod | None = None,
+    **spec: Any,
+) -> Pod:
+    """A Job of pods like this one. labels: the Job's own."""
+    made = (pod or a_pod().labelled("train")).restarting("Never").built()
+    its = {
+        key: made["metadata"][key] for key in ("labels", "annotations") if key in made["metadata"]
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "shop", "labels": dict(labels or {})},
+        "spec": {"template": {"metadata": its, "spec": made["spec"]}, **spec},
+    }
 
 
 def _merged(document: Any, patch: Any) -> Any:

@@ -35,7 +35,7 @@ from plimsoll_predictor.placing.interference import Interference
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
-from tests.builders.gate_servers import GateServer, a_gate_server
+from tests.builders.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.pods import APod, a_pod
 
 CPU, WAIT = TaskId("shop", "cpu"), TaskId("shop", "wait")
@@ -85,6 +85,10 @@ class Silent(Announcer):
     def announce(self, happening: Any, pod: Any) -> None:
         self.told.append((happening.reason.value, pod["metadata"]["name"]))
 
+    def tell(self, happening: Any, regarding: Any, task: Any = None) -> None:
+        del task
+        self.told.append((happening.reason.value, f"{regarding.kind} {regarding.name}"))
+
 
 @dataclass
 class Queueing:
@@ -110,6 +114,18 @@ class Queueing:
         """The watch tells of all pods as they are now."""
         for pod in self.server.pods.values():
             self.releases.see(pod, gone=False)
+
+    def has_job(self, name: str, created: int = 0, *, cpu: str = "1", **spec: Any) -> None:
+        """Have the API server keep a Job of pods that compute, which waits."""
+        pod = a_pod().labelled(CPU.name).asking(None).with_cpu(cpu)
+        job = a_job(name, labels={labels.WAITS: "true"}, pod=pod, **{"suspend": True, **spec})
+        self.server.has_job(job, CREATED.format(created))
+
+    @property
+    def orders_jobs(self) -> bool:
+        """Whether admission is told that Jobs may wait."""
+        message = decode_message(self.board.message(0, None))
+        return bool(message.orders.get("", {}).get("jobs"))
 
     @property
     def ordered(self) -> set[str]:

@@ -6,10 +6,14 @@ import pytest
 from deploy.chart.rendering import NAME
 
 from plimsoll_operator.admission.settings import AdmissionSettings
-from plimsoll_operator.names.labels import ORDER_GATE
+from plimsoll_operator.names.labels import ORDER_GATE, WAITS
 from tests.chart.helm import Document, Helm, named, pod_specs
 
 ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
+WHO_WAITS = (
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]},
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "patch"]},
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +34,10 @@ def test_without_it_admission_has_neither_rights_nor_a_token(helm: Helm) -> None
     assert RELEASE not in str(documents)
 
 
-def test_with_it_admission_lists_and_patches_pods_and_reads_one_lease(
+def test_with_it_admission_lists_and_patches_who_waits_and_reads_one_lease(
     ordered: list[Document],
 ) -> None:
-    assert rules(ordered, "ClusterRole", ADMISSION) == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]}
-    ]
+    assert rules(ordered, "ClusterRole", ADMISSION) == [*WHO_WAITS]
     assert rules(ordered, "Role", ADMISSION) == [
         {
             "apiGroups": ["coordination.k8s.io"],
@@ -52,15 +54,24 @@ def test_with_it_admission_lists_and_patches_pods_and_reads_one_lease(
     assert {"lease", "namespace"} <= AdmissionSettings.model_fields.keys()
 
 
-def test_only_admission_is_bound_to_the_one_patch(ordered: list[Document]) -> None:
-    spec = named(ordered, "ValidatingAdmissionPolicy", ADMISSION)["spec"]
+@pytest.mark.parametrize(("name", "mark"), [(ADMISSION, ORDER_GATE), (f"{ADMISSION}-jobs", WAITS)])
+def test_only_admission_is_bound_to_the_one_patch(
+    ordered: list[Document], name: str, mark: str
+) -> None:
+    spec = named(ordered, "ValidatingAdmissionPolicy", name)["spec"]
     (condition,) = spec["matchConditions"]
     assert condition["expression"] == (
         f"request.userInfo.username == 'system:serviceaccount:{NAME}:{ADMISSION}'"
     )
-    assert ORDER_GATE in spec["validations"][0]["expression"]
-    binding = named(ordered, "ValidatingAdmissionPolicyBinding", ADMISSION)["spec"]
-    assert binding == {"policyName": ADMISSION, "validationActions": ["Deny"]}
+    assert mark in spec["validations"][0]["expression"]
+    binding = named(ordered, "ValidatingAdmissionPolicyBinding", name)["spec"]
+    assert binding == {"policyName": name, "validationActions": ["Deny"]}
+
+
+def test_only_with_it_the_controller_may_resume_jobs(helm: Helm, ordered: list[Document]) -> None:
+    jobs = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "patch"]}
+    assert jobs in rules(ordered, "ClusterRole", f"{NAME}-controller")
+    assert jobs not in rules(helm.render({}), "ClusterRole", f"{NAME}-controller")
 
 
 def test_with_it_admission_reaches_the_api_server(ordered: list[Document]) -> None:
@@ -75,7 +86,7 @@ def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
     assert spec["serviceAccountName"] == RELEASE
     assert spec["containers"][0]["args"] == ["release", "--without-webhook", NAME]
     assert rules(ordered, "ClusterRole", RELEASE) == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]},
+        *WHO_WAITS,
         {
             "apiGroups": ["admissionregistration.k8s.io"],
             "resources": ["mutatingwebhookconfigurations"],

@@ -11,9 +11,12 @@ import pytest
 import pytest_asyncio
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
-from tests.ha.waiting_for_turns import COMPUTES, WAITS, Waiting, pods_that_wait
+from tests.ha.figures import FIGURES
+from tests.ha.flowing import Flow, create_over
+from tests.ha.waiting_for_turns import COMPUTES, LONGEST_S, WAITS, Waiting, pods_that_wait
 from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]
@@ -21,6 +24,8 @@ pytestmark = [pytest.mark.node]
 SEED = 20261123
 MANY_ROUNDS = 50
 FEW_PODS, MANY_PODS = 40, 300
+FEW_KILLS = 5
+BETWEEN_KILLS_S = 5.0
 
 
 @pytest_asyncio.fixture
@@ -116,27 +121,58 @@ async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting, speed:
     await waiting.all_end_once(every)
 
 
-async def test_all_start_once_whoever_is_killed_at_random(waiting: Waiting, rounds: int) -> None:
+async def test_all_start_once_whoever_is_killed_at_random(
+    node: Cluster, own: Shop, tmp_path: Path, rounds: int
+) -> None:
     few = rounds < MANY_ROUNDS
-    first = await full(waiting)
-    early = {f"early-{number}" for number in range(4)}
-    for name in sorted(early):
-        await waiting.create(name, COMPUTES)
-    assert await waiting.held() == early, "kills come while pods are held"
-    names = {f"flows-{number}" for number in range(FEW_PODS if few else MANY_PODS)}
+    kills, pods = (FEW_KILLS, FEW_PODS) if few else (rounds, MANY_PODS)
+    async with a_shop(node.kubeconfig) as shop:
+        await shop.enforce(order="enforce")
+        async with pods_that_wait(node, shop, own.namespace, tmp_path, replicas=2) as waiting:
+            first = await full(waiting)
+            early = {f"early-{number}": COMPUTES for number in range(4)}
+            uids = {name: await waiting.create(name, task) for name, task in early.items()}
+            assert await waiting.held() == set(early), "kills come while pods are held"
+            flow = Flow(shop, places=len(first))
+            keeping = asyncio.create_task(flow.keep())
+            try:
+                uids |= await killed_while_they_flow(waiting, kills, pods)
+                await until("all started", lambda: flow.started.keys() >= uids.keys(), LONGEST_S)
+            finally:
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
+            await waiting.all_end_once({*first, *uids})
+    note_flow(waiting, flow, len(uids))
+    assert {name: flow.started[name] for name in uids} == {
+        name: {uid} for name, uid in uids.items()
+    }
+    assert flow.longest_idle_s <= LONGEST_S
+    assert flow.longest_held_s <= MOST_WAIT_S
+    assert sum(each.kills for each in waiting.whole.processes.values()) == kills
+    assert len(flow.held) > len(early), "some were held while others were killed"
+
+
+async def killed_while_they_flow(waiting: Waiting, kills: int, pods: int) -> dict[str, str]:
+    """Kill as often as that while so many pods come; their UIDs by name."""
+    tasks = [(f"flows-{at}", COMPUTES if at % 2 else WAITS) for at in range(pods)]
     chance = random.Random(SEED)
-    kills = asyncio.gather(
-        *(
-            waiting.whole.kill_at_random(name, rounds, chance)
-            for name in ("controller", "admission")
-        )
-    )
-    ending = asyncio.create_task(waiting.end_what_runs())
+    killing = asyncio.create_task(waiting.whole.kill_any(kills, BETWEEN_KILLS_S, chance))
     try:
-        for number, name in enumerate(sorted(names)):
-            await waiting.create(name, COMPUTES if number % 2 else WAITS)
-        await kills
+        made = await create_over(waiting, tasks, kills * BETWEEN_KILLS_S)
+        await killing
     finally:
-        ending.cancel()
-        await asyncio.gather(ending, kills, return_exceptions=True)
-    await waiting.all_end_once({*first, *early, *names})
+        killing.cancel()
+        await asyncio.gather(killing, return_exceptions=True)
+    return made
+
+
+def note_flow(waiting: Waiting, flow: Flow, pods: int) -> None:
+    """Print what happened at the end."""
+    killed = {name: each.kills for name, each in waiting.whole.processes.items()}
+    FIGURES.note("turns.killed_at_random", ", ".join(f"{n} {count}" for n, count in killed.items()))
+    FIGURES.note(
+        "turns.pods",
+        f"{pods} came, {len(flow.held)} of them were held, each started once;"
+        f" held for {flow.longest_held_s:.0f} s at most; a place was free, somebody was held and"
+        f" nobody started for {flow.longest_idle_s:.0f} s at most",
+    )

@@ -16,6 +16,7 @@ from tests.ha.whole import Whole, the_whole
 API, TOKEN = "https://127.0.0.1:6443", "api-token"
 LEASE = "plimsoll-controller"
 ACCOUNT = f"{NAME}-admission"
+OBJECTS = (ACCOUNT, f"{ACCOUNT}-jobs")
 GOLDEN = CHECKOUT / "tests" / "chart" / "golden" / "ordered.yaml"
 CLUSTER_WIDE = (
     *("ClusterRole", "ClusterRoleBinding"),
@@ -31,23 +32,24 @@ async def a_plimsoll_that_holds(
     folder: Path,
     *,
     without: Collection[str] = (),
+    replicas: int = 1,
     **of_controller: str,
 ) -> AsyncIterator[Whole]:
     """Start it with a Lease, and with an account that may let pods go; end it with the block.
 
-    own: its namespace, which is there. without: processes that are not started. of_controller: more
-    variables of the controller's environment.
+    own: its namespace, which is there. without: programs that are not started. replicas: of
+    controller and admission. of_controller: more variables of the controller's environment.
     """
     for each in rights(own):
         cluster.apply(each)
     try:
         async with the_whole(
-            cluster, folder, told(cluster, folder, own, of_controller), without
+            cluster, folder, told(cluster, folder, own, of_controller), without, replicas
         ) as whole:
             yield whole
     finally:
         for kind in CLUSTER_WIDE:
-            cluster.kubectl("delete", kind.lower(), ACCOUNT, "--ignore-not-found")
+            cluster.kubectl("delete", kind.lower(), *OBJECTS, "--ignore-not-found")
 
 
 def rights(own: str) -> list[dict[str, Any]]:
@@ -59,7 +61,7 @@ def rights(own: str) -> list[dict[str, Any]]:
     return [
         each
         for each in found
-        if each["metadata"]["name"] == ACCOUNT and each["kind"] in ("ServiceAccount", *RIGHTS)
+        if each["metadata"]["name"] in OBJECTS and each["kind"] in ("ServiceAccount", *RIGHTS)
     ]
 
 

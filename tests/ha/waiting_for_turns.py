@@ -119,11 +119,12 @@ class Waiting:
     shop: Shop
     whole: Whole
 
-    async def create(self, name: str, task: str) -> None:
-        """A bare pod that takes a slot."""
+    async def create(self, name: str, task: str) -> str:
+        """A bare pod that takes a slot; its UID."""
         body = a_manifest(task)
         body["metadata"]["name"] = name
-        await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
+        made = await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
+        return str(made.metadata.uid)
 
     async def create_job(self, name: str, **spec: Any) -> None:
         """A Job of one pod that computes."""
@@ -245,7 +246,7 @@ class Waiting:
 
 @contextlib.asynccontextmanager
 async def pods_that_wait(
-    cluster: Cluster, shop: Shop, own: str, folder: Path
+    cluster: Cluster, shop: Shop, own: str, folder: Path, replicas: int = 1
 ) -> AsyncIterator[Waiting]:
     """Two nodes of two slots, and a Plimsoll that knows both tasks and holds their pods."""
     store = Store.open(f"sqlite:///{folder}/plimsoll.db")
@@ -256,7 +257,7 @@ async def pods_that_wait(
     names = tuple(f"{shop.namespace}-{number}" for number in (1, 2))
     async with (
         nodes_with_slots(shop, *names),
-        a_plimsoll_that_holds(cluster, own, folder) as whole,
+        a_plimsoll_that_holds(cluster, own, folder, replicas=replicas) as whole,
     ):
         waiting = Waiting(shop, whole)
         await until("a new pod would wait", waiting.holds)

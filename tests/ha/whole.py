@@ -9,7 +9,7 @@ import multiprocessing.process
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from plimsoll_operator.__main__ import app
 from plimsoll_operator.processes.run_webhook import NAME, make_certificates, webhook_configuration
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
+from tests.ha.services import a_service, leads, listens
 
 WORKER = "plimsoll_operator.processes.trainer"
 RESTARTS_AFTER_S = 0.1
@@ -66,7 +67,7 @@ class Restarted:
     _keeping: asyncio.Task[None] | None = None
 
     @property
-    def name(self) -> str:
+    def program(self) -> str:
         return self.arguments[0]
 
     def start(self) -> None:
@@ -86,7 +87,7 @@ class Restarted:
             return False
         with self.log.open("rb") as log:
             log.seek(self._began_at)
-            return AT_WORK[self.name] in log.read()
+            return AT_WORK[self.program] in log.read()
 
     def runs(self) -> bool:
         """Whether there is one: after a kill, there is none for a moment."""
@@ -119,7 +120,7 @@ class Restarted:
 
 @dataclass(slots=True)
 class Whole:
-    """Controller, admission and agent."""
+    """Controller, admission and agent; of the first two, replicas where a test wants them."""
 
     folder: Path
     processes: Mapping[str, Restarted]
@@ -140,6 +141,17 @@ class Whole:
             else:
                 await asyncio.sleep(chance.uniform(2 * RESTARTS_AFTER_S, LONGEST_START_S))
                 await until(f"{name} is started", process.runs)
+            process.kill()
+
+    async def kill_any(self, times: int, between_s: float, chance: random.Random) -> None:
+        """Kill so many times one of all processes, whatever it is doing.
+
+        between_s: from one kill to the next on average; from none to twice as long.
+        """
+        for _ in range(times):
+            await asyncio.sleep(chance.uniform(0.0, 2 * between_s))
+            process = self.processes[chance.choice(sorted(self.processes))]
+            await until(f"{process.program} is started", process.runs)
             process.kill()
 
     async def kill_trainers(self, times: int, chance: random.Random) -> None:
@@ -170,57 +182,96 @@ async def the_whole(
     folder: Path,
     told: Mapping[str, dict[str, str]] | None = None,
     without: Collection[str] = (),
+    replicas: int = 1,
 ) -> AsyncIterator[Whole]:
     """Start all, have the API server ask admission, and end all with the block.
 
-    told: variables of the environment, by the process. without: processes that are not started.
+    told: variables of the environment, by the program. without: programs that are not started.
+    replicas: of controller and admission, behind a service each.
     """
-    ports = _free_ports()
     authority = make_certificates(
         folder / "certificates", ["127.0.0.1", "localhost"], datetime.now(UTC)
     )
     (folder / "token").write_text("a-token-of-the-tests")
-    commands = _commands(cluster, folder, ports)
-    processes = {
-        each[0]: Restarted(each, folder / f"{each[0]}.log", (told or {}).get(each[0], {}))
-        for each in commands
-        if each[0] not in without
-    }
-    whole = Whole(folder, processes)
-    for each in processes.values():
-        each.start()
-    cluster.apply(webhook_configuration(f"https://127.0.0.1:{ports[0]}", authority))
-    try:
-        yield whole
-    finally:
-        cluster.kubectl("delete", "mutatingwebhookconfiguration", NAME, "--ignore-not-found")
-        await asyncio.gather(*(each.end() for each in processes.values()))
+    async with contextlib.AsyncExitStack() as stack:
+        ports = [_Ports.free() for _ in range(replicas)]
+        feed, asked = ports[0].feed, ports[0].admission
+        if replicas > 1:
+            feed = await stack.enter_async_context(a_service([each.feed for each in ports], leads))
+            asked = await stack.enter_async_context(
+                a_service([each.admission for each in ports], listens)
+            )
+        whole = Whole(folder, _processes(cluster, folder, ports, feed, told or {}, without))
+        for each in whole.processes.values():
+            each.start()
+        cluster.apply(webhook_configuration(f"https://127.0.0.1:{asked}", authority))
+        try:
+            yield whole
+        finally:
+            cluster.kubectl("delete", "mutatingwebhookconfiguration", NAME, "--ignore-not-found")
+            await asyncio.gather(*(each.end() for each in whole.processes.values()))
 
 
-def _commands(cluster: Cluster, folder: Path, ports: list[int]) -> list[tuple[str, ...]]:
-    feed, token = f"http://127.0.0.1:{ports[1]}", str(folder / "token")
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    """Of one replica: three that were free."""
+
+    admission: int
+    feed: int
+    metrics: int
+
+    @classmethod
+    def free(cls) -> _Ports:
+        with contextlib.ExitStack() as held:
+            taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+            return cls(*(each.getsockname()[1] for each in taken))
+
+
+def _processes(
+    cluster: Cluster,
+    folder: Path,
+    ports: Sequence[_Ports],
+    feed: int,
+    told: Mapping[str, dict[str, str]],
+    without: Collection[str],
+) -> dict[str, Restarted]:
+    """By name: the program's, with the replica's number behind all but the first."""
+    found: dict[str, Restarted] = {}
+    for number, its in enumerate(ports, start=1):
+        suffix = "" if number == 1 else f"-{number}"
+        for words in _commands(cluster, folder, its, feed, suffix):
+            program = words[0]
+            if program not in without and not (program == "agent" and suffix):
+                log = folder / f"{program}{suffix}.log"
+                found[f"{program}{suffix}"] = Restarted(words, log, told.get(program, {}))
+    return found
+
+
+def _commands(
+    cluster: Cluster, folder: Path, ports: _Ports, feed: int, suffix: str
+) -> list[tuple[str, ...]]:
+    source, token = f"http://127.0.0.1:{feed}", str(folder / "token")
     certificates = folder / "certificates"
     return [
         (
             *("controller", "--kubeconfig", str(cluster.kubeconfig), "--token-file", token),
             *("--store", f"sqlite:///{folder}/plimsoll.db", "--training-budget", "2"),
-            *("--port", str(ports[1]), "--page-port", "0"),
+            *("--port", str(ports.feed), "--page-port", "0", "--instance", f"controller{suffix}"),
         ),
         (
-            *("admission", "--feed", feed, "--token-file", token, "--drain", "0"),
+            *("admission", "--feed", source, "--token-file", token, "--drain", "0"),
             *("--certificate", str(certificates / "tls.crt")),
             *("--key", str(certificates / "tls.key")),
-            *("--address", "127.0.0.1", "--port", str(ports[0])),
-            *("--metrics-port", str(ports[2]), "--snapshot", str(folder / "snapshot")),
+            *("--address", "127.0.0.1", "--port", str(ports.admission)),
+            *(
+                "--metrics-port",
+                str(ports.metrics),
+                "--snapshot",
+                str(folder / f"snapshot{suffix}"),
+            ),
         ),
         (
-            *("agent", "--controller", feed, "--token-file", token),
+            *("agent", "--controller", source, "--token-file", token),
             *("--node-name", "node-1", "--state-dir", str(folder / "agent")),
         ),
     ]
-
-
-def _free_ports() -> list[int]:
-    with contextlib.ExitStack() as held:
-        taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-        return [each.getsockname()[1] for each in taken]

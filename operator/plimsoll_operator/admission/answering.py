@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
 from plimsoll_operator.ordering.gate import is_held
 from plimsoll_operator.ordering.holding import Holding, Readiness, hold_for
 from plimsoll_operator.ordering.holding import Outcome as Held
+from plimsoll_operator.ordering.suspending import Suspension, suspension_of
 from plimsoll_operator.pods.job_attempts import (
     notes_for_job,
     notes_for_unlabelled_job,
@@ -118,7 +119,8 @@ class Answerer:
     excluded: namespaces whose objects stay as they are. The webhooks' selectors say the same, but
         the API server may still have older ones, and people may change them.
     now_s: Unix seconds.
-    watched: whether this replica would let go who waits for a turn, if the controller were away.
+    watched: whether this replica would let go who waits for a turn, if the controller were away, by
+        the resource that waits: pods, jobs.
     """
 
     state: AdmissionState
@@ -128,7 +130,7 @@ class Answerer:
     monotonic: Callable[[], float]
     excluded: frozenset[str] = frozenset()
     now_s: Callable[[], float] = time.time
-    watched: Callable[[], bool] = lambda: False
+    watched: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -221,9 +223,9 @@ class Answerer:
 
     def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations that hold the pod until its turn; none where it starts at once."""
-        age_s = self.freshness.age_s(self.monotonic()) if self.freshness.from_feed else None
         try:
-            holding = hold_for(creation.object, sized, self.state, Readiness(age_s, self.watched()))
+            readiness = self._readiness("pods")
+            holding = hold_for(creation.object, sized, self.state, readiness)
         except Exception as error:
             self.log.warning("not-held", "error", error=place_of(error))
             holding = Holding(Held.ERROR)
@@ -231,6 +233,11 @@ class Answerer:
             return ()
         self.metrics.held(holding.outcome)
         return holding.patch
+
+    def _readiness(self, resource: str) -> Readiness:
+        age_s = self.freshness.age_s(self.monotonic()) if self.freshness.from_feed else None
+        watched = self.watched.get(resource)
+        return Readiness(age_s, watched is not None and watched())
 
     def _hint(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations of a hint at nodes. Whatever fails in it, the pod keeps its size."""
@@ -276,11 +283,36 @@ class Answerer:
         moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
         cut = self._cut(creation.object, moment) if may_cut else None
         if cut is None:
-            return allowed(creation.uid, patch=self._with_knowledge(creation.object, notes, moment))
+            patch = self._of_whole_job(creation.object, notes, moment)
+            return allowed(creation.uid, patch=patch)
         # As often as a Job tries each of its pods depends on how many there are.
         notes = {**(notes_for(cut.job) or notes), **cut.notes}
-        patch = [*self._with_knowledge(cut.job, notes, moment), *cut.patch]
+        patch = [*self._of_whole_job(cut.job, notes, moment), *cut.patch]
         return allowed(creation.uid, patch=patch, warnings=[cut.warning] if cut.warning else ())
+
+    def _of_whole_job(
+        self, job: Mapping[str, Any], notes: Mapping[str, str], moment: Moment
+    ) -> list[Operation]:
+        """The operations for a Job that is cut as it stays; those that suspend it are the last."""
+        suspension = self._suspension(job, moment)
+        if suspension is None:
+            return self._with_knowledge(job, notes, moment)
+        if suspension.outcome is Held.HELD:
+            # Its template is sized as that of any Job that waits: by it the queue tells its room.
+            job = {**job, "spec": {**job["spec"], "suspend": True}}
+        notes = {**notes, **suspension.notes}
+        return [*self._with_knowledge(job, notes, moment), *suspension.patch]
+
+    def _suspension(self, job: Mapping[str, Any], moment: Moment) -> Suspension | None:
+        """Whether the Job waits for its turn. Whatever fails in it, the Job starts."""
+        try:
+            suspension = suspension_of(job, moment, self._readiness("jobs"))
+        except Exception as error:
+            self.log.warning("not-suspended", "error", error=place_of(error))
+            suspension = Suspension(Held.ERROR)
+        if suspension is not None:
+            self.metrics.held_job(suspension.outcome)
+        return suspension
 
     def _cut(self, job: Mapping[str, Any], moment: Moment) -> CutJob | None:
         """How a Job over items is cut. Whatever fails in it, the Job stays as it is written."""

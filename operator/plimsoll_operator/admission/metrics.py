@@ -85,12 +85,17 @@ class AdmissionMetrics:
             "New pods whose policy has an order in which they start, by what became of that.",
             Held,
         )
+        self._waiting_jobs = self._by_result(
+            "plimsoll_order_jobs",
+            "New Jobs whose policy has them wait suspended, by what became of that.",
+            Held,
+        )
         self._cuts = self._by_result(
             "plimsoll_split_jobs", "New Jobs over items, by what became of that.", Cut
         )
         self.let_go = Counter(
             "plimsoll_order_let_go",
-            "Pods that waited for their turn and that this replica let go, by why.",
+            "Pods and Jobs that waited for their turn and that this replica let go, by why.",
             ["reason"],
             registry=self.registry,
         )
@@ -165,6 +170,10 @@ class AdmissionMetrics:
     def held(self, outcome: Held) -> None:
         """A pod was answered whose policy has an order."""
         self._waits[outcome].inc()
+
+    def held_job(self, outcome: Held) -> None:
+        """A Job was answered whose policy has it wait as a whole."""
+        self._waiting_jobs[outcome].inc()
 
     def cut(self, outcome: Cut) -> None:
         """A Job over items was answered."""

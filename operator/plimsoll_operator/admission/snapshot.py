@@ -107,7 +107,7 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
             read.siblings = Siblings.from_dict(header["items"])
         # A version that knew nothing of one wrote none: the feed tells it if asked anew.
         loads_told = "loads" in mapping(header.get("placing"))
-        complete = not bad and loads_told and header.keys() >= {"items", "ordered"}
+        complete = not bad and loads_told and header.keys() >= {"items", "ordered", "orders_jobs"}
         position = Position(header["epoch"], int(header["revision"])) if complete else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
@@ -135,6 +135,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
             "loads": {host: load.to_document() for host, load in state.placing.loads().items()},
         },
         "ordered": sorted(state.ordered),
+        "orders_jobs": state.orders_jobs,
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -187,7 +188,8 @@ def _placing_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _order_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     tasks = header.get("ordered")
     if tasks:
-        yield {"kind": ChangeKind.ORDER.value, "name": "", "data": {"tasks": tasks}}
+        data = {"tasks": tasks, "jobs": header.get("orders_jobs") is True}
+        yield {"kind": ChangeKind.ORDER.value, "name": "", "data": data}
 
 
 def _put_aside(path: Path) -> str:

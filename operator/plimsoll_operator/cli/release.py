@@ -1,4 +1,4 @@
-"""`plimsoll release`: no pod waits for its turn any more."""
+"""`plimsoll release`: nothing waits for its turn any more."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ def release(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="First delete this MutatingWebhookConfiguration, so that no pod is held any more.",
+            help="First delete this MutatingWebhookConfiguration, so that nothing more is held.",
         ),
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Let all pods start that wait for their turn: remove Plimsoll's scheduling gate from them.
+    """Let all pods and Jobs start that wait for their turn.
+
+    Plimsoll's scheduling gate is removed from pods, and Jobs that it suspended are resumed.
 
     `helm uninstall` does it by itself where pods may wait.
     """

@@ -54,6 +54,7 @@ class _Defaults(msgspec.Struct):
 
 class _Order(msgspec.Struct):
     tasks: Annotated[list[str], msgspec.Meta(max_length=MOST_PLACES)]
+    jobs: bool = False  # an older controller would not resume any
 
 
 class _Host(msgspec.Struct):
@@ -193,8 +194,8 @@ def _apply_load(state: AdmissionState, name: str, data: _Data) -> None:
 
 
 def _apply_order(state: AdmissionState, _name: str, data: _Data) -> None:
-    tasks = () if data is None else from_document(_Order, data, "the order").tasks
-    state.ordered = frozenset(tasks)
+    order = _Order([]) if data is None else from_document(_Order, data, "the order")
+    state.ordered, state.orders_jobs = frozenset(order.tasks), order.jobs
 
 
 def _apply_chunks(state: AdmissionState, name: str, data: _Data) -> None:

@@ -162,15 +162,15 @@ class FeedBoard:
         """Tell that nobody knows any more what is left of a node."""
         self._drop((ChangeKind.LOAD, host))
 
-    def set_ordered(self, tasks: Collection[str] | None) -> None:
+    def set_ordered(self, tasks: Collection[str] | None, *, jobs: bool = False) -> None:
         """Tell whose new pods may wait for their turn; None while nobody would let them go.
 
-        The caller bounds their number.
+        jobs: whether their Jobs may wait as well. The caller bounds the number of tasks.
         """
         if not tasks:
             self._drop((ChangeKind.ORDER, ""))
         else:
-            self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks)})
+            self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks), "jobs": jobs})
 
     def set_chunks(self, task: TaskId, learned: Learned | None) -> None:
         """Tell what chunks of a task's Jobs took; None if nothing is known.

@@ -9,7 +9,7 @@ r"""The feed's messages: JSON over HTTP.
      "pairs": {"": {"kinds": ["(others)", "shop/train"], "hundredths": […], "known": […]}},
      "hosts": {"node-1": {"residents": [[1, 2]]}},
      "loads": {"node-1": {"millicores": 8000, "idle_millicores": 900, "room_mib": 4096}},
-     "orders": {"": {"tasks": ["shop/train"]}},
+     "orders": {"": {"tasks": ["shop/train"], "jobs": true}},
      "chunks": {"shop/train": {…}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 

@@ -21,6 +21,7 @@ GROUP: Final = "plimsoll.dev"
 VERSION: Final = "v1alpha1"
 CORE: Final = "/api/v1"
 APPS: Final = "/apis/apps/v1"
+BATCH: Final = "/apis/batch/v1"
 LEASES: Final = "/apis/coordination.k8s.io/v1"
 OURS: Final = f"/apis/{GROUP}/{VERSION}"
 

@@ -66,6 +66,13 @@ def fits(asked: Asked, free: Amounts) -> bool:
     )
 
 
+def times_it_fits(asked: Asked, free: Amounts, most: int) -> int:
+    """Return how many pods that ask alike a node has room for; most at most."""
+    if not fits(asked, free):
+        return 0
+    return min([most, *(free[name] // amount for name, amount in asked if name in free)])
+
+
 def _requests(container: Any) -> dict[str, int]:
     resources = mapping(mapping(container).get("resources"))
     return {**amounts_of(resources.get("limits")), **amounts_of(resources.get("requests"))}

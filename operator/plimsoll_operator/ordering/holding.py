@@ -56,7 +56,7 @@ _GROUPS: Final = (
 
 
 class Outcome(StrEnum):
-    """What became of one pod whose policy has an order, for counting."""
+    """What became of one pod, or Job, whose policy has an order, for counting."""
 
     HELD = "held"
     UNKNOWN = "unknown"
@@ -126,7 +126,7 @@ def hold_for(pod: Pod, sized: Sized, state: AdmissionState, readiness: Readiness
 def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> Outcome | None:
     assert sized.identity is not None
     assert sized.note is not None
-    if gates_of(pod) or says_where(pod) or _says_more(pod):
+    if says_when_or_where(pod):
         return Outcome.CHOSEN
     if is_grouped(pod):
         return Outcome.GROUPED
@@ -137,6 +137,11 @@ def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> Outcome | None:
     if str(sized.identity.task) not in state.ordered:
         return Outcome.UNKNOWN
     return None if has_room_for_note(pod) else Outcome.NO_ROOM
+
+
+def says_when_or_where(pod: Pod) -> bool:
+    """Say whether somebody else holds the pod, or it does not go wherever there is room."""
+    return bool(gates_of(pod)) or says_where(pod) or _says_more(pod)
 
 
 def is_grouped(pod: Pod) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from plimsoll_operator.ordering.asks import Amounts, Asked, fits
+from plimsoll_operator.ordering.asks import Amounts, Asked, fits, times_it_fits
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
 from plimsoll_predictor.placing.queueing import Beside, Candidate, best_turn
@@ -25,11 +26,11 @@ MOST_HELD: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A pod that waits for its turn.
+    """A pod that waits for its turn, or a Job that starts so many of them at once.
 
     task: ``namespace/name``. created_s: Unix seconds. most_s: for how long it may wait. alone:
     whether Plimsoll's gate is its only one, and it is in no group. ordered: whether its task's
-    policy has an order.
+    policy has an order. pods: how many take room when it is let go.
     """
 
     uid: str
@@ -41,15 +42,22 @@ class Waiter:
     alone: bool
     ordered: bool
     overtaken: int = 0
+    pods: int = 1
+    ranked: bool = True
+    """Whether its priority is known, and it may preempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One pod to let go. places: where it had better run, the best first; empty for anywhere."""
+    """One pod to let go. places: where it had better run, the best first; empty for anywhere.
+
+    takes: the node of each of its pods, if they go where they had better run.
+    """
 
     waiter: Waiter
     why: Why
     places: tuple[Place, ...] = ()
+    takes: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +111,15 @@ def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fittin
         return Why.UNORDERED
     if not waiter.alone:
         return Why.OTHERS
+    if not waiter.ranked:
+        return Why.UNRANKED
     if known.now_s - waiter.created_s >= waiter.most_s:
         return Why.WAITED
     if not known.sees:
         return Why.BLIND
     if at_or_behind > MOST_HELD:
         return Why.CROWD
-    if not empty.of(waiter.asked):
+    if not empty.takes(waiter):
         return Why.LARGE
     outsider_s = known.outsider_s(waiter.priority)
     # Times are whole seconds: of two of the same second, nobody knows which came first.
@@ -127,7 +137,7 @@ def _turn(
     if late is not None:
         return Release(late, Why.OVERTAKEN)
     where = _Fitting([place.free for place in nodes])
-    window = [waiter for waiter in group if where.of(waiter.asked)][:WINDOW]
+    window = [waiter for waiter in group if where.takes(waiter)][:WINDOW]
     if window:
         return _best(window, nodes, where, known)
     lower = [waiter for waiter in queue if waiter.priority < top]
@@ -144,18 +154,24 @@ def _best(
         Candidate(waiter.task, waiter.overtaken, where.of(waiter.asked)) for waiter in window
     ]
     turn = best_turn(candidates, [place.residents for place in nodes], known.pairs)
-    named = tuple(nodes[node] for node in turn.nodes[:MOST_NAMED])
-    return Release(window[turn.job], Why.TURN, named)
+    waiter, order = window[turn.job], [nodes[node] for node in turn.nodes]
+    rooms = (
+        place
+        for place in order
+        for _ in range(times_it_fits(waiter.asked, place.free, waiter.pods))
+    )
+    takes = tuple(islice(rooms, waiter.pods))
+    return Release(waiter, Why.TURN, tuple(order[:MOST_NAMED]), takes)
 
 
 def _has_room(waiter: Waiter, places: Callable[[int], Sequence[Place]]) -> bool:
-    return any(fits(waiter.asked, place.free) for place in places(waiter.priority))
+    return _Fitting([place.free for place in places(waiter.priority)]).takes(waiter)
 
 
 def _unlike(waiters: Iterable[Waiter]) -> Iterable[Waiter]:
     """Return one of those who ask alike."""
-    found: Mapping[tuple[int, Asked], Waiter] = {
-        (waiter.priority, waiter.asked): waiter for waiter in waiters
+    found: Mapping[tuple[int, Asked, int], Waiter] = {
+        (waiter.priority, waiter.asked, waiter.pods): waiter for waiter in waiters
     }
     return found.values()
 
@@ -175,3 +191,12 @@ class _Fitting:
                 at for at, free in enumerate(self._nodes) if fits(asked, free)
             )
         return found
+
+    def takes(self, waiter: Waiter) -> bool:
+        """Say whether there is room for all of its pods."""
+        nodes, left = self.of(waiter.asked), waiter.pods
+        if len(nodes) >= left:
+            return bool(nodes)
+        for at in nodes:
+            left -= times_it_fits(waiter.asked, self._nodes[at], left)
+        return left <= 0

@@ -16,6 +16,7 @@ from plimsoll_operator.names.labels import HELD
 from plimsoll_operator.ordering.asks import Amounts, Asked, amounts_of, asked_by
 from plimsoll_operator.ordering.gate import gates_of
 from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_of, spec_of
 from plimsoll_operator.pods.status import read_time
 
@@ -66,7 +67,8 @@ class RoomBook:
     """Those of tasks that wait for the scheduler."""
     _others: tuple[Taker, ...] = ()
     _other_outsiders: tuple[Outsider, ...] = ()
-    _awaited: dict[str, tuple[float, Taker]] = field(default_factory=dict)
+    _awaited: dict[str, tuple[float, list[Taker]]] = field(default_factory=dict)
+    """By UID of the pod, or of the Job that makes the pods."""
 
     def see_node(self, node: str, host: str | None, document: Mapping[str, Any]) -> None:
         """Note a node. host: None where an ordinary pod cannot go now, or the node is gone."""
@@ -79,6 +81,7 @@ class RoomBook:
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Note a pod of a task, as often as it is seen."""
         uid = str(metadata_of(pod).get("uid"))
+        before = {uid} & self._tasks.keys()
         self._tasks.pop(uid, None)
         self._waiting.pop(uid, None)
         if gone or is_over(pod):
@@ -88,6 +91,8 @@ class RoomBook:
         if taker is not None:
             self._tasks[uid] = taker
             self._awaited.pop(uid, None)
+            if uid not in before:
+                self._await_one_less(str((controller_of(pod) or {}).get("uid")))
         elif (outsider := outsider_of(pod)) is not None:
             self._waiting[uid] = outsider
 
@@ -102,10 +107,13 @@ class RoomBook:
             outsiders += () if outsider is None else (outsider,)
         self._others, self._other_outsiders = tuple(takers), tuple(outsiders)
 
-    def expect(self, uid: str, taker: Taker, until_s: float) -> None:
-        """Count a released pod on the node that it prefers, until it is bound or the time is up."""
+    def expect(self, uid: str, takers: Iterable[Taker], until_s: float) -> None:
+        """Count a released pod on the node that it prefers, until it is bound or the time is up.
+
+        uid: of the pod, or of a resumed Job, whose pods are counted one less as each is bound.
+        """
         if uid not in self._tasks:
-            self._awaited[uid] = until_s, taker
+            self._awaited[uid] = until_s, list(takers)
 
     def await_no_more(self, uid: str) -> None:
         """Count a pod no more that was not let go after all."""
@@ -161,8 +169,13 @@ class RoomBook:
     def _takers(self) -> Iterator[Taker]:
         yield from self._tasks.values()
         yield from self._others
-        for _, taker in self._awaited.values():
-            yield taker
+        for _, takers in self._awaited.values():
+            yield from takers
+
+    def _await_one_less(self, job_uid: str) -> None:
+        takers = self._awaited.get(job_uid, (0.0, []))[1]
+        if takers:
+            takers.pop()
 
     def _forget_awaited(self, now_s: float) -> None:
         for uid in [uid for uid, (until_s, _) in self._awaited.items() if until_s <= now_s]:

@@ -16,6 +16,8 @@ class Why(StrEnum):
     """It was held for as long as it may be."""
     OTHERS = "others"
     """Somebody else holds it, too, or it is one of a group."""
+    UNRANKED = "unranked"
+    """It is a Job whose pods' priority is not known, or that may not preempt."""
     UNORDERED = "unordered"
     """No policy orders its task any more, or it is paused."""
     LARGE = "large"

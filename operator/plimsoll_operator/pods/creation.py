@@ -12,10 +12,18 @@ from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_o
 
 def wrote_annotation(pod: Pod, name: str) -> bool:
     """Say whether the pod's maker has written the annotation; False where nobody says."""
-    field = f"f:{name}"
-    for entry in sequence(metadata_of(pod).get("managedFields")):
+    return _wrote(pod, "f:annotations", name)
+
+
+def wrote_label(obj: Pod, name: str) -> bool:
+    """Say whether the maker of a pod or Job has written the label; False where nobody says."""
+    return _wrote(obj, "f:labels", name)
+
+
+def _wrote(obj: Pod, part: str, name: str) -> bool:
+    for entry in sequence(metadata_of(obj).get("managedFields")):
         fields = mapping(mapping(entry).get("fieldsV1"))
-        if field in mapping(mapping(fields.get("f:metadata")).get("f:annotations")):
+        if f"f:{name}" in mapping(mapping(fields.get("f:metadata")).get(part)):
             return True
     return False
 

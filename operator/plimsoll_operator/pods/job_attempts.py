@@ -91,26 +91,34 @@ def patch_for_unlabelled_job(job: Mapping[str, Any]) -> list[Operation]:
     return patch_with(job, notes_for_unlabelled_job(job))
 
 
-def bears_to_wait(job: Mapping[str, Any]) -> bool:
-    """Say whether pods of the Job may start late, one after another, without harm.
+def may_start_late(job: Mapping[str, Any]) -> bool:
+    """Say whether nobody but its author has a say in when the Job starts.
 
-    A deadline counts from the Job's start, whether its pods wait or run. Whoever made the Job, such
-    as a CronJob, a JobSet or Kueue, may have more to say about when its pods start; an installer
-    waits for its hooks for some minutes. Pods that know their index beside others may wait for
-    these.
+    Whoever made the Job, such as a CronJob, a JobSet or Kueue, may have; an installer waits for its
+    hooks for some minutes.
     """
-    spec, metadata = mapping(job.get("spec")), metadata_of(job)
+    metadata = metadata_of(job)
     if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations_of(job)):
         return False
-    if spec.get("activeDeadlineSeconds") is not None:
-        return False
-    if spec.get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER or spec.get("suspend") is True:
-        return False
-    if spec.get("completionMode") == "Indexed" and spec.get("parallelism", 1) != 1:
+    if mapping(job.get("spec")).get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER:
         return False
     return not any(
         str(key).startswith("kueue.x-k8s.io/") for key in mapping(metadata.get("labels"))
     )
+
+
+def bears_to_wait(job: Mapping[str, Any]) -> bool:
+    """Say whether pods of the Job may start late, one after another, without harm.
+
+    A deadline counts from the Job's start, whether its pods wait or run. Pods that know their index
+    beside others may wait for these.
+    """
+    spec = mapping(job.get("spec"))
+    if spec.get("activeDeadlineSeconds") is not None or spec.get("suspend") is True:
+        return False
+    if spec.get("completionMode") == "Indexed" and spec.get("parallelism", 1) != 1:
+        return False
+    return may_start_late(job)
 
 
 def waiting_note(job: Mapping[str, Any]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, fl
 from plimsoll_predictor.core.policy import (
     LEAST_FIRST_SIZE,
     CpuPolicy,
+    JobsWait,
     KilledAttempts,
     Lending,
     Limits,
@@ -206,6 +207,7 @@ _READERS: Final[Readers] = {
     "rescue": ("rescue", choice(Rescue)),
     "placing": ("placing", choice(Placing)),
     "order": ("order", choice(Order)),
+    "jobsWait": ("jobs_wait", choice(JobsWait)),
     "killedAttempts": ("killed_attempts", choice(KilledAttempts)),
     "features": ("feature_sources", _features),
     "cpu": ("cpu", read_cpu),

@@ -8,7 +8,7 @@ import gc
 import os
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from plimsoll_operator.admission.certificates import POLL_S, Certificate, Certif
 from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
 from plimsoll_operator.admission.letting_go.gate_watch import GateWatch
+from plimsoll_operator.admission.letting_go.kinds import JOBS, PODS
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
@@ -97,7 +98,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     freshness = Freshness(settings.max_feed_age_s, max_silence_s=settings.max_silence_s)
     quiet = QuietLog(time.monotonic)
     excluded = settings.excluded_namespaces
-    watch = _gate_watch(settings, metrics)
+    watches = _gate_watches(settings, metrics)
     answerer = Answerer(
         state,
         freshness,
@@ -105,7 +106,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         quiet,
         time.monotonic,
         excluded,
-        watched=(lambda: False) if watch is None else watch.watched,
+        watched={resource: watch.watched for resource, watch in watches.items()},
     )
     client = FeedClient(
         source=feed_source(settings.feed_url, settings.feed_token_file, settings.feed_ca_file),
@@ -113,7 +114,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         heard=lambda: freshness.hear(time.monotonic()),
         failed=lambda reason: _feed_failed(reason, freshness, metrics),
         jitter=random.Random(),
-        wait_s=WAIT_S if watch is None else WAIT_WHERE_HELD_S,
+        wait_s=WAIT_WHERE_HELD_S if watches else WAIT_S,
     )
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if snapshot.load(time.time()):
@@ -126,13 +127,14 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
             listening(pages.app(), settings.listen_address, settings.metrics_listen_port)
         )
         stack.push_async_callback(snapshot.save_now)
-        if watch is not None:
+        for watch in watches.values():
             stack.push_async_callback(watch.calls.close)
-        for name, work in (
-            ("feed", client.run),
-            ("snapshot", partial(snapshot.keep, settings.snapshot_every_s)),
-            *(() if watch is None else (("gates", watch.run),)),
-        ):
+        works: dict[str, Callable[[], Awaitable[None]]] = {
+            "feed": client.run,
+            "snapshot": partial(snapshot.keep, settings.snapshot_every_s),
+            **{f"waiting-{resource}": watch.run for resource, watch in watches.items()},
+        }
+        for name, work in works.items():
             await stack.enter_async_context(beside(again_and_again(name, work)))
         certificate = await _certificate(settings, metrics, pages)
         await stack.enter_async_context(beside(again_and_again("certificate", certificate.watch)))
@@ -149,21 +151,28 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         yield Running(port, metrics_port, state, freshness, metrics, pages, server)
 
 
-def _gate_watch(settings: AdmissionSettings, metrics: AdmissionMetrics) -> GateWatch | None:
-    """Return what lets pods go while nobody leads; None where no pod is ever held."""
+def _gate_watches(settings: AdmissionSettings, metrics: AdmissionMetrics) -> dict[str, GateWatch]:
+    """Return what lets pods and Jobs go while nobody leads; nothing where none is ever held.
+
+    By the resource that waits.
+    """
     if settings.lease is None:
-        return None
+        return {}
     url = settings.api_url or cluster_url(os.environ)
     if url is None:
         log.warning("no pod is held: no API server is known; set PLIMSOLL_API_URL")
-        return None
+        return {}
     address = ApiAddress(url, settings.api_token_file, settings.api_ca_file)
-    return GateWatch(
-        calls=ApiCalls(address),
-        lease=(settings.namespace, settings.lease),
-        now_s=time.monotonic,
-        count=lambda why: metrics.let_go.labels(why.value).inc(),
-    )
+    return {
+        kind.resource: GateWatch(
+            calls=ApiCalls(address),
+            lease=(settings.namespace, settings.lease),
+            now_s=time.monotonic,
+            count=lambda why: metrics.let_go.labels(why.value).inc(),
+            kind=kind,
+        )
+        for kind in (PODS, JOBS)
+    }
 
 
 def _feed_failed(reason: str, freshness: Freshness, metrics: AdmissionMetrics) -> None:

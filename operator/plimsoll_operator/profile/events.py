@@ -72,6 +72,7 @@ _WHY_RELEASED: Final = {
     "overtaken": "many have overtaken it",
     "waited": "it waited for its turn for as long as it may",
     "others": "somebody else holds it, too, or it is one of a group",
+    "unranked": "the priority of its pods is not known, or they may not preempt",
     "unordered": "its task is not ordered any more, or it is paused",
     "large": "it fits on no node, whoever is there",
     "outside": "a later pod without an order would overtake it",

@@ -71,10 +71,10 @@ def patch_for_new_job(
 
     notes: the annotations that the template of every Job of Plimsoll's gets.
     """
-    pod = _pod_of(job, notes)
+    pod = pod_of_job(job, notes)
     _, policy = _task_and_policy(pod, moment)
     if policy.order is not Order.NEVER:
-        notes = {**notes, **waiting_note(job)}
+        notes = {**waiting_note(job), **notes}
     failures = patch_for_failures(job) if wants_ignored(job, policy) else []
     if failures or ignores_lowered(job):
         notes = {**notes, labels.UNCOUNTED: "true"}
@@ -92,7 +92,7 @@ def task_and_policy_of(
 
     notes: annotations that the template gets.
     """
-    return _task_and_policy(_pod_of(job, notes), moment)
+    return _task_and_policy(pod_of_job(job, notes), moment)
 
 
 def _task_and_policy(pod: Pod, moment: Moment) -> tuple[TaskId | None, Policy]:
@@ -135,8 +135,11 @@ def _sized(
     return [{**each, "path": f"{_TEMPLATE}{each['path']}"} for each in operations], text
 
 
-def _pod_of(job: Mapping[str, Any], notes: Mapping[str, str]) -> Pod:
-    """Return a pod as the Job's controller would make it, as far as the Job says it by now."""
+def pod_of_job(job: Mapping[str, Any], notes: Mapping[str, str]) -> Pod:
+    """Return a pod as the Job's controller would make it, as far as the Job says it by now.
+
+    notes: annotations that the template gets.
+    """
     template, its = mapping(mapping(job.get("spec")).get("template")), metadata_of(job)
     metadata = metadata_of(template)
     name = its.get("name") or its.get("generateName")

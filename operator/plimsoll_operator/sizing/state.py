@@ -49,6 +49,7 @@ class AdmissionState:
     placing: who runs on which node, as the feed and admission's own hints have it; it bounds
         itself.
     ordered: tasks, as ``namespace/name``, whose new pods may wait for their turn.
+    orders_jobs: whether their new Jobs may, too, as the controller would resume them.
     chunks: what chunks of tasks took, for Jobs over items.
     """
 
@@ -62,6 +63,7 @@ class AdmissionState:
     unhealed: str | None = None
     placing: Neighbourhoods = field(default_factory=Neighbourhoods, compare=False)
     ordered: frozenset[str] = frozenset()
+    orders_jobs: bool = False
     chunks: dict[TaskId, Learned] = field(default_factory=dict)
 
     def replace(self, other: AdmissionState) -> None:

@@ -74,6 +74,15 @@ class Order(StrEnum):
     """A new pod waits behind a gate until it is its turn."""
 
 
+class JobsWait(StrEnum):
+    """The policy for how a new Job waits, where pods start in an order."""
+
+    GATED = "gated"
+    """Each of its pods behind a gate."""
+    SUSPENDED = "suspended"
+    """All of it at once, suspended: it has no pods before."""
+
+
 class KilledAttempts(StrEnum):
     """The policy for a Job's attempts that fail at a size below what was written."""
 
@@ -141,6 +150,7 @@ class Policy:
     rescue: Rescue = Rescue.NEVER
     placing: Placing = Placing.NEVER
     order: Order = Order.NEVER
+    jobs_wait: JobsWait = JobsWait.GATED
     killed_attempts: KilledAttempts = KilledAttempts.COUNT
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""

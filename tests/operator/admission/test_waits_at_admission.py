@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,17 @@ import pytest
 import pytest_asyncio
 
 from plimsoll_operator.admission import answering
+from plimsoll_operator.admission.snapshot import load_snapshot
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind, decode_message
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering import holding
 from plimsoll_operator.ordering.gate import is_held
+from plimsoll_operator.ordering.suspended_jobs import waits_for_turn
 from plimsoll_operator.processes.admission import WAIT_WHERE_HELD_S, Running
-from plimsoll_predictor.core.policy import Order, Placing
-from tests.builders.gate_servers import GateServer, a_gate_server
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import JobsWait, Order, Placing
+from tests.builders.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.placing import PREFERRED, tell_nodes
 from tests.builders.pods import APod, a_pod, memory_of
 from tests.rigs.admission_servers import (
@@ -36,6 +39,7 @@ KNOWN = knowledge_of(order=Order.ENFORCE, placing=Placing.ENFORCE)
 POD = a_pod().named("train-1", None).asking("2Gi").limited("2Gi").restarting("Never")
 SIZED = ("1127Mi", "1127Mi")
 LEASE = "plimsoll-controller"
+JOBS_RESOURCE = {"group": "batch", "version": "v1", "resource": "jobs"}
 
 
 def api_settings(folder: Path, api: GateServer) -> dict[str, Any]:
@@ -146,8 +150,11 @@ async def test_without_a_lease_nobody_waits(tmp_path: Path) -> None:
 
 async def test_who_is_ordered_is_read_back_from_the_copy_on_disk(tmp_path: Path) -> None:
     async with a_server(tmp_path, KNOWN) as (_, server, board):
-        board.set_ordered([str(TRAIN)])
-        await until_true(lambda: bool(server.state.ordered))
+        board.set_ordered([str(TRAIN)], jobs=True)
+        await until_true(lambda: server.state.orders_jobs)
+    state = AdmissionState()
+    load_snapshot(tmp_path / "snapshot.jsonl", state)
+    assert (set(state.ordered), state.orders_jobs) == ({str(TRAIN)}, True)
     async with a_server(tmp_path, KNOWN) as (_, server, board):
         # The new feed's full message, which says nothing of it, has replaced what was on disk.
         await until_true(lambda: not server.state.ordered)
@@ -158,6 +165,81 @@ async def test_an_order_that_nobody_understands_is_none(held: Holding, entry: An
     held.board._put((ChangeKind.ORDER, ""), entry)
     await until_true(lambda: not held.server.state.ordered)
     assert not is_held((await held.admitted()).built())
+
+
+@pytest_asyncio.fixture
+async def holding_jobs(tmp_path: Path) -> AsyncIterator[Holding]:
+    """As above, and the policy has Jobs wait as a whole."""
+    known = knowledge_of(order=Order.ENFORCE, jobs_wait=JobsWait.SUSPENDED)
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(a_gate_server())
+        api.renew()
+        settings = api_settings(tmp_path, api)
+        caller, server, board = await stack.enter_async_context(
+            a_server(tmp_path, known, **settings)
+        )
+        board.set_ordered([str(TRAIN)], jobs=True)
+        await until_true(lambda: server.state.orders_jobs)
+        made = Holding(replace(caller, url=caller.url.replace("/size", "/job")), server, board, api)
+        while not waits_for_turn(await job_admitted(made)):
+            api.renew()
+        yield made
+
+
+async def job_admitted(held: Holding, **spec: Any) -> Any:
+    job = a_job("train", pod=POD, **spec)
+    response = await held.caller.review(job, resource=JOBS_RESOURCE)
+    return APod(job).patched(patch_in(response)).built()
+
+
+def jobs_counted(held: Holding, result: str) -> float | None:
+    return held.server.metrics.registry.get_sample_value(
+        "plimsoll_order_jobs_total", {"result": result}
+    )
+
+
+async def test_a_job_that_waits_is_sized_and_asked_for_twice_alike(holding_jobs: Holding) -> None:
+    job = await job_admitted(holding_jobs)
+    template = job["spec"]["template"]
+    assert template["metadata"]["annotations"][labels.MAY_WAIT] == "false"
+    assert labels.HELD in template["metadata"]["annotations"]
+    # By its template's request the queue tells whether there is room; its limit stays.
+    assert memory_of(APod(template)) == (SIZED[0], "2Gi")
+    before = jobs_counted(holding_jobs, "held")
+    again = (
+        APod(job)
+        .patched(patch_in(await holding_jobs.caller.review(job, resource=JOBS_RESOURCE)))
+        .built()
+    )
+    assert again == job
+    assert jobs_counted(holding_jobs, "held") == before
+
+
+async def test_what_its_author_suspended_is_not_marked(holding_jobs: Holding) -> None:
+    job = await job_admitted(holding_jobs, suspend=True)
+    assert job["spec"]["suspend"]
+    assert not waits_for_turn(job)
+    assert jobs_counted(holding_jobs, "chosen") == 1
+
+
+async def test_an_error_in_it_lets_a_job_start(
+    holding_jobs: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise RuntimeError("of a test")
+
+    monkeypatch.setattr(answering, "suspension_of", fails)
+    job = await job_admitted(holding_jobs)
+    assert "suspend" not in job["spec"]
+    assert labels.JOB_ATTEMPTS in job["spec"]["template"]["metadata"]["annotations"]
+    assert jobs_counted(holding_jobs, "error") == 1
+
+
+async def test_an_older_controllers_order_is_one_of_pods(holding_jobs: Holding) -> None:
+    holding_jobs.board._put((ChangeKind.ORDER, ""), {"tasks": [str(TRAIN)]})
+    await until_true(lambda: not holding_jobs.server.state.orders_jobs)
+    assert holding_jobs.server.state.ordered
+    assert "suspend" not in (await job_admitted(holding_jobs))["spec"]
 
 
 def test_an_older_controller_says_nothing_of_it() -> None:

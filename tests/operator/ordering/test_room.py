@@ -9,7 +9,7 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.asks import amounts_of, asked_by, fits
 from plimsoll_operator.ordering.room import RoomBook, Taker
-from tests.builders.pods import APod, a_pod
+from tests.builders.pods import JOB_UID, APod, a_pod
 
 NODE = {"status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3", "a.dev/gpu": "1"}}}
 MIB = 2**20
@@ -92,15 +92,26 @@ def test_what_is_of_lower_priority_takes_no_room(book: RoomBook) -> None:
 
 
 def test_who_is_awaited_counts_until_it_is_there_or_the_time_is_up(book: RoomBook) -> None:
-    book.expect("uid-a", Taker("n", 0, (("cpu", 1000),), "shop/train"), until_s=10.0)
+    book.expect("uid-a", [Taker("n", 0, (("cpu", 1000),), "shop/train")], until_s=10.0)
     assert (free(book, 0, 9.9), book.places(0, 9.9)[0].residents) == (1000, ("shop/train",))
     assert free(book, 0, 10.0) == 2000
-    book.expect("uid-a", Taker("n", 0, (("cpu", 1000),)), until_s=10.0)
+    book.expect("uid-a", [Taker("n", 0, (("cpu", 1000),))], until_s=10.0)
     book.see(running("a"), gone=False)
     assert free(book) == 1000
-    book.expect("uid-b", Taker("n", 0, (("cpu", 1000),)), until_s=10.0)
+    book.expect("uid-b", [Taker("n", 0, (("cpu", 1000),))], until_s=10.0)
     book.await_no_more("uid-b")
     assert free(book) == 1000
+
+
+def test_the_pods_of_a_job_are_awaited_until_each_is_there(book: RoomBook) -> None:
+    one = Taker("n", 0, (("cpu", 500),))
+    book.expect(JOB_UID, [one, one], until_s=10.0)
+    assert free(book) == 1000
+    first = a_pod().named("job-a", "uid-a").labelled("train").owned_by_job().with_cpu("500m")
+    for _ in range(2):  # as often as it is seen, it is one
+        book.see(first.with_spec(nodeName="n").built(), gone=False)
+        assert free(book) == 1000
+    assert free(book, 0, 10.0) == 1500
 
 
 def test_a_node_that_takes_no_pods_is_no_place(book: RoomBook) -> None:

@@ -13,10 +13,12 @@ from plimsoll_operator.policy.policies import BadPolicy, policy_from_spec, resol
 from plimsoll_operator.policy.policy_levels import sizing_policy_problem
 from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
 from plimsoll_predictor.core.policy import (
+    JobsWait,
     KilledAttempts,
     Lending,
     Limits,
     Mode,
+    Order,
     Placing,
     Policy,
     Rescue,
@@ -44,6 +46,8 @@ EVERYTHING = {
     "lending": "auto",
     "rescue": "auto",
     "placing": "enforce",
+    "order": "enforce",
+    "jobsWait": "suspended",
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}},
 }
@@ -70,6 +74,8 @@ def test_every_field_of_a_spec_reaches_the_policy() -> None:
         lending=Lending.AUTO,
         rescue=Rescue.AUTO,
         placing=Placing.ENFORCE,
+        order=Order.ENFORCE,
+        jobs_wait=JobsWait.SUSPENDED,
         killed_attempts=KilledAttempts.IGNORE,
         feature_sources={"rows": {"annotation": "example.com/rows"}},
     )
@@ -161,6 +167,7 @@ BAD_FIELDS = [
     pytest.param("rescue", "always", "write one of auto, never"),
     pytest.param("placing", "auto", "write one of never, recommend, enforce"),
     pytest.param("killedAttempts", "never", "write one of count, ignore"),
+    pytest.param("jobsWait", "never", "write one of gated, suspended"),
     pytest.param("features", ["rows"], "is not a map"),
     pytest.param("features", {"rows": {"env": "A", "arg": "b"}}, "not exactly one source"),
     pytest.param("features", {"rows": {}}, "not exactly one source"),

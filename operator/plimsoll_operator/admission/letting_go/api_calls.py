@@ -14,15 +14,15 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
+from plimsoll_operator.admission.letting_go.kinds import Kind, Object
 from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_operator.kube.errors import Unreachable, error_of
 from plimsoll_operator.names.service_urls import with_brackets
-from plimsoll_operator.ordering.gate import WITHOUT_NODE
-from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence
+from plimsoll_operator.pods.spec import mapping, metadata_of, sequence
 
 ANSWER_WITHIN_S: Final = 5.0
 PAGE: Final = 100
-"""Pods that are decoded at once, between two pods that are answered."""
+"""Objects that are decoded at once, between two pods that are answered."""
 _JSON_PATCH: Final = "application/json-patch+json"
 
 
@@ -64,14 +64,16 @@ class ApiCalls:
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{quote(name)}"
         return await self._call("GET", path)
 
-    async def without_node(self) -> AsyncIterator[tuple[Sequence[Pod], float | None]]:
-        """Yield all pods of the cluster that have no node, page by page, and the server's time."""
+    async def that_may_wait(
+        self, kind: Kind
+    ) -> AsyncIterator[tuple[Sequence[Object], float | None]]:
+        """Yield all objects of the cluster that may wait, page by page, and the server's time."""
         more: object = ""
         while True:
-            query = {"fieldSelector": WITHOUT_NODE, "limit": str(PAGE)}
+            query = {**kind.query, "limit": str(PAGE)}
             if isinstance(more, str) and more:
                 query["continue"] = more
-            answered = await self._call("GET", "/api/v1/pods", query=query)
+            answered = await self._call("GET", f"{kind.root}/{kind.resource}", query=query)
             yield (
                 [mapping(each) for each in sequence(answered.document.get("items"))],
                 answered.at_s,
@@ -81,19 +83,18 @@ class ApiCalls:
                 return
             await asyncio.sleep(0)
 
-    async def patch_pod(
-        self, pod: Pod, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False
-    ) -> None:
-        """Apply a JSON Patch to a pod. dry_run: only ask whether it would be let through."""
-        meta = metadata_of(pod)
+    async def let_go(self, kind: Kind, obj: Object, *, dry_run: bool = False) -> None:
+        """End an object's wait. dry_run: only ask whether that would be let through."""
+        meta = metadata_of(obj)
         namespace, name = quote(str(meta.get("namespace"))), quote(str(meta.get("name")))
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        path = f"{kind.root}/namespaces/{namespace}/{kind.resource}/{name}"
         query = {"dryRun": "All"} if dry_run else None
-        await self._call("PATCH", path, query=query, body=list(operations), content=_JSON_PATCH)
+        body = kind.letting_go(obj)
+        await self._call("PATCH", path, query=query, body=body, content=_JSON_PATCH)
 
-    async def may_patch_pods(self) -> bool:
-        """Say whether the role lets it patch pods of all namespaces."""
-        asked = {"verb": "patch", "group": "", "resource": "pods", "namespace": ""}
+    async def may_patch(self, kind: Kind) -> bool:
+        """Say whether the role lets it patch such objects of all namespaces."""
+        asked = {"verb": "patch", "group": kind.group, "resource": kind.resource, "namespace": ""}
         review = {"spec": {"resourceAttributes": asked}}
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         answered = await self._call("POST", path, body=review)

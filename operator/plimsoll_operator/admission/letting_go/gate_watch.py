@@ -1,7 +1,8 @@
-"""Sees whether anybody leads, and lets all pods go that wait for their turn when nobody does.
+"""Sees whether anybody leads, and lets all go that wait for their turn when nobody does.
 
 Every replica does it for itself. A gate is made only by a replica that has just seen that it could
-remove it: so no gate depends on the controller alone.
+remove it: so no gate depends on the controller alone. Jobs that are suspended are watched alike,
+by a watch of their own: where it lacks a right for the one, it still sees to the other.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.admission.letting_go.api_calls import ApiCalls
+from plimsoll_operator.admission.letting_go.kinds import PODS, Kind
 from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unreachable
-from plimsoll_operator.ordering.gate import is_held, is_overdue, opening
+from plimsoll_operator.ordering.gate import is_overdue
 from plimsoll_operator.ordering.leader_sight import LeaderSight, look
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.spec import Pod, metadata_of
@@ -40,7 +42,7 @@ AT_ONCE: Final = 10
 
 @dataclass(slots=True)
 class GateWatch:
-    """Looks every LOOK_EVERY_S.
+    """Looks every LOOK_EVERY_S for one kind of objects, called pods here.
 
     lease: its namespace and name. now_s: seconds on a clock that cannot jump. count: called for
     each pod that is let go.
@@ -50,6 +52,7 @@ class GateWatch:
     lease: tuple[str, str]
     now_s: Callable[[], float]
     count: Callable[[Why], None]
+    kind: Kind = PODS
     chance: random.Random = field(default_factory=random.Random)
     _sight: LeaderSight | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
@@ -116,16 +119,16 @@ class GateWatch:
     async def _ask_for_permission(self, now_s: float) -> None:
         if self._permitted_s is not None and now_s - self._permitted_s < PERMITTED_FOR_S:
             return
-        permitted = await self.calls.may_patch_pods()
+        permitted = await self.calls.may_patch(self.kind)
         self._permitted_s = now_s if permitted else None
         if not permitted:
-            raise Refused("its role lacks the verb patch on pods")
+            raise Refused(f"its role lacks the verb patch on {self.kind.resource}")
 
     async def _list(self, *, away: bool) -> None:
         """Let go all pods that are held, or those that were for too long."""
         listed_s, tried, any_held = self.now_s(), False, False
-        async for pods, server_s in self.calls.without_node():
-            held = [pod for pod in pods if is_held(pod)]
+        async for pods, server_s in self.calls.that_may_wait(self.kind):
+            held = [pod for pod in pods if self.kind.waits(pod)]
             any_held = any_held or bool(held)
             chosen = [
                 (pod, Why.AWAY if away else Why.WAITED)
@@ -153,12 +156,12 @@ class GateWatch:
     async def _try(self, pod: Pod) -> None:
         """Ask whether a gate would be let be removed, and leave it."""
         try:
-            await self.calls.patch_pod(pod, opening(pod), dry_run=True)
+            await self.calls.let_go(self.kind, pod, dry_run=True)
         except NotFound:
             return
         except (Refused, Unreachable) as error:
             self._refused = True
-            log.warning("gates-not-removable", error=str(error))
+            log.warning("gates-not-removable", of=self.kind.resource, error=str(error))
         else:
             self._refused = False
 
@@ -166,17 +169,17 @@ class GateWatch:
         meta = metadata_of(pod)
         name = f"{meta.get('namespace')}/{meta.get('name')}"
         try:
-            await self.calls.patch_pod(pod, opening(pod))
+            await self.calls.let_go(self.kind, pod)
         except ApiError as error:
             # Another replica was first, or it is looked at again soon.
             self._refused = isinstance(error, Refused)
-            log.info("not-let-go", pod=name, error=str(error))
+            log.info("not-let-go", of=self.kind.resource, name=name, error=str(error))
             return
         self._refused = False
         self.count(why)
-        log.info("let-go", pod=name, why=why.value)
+        log.info("let-go", of=self.kind.resource, name=name, why=why.value)
 
     def _note(self, trouble: str | None) -> None:
         if trouble is not None and trouble != self._trouble:
-            log.warning("gates-unwatched", error=trouble)
+            log.warning("gates-unwatched", of=self.kind.resource, error=trouble)
         self._trouble = trouble

@@ -1,4 +1,4 @@
-"""Holds the pods that wait for their turn, as they were seen last."""
+"""Holds the pods, and the Jobs, that wait for their turn, as they were seen last."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from plimsoll_operator.ordering.gate import gates_of, is_held, most_wait_s
 from plimsoll_operator.ordering.holding import is_grouped
 from plimsoll_operator.ordering.queue import Waiter, in_order
 from plimsoll_operator.ordering.room import is_over, priority_of
+from plimsoll_operator.ordering.suspended_jobs import KIND
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of, spec_of
 from plimsoll_operator.pods.status import read_time
 
+_KEPT = ("kind", "podsAtOnce")
 _KEPT_META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _KEPT_SPEC = ("schedulingGates", "affinity")
 
 
 @dataclass(slots=True)
 class HeldPods:
-    """The pods by their UIDs."""
+    """The pods by their UIDs. Of a Job, it is what stands in for it (``suspended_jobs``)."""
 
     _pods: dict[str, Pod] = field(default_factory=dict)
     _waiters: dict[str, Waiter] = field(default_factory=dict)
@@ -81,12 +83,25 @@ def _waiter(uid: str, pod: Pod) -> Waiter:
         most_s=most_wait_s(pod),
         alone=len(gates_of(pod)) == 1 and not is_grouped(pod),
         ordered=True,
+        pods=pods_of(pod),
+        ranked=not is_job(pod) or spec_of(pod).get("priority") is not None,
     )
+
+
+def is_job(pod: Pod) -> bool:
+    """Say whether it stands in for a Job."""
+    return pod.get("kind") == KIND
+
+
+def pods_of(pod: Pod) -> int:
+    """Return how many pods start when it is let go."""
+    return max(1, int(pod.get("podsAtOnce", 1))) if is_job(pod) else 1
 
 
 def _kept(pod: Pod) -> Pod:
     meta, spec, note = metadata_of(pod), spec_of(pod), annotations_of(pod).get(HELD)
     return {
+        **{key: pod[key] for key in _KEPT if key in pod},
         "metadata": {
             **{key: meta[key] for key in _KEPT_META if key in meta},
             "labels": dict(labels_of(pod)),

@@ -1,4 +1,4 @@
-"""Lets pods go that wait for their turn, as nodes have room.
+"""Lets pods and Jobs go that wait for their turn, as nodes have room.
 
 The queue is what the cluster holds, in the order of creation: it is seen again after a restart.
 Only how often each was overtaken is forgotten then; no pod waits longer than is written on it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -16,9 +16,10 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.ordering.held_pods import HeldPods
-from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
+from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job
+from plimsoll_operator.controller.ordering.ordered_tasks import LONGEST_S, OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import OtherPods
+from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path_of_job
 from plimsoll_operator.controller.tasks.nodes import read_node
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.api_server import CORE, ApiServer, path_of
@@ -33,7 +34,10 @@ from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
 from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_release, overtaken_by
 from plimsoll_operator.ordering.room import AWAITED_S, RoomBook, Taker
+from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
 from plimsoll_operator.ordering.why import Why
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import Pod, metadata_of
 from plimsoll_operator.profile import events
 
@@ -69,6 +73,7 @@ class Releases:
     held: HeldPods = field(default_factory=HeldPods)
     room: RoomBook = field(default_factory=RoomBook)
     others: OtherPods = field(init=False)
+    jobs: WaitingJobs = field(init=False)
     _began_s: float | None = field(default=None, init=False)
     _renewed_s: float | None = field(default=None, init=False)
     _refused_s: float | None = field(default=None, init=False)
@@ -84,22 +89,37 @@ class Releases:
     def __post_init__(self) -> None:
         """Watch the queue."""
         self.others = OtherPods(self.api, self.monotonic_s)
+        self.jobs = WaitingJobs(self.api, self.monotonic_s)
         self.metrics.watch(lambda: len(self.held), lambda: len(self.ordered.tasks))
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Note a pod of a task, also of one that nobody wants to be ordered any more."""
         self.room.see(pod, gone=gone)
         uid = str(metadata_of(pod).get("uid"))
-        if self.held.see(pod, gone=gone):
-            self.announcer.announce(events.held(), pod)
+        self._see_waiting(pod, gone=gone)
         if gone:
             self._not_before_s.pop(uid, None)
-        since_s = self._let_go_s.get(uid)
-        if since_s is not None and (gone or self.room.has_bound(uid)):
-            del self._let_go_s[uid]
-            if not gone:
-                self.ordered.latency.saw(self.monotonic_s() - since_s)
+        bound = self.room.has_bound(uid)
+        job_uid = str((controller_of(pod) or {}).get("uid"))
+        for released in (uid, job_uid):
+            since_s = self._let_go_s.get(released)
+            if since_s is not None and (bound or (gone and released == uid)):
+                del self._let_go_s[released]
+                if bound:
+                    self.ordered.latency.saw(self.monotonic_s() - since_s)
         self._news.set()
+
+    def _see_waiting(self, pod: Pod, *, gone: bool) -> None:
+        if self.held.see(pod, gone=gone):
+            self._announce(events.held(), pod)
+
+    def _announce(self, happening: events.Happening, pod: Pod) -> None:
+        if not is_job(pod):
+            self.announcer.announce(happening, pod)
+            return
+        identity = identify(pod)
+        regarding = events.Regarding.of(pod, KIND, "batch/v1")
+        self.announcer.tell(happening, regarding, None if identity is None else identity.task)
 
     def see_node(self, document: Pod, *, gone: bool) -> None:
         """Note a node."""
@@ -127,6 +147,8 @@ class Releases:
         now_s = self.monotonic_s()
         if self._began_s is None:
             self._began_s = now_s
+        for sighting in await self.jobs.look(wanted=self.ordered.policies.has_order):
+            self._see_waiting(sighting.stand_in, gone=sighting.gone)
         await self._renew(now_s)
         if not self.held:
             return
@@ -149,9 +171,11 @@ class Releases:
                 # Who is held is let go all the same, and nobody else is held.
                 log.exception("who is ordered is not known")
                 self.ordered.tasks = frozenset()
+        late_s = now_s - LONGEST_S  # of a Job that goes before its pods come, nobody tells
+        self._let_go_s = {uid: at_s for uid, at_s in self._let_go_s.items() if at_s >= late_s}
         refused = self._refused_s is not None and now_s - self._refused_s < REFUSED_FOR_S
         wanted = {kind for kind in self.ordered.tasks if self.ordered.orders(kind)}
-        self.board.set_ordered(None if refused else wanted)
+        self.board.set_ordered(None if refused else wanted, jobs=self.jobs.are_resumed())
 
     async def _list_others(self) -> None:
         if not self.others.are_due():
@@ -225,16 +249,19 @@ class Releases:
 
     async def _patch(self, pod: Pod, release: Release) -> None:
         meta, waiter = metadata_of(pod), release.waiter
-        hosts = [place.host for place in release.places]
-        path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
+        # Of pods that start together, one node is not the best for all.
+        hosts = [place.host for place in release.places if waiter.pods == 1]
         now_s = self.monotonic_s()
         if release.places:
             # Before the answer: the pod may be bound, and seen, sooner than that is here.
-            best = Taker(release.places[0].node, waiter.priority, waiter.asked, waiter.task)
-            self.room.expect(waiter.uid, best, now_s + AWAITED_S)
+            takers = [
+                Taker(place.node, waiter.priority, waiter.asked, waiter.task)
+                for place in release.takes
+            ]
+            self.room.expect(waiter.uid, takers, now_s + AWAITED_S)
             self._let_go_s[waiter.uid] = now_s
         try:
-            answered = await self.api.patch(path, release_to(pod, hosts))
+            answered = await self._patched(pod, hosts)
         except ApiError:
             self.room.await_no_more(waiter.uid)
             self._let_go_s.pop(waiter.uid, None)
@@ -242,18 +269,36 @@ class Releases:
         waited_s = self.now_s() - waiter.created_s
         self.held.see(answered, gone=False)
         self.metrics.released(release.why, waited_s)
-        self.announcer.announce(events.released(release.why.value, hosts[:1], waited_s), pod)
+        self._announce(events.released(release.why.value, hosts[:1], waited_s), pod)
         log.info(
             "let go",
-            pod=f"{meta.get('namespace')}/{meta.get('name')}",
+            kind=KIND if is_job(pod) else "Pod",
+            name=f"{meta.get('namespace')}/{meta.get('name')}",
             why=release.why.value,
             hosts=hosts,
             waited_s=round(waited_s, 1),
             overtaken=waiter.overtaken,
         )
 
+    async def _patched(self, pod: Pod, hosts: Sequence[str]) -> Pod:
+        """Remove the gate, or resume the Job. Return what waits no more. Raises ApiError."""
+        if is_job(pod):
+            job = await self.api.patch(path_of_job(pod), resume_to(pod, hosts))
+            self.jobs.forget(str(metadata_of(pod).get("uid")))
+            return self.jobs.stand_in(job)
+        meta = metadata_of(pod)
+        path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
+        return await self.api.patch(path, release_to(pod, hosts))
+
     async def _read_again(self, pod: Pod) -> None:
         meta = metadata_of(pod)
+        if is_job(pod):
+            job = await self.jobs.read(pod)
+            if job is None:
+                self.held.drop(str(meta.get("uid")))
+            else:
+                self.held.see(job, gone=False)
+            return
         path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
         try:
             now = await self.api.get(path)
@@ -270,7 +315,9 @@ class Releases:
         self._refused_s = self.monotonic_s()
         self._not_before_s[str(metadata_of(pod).get("uid"))] = self._refused_s + REFUSED_FOR_S
         self.metrics.failed.inc()
-        log.warning("a gate may not be removed", pod=metadata_of(pod).get("name"), error=str(error))
+        log.warning(
+            "a pod or Job may not be let go", pod=metadata_of(pod).get("name"), error=str(error)
+        )
 
 
 def _namespace_of(waiter: Waiter) -> str:

@@ -21,13 +21,14 @@ from plimsoll_operator.admission.letting_go.gate_watch import (
     PERMITTED_FOR_S,
     GateWatch,
 )
+from plimsoll_operator.admission.letting_go.kinds import JOBS, Kind
 from plimsoll_operator.kube.errors import ApiError, Refused, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from plimsoll_operator.ordering.leader_sight import AWAY_S, LEADS_S
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.status import read_time
-from tests.builders.gate_servers import GateServer, a_gate_server
+from tests.builders.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.pods import APod, a_pod
 from tests.rigs.admission_servers import Pair
 
@@ -223,21 +224,76 @@ async def test_what_was_listed_long_ago_is_believed_no_more(watching: Watching) 
 async def test_the_longer_a_list_takes_the_more_seldom_it_is_asked_for(
     watching: Watching, monkeypatch: pytest.MonkeyPatch, took_s: float, due_s: float
 ) -> None:
-    listing, lists = watching.watch.calls.without_node, [0]
+    listing, lists = watching.watch.calls.that_may_wait, [0]
 
-    async def slowly() -> AsyncIterator[Any]:
+    async def slowly(kind: Kind) -> AsyncIterator[Any]:
         lists[0] += 1
         watching.now_s += took_s
-        async for page in listing():
+        async for page in listing(kind):
             yield page
 
-    monkeypatch.setattr(watching.watch.calls, "without_node", slowly)
+    monkeypatch.setattr(watching.watch.calls, "that_may_wait", slowly)
     await watching.after(0.0)
     began_s = watching.now_s - took_s
     await watching.after(began_s + due_s - 1.0 - watching.now_s, renewed=True)
     assert (lists[0], watching.watch.watched()) == (1, True), "a seldom list is believed as long"
     await watching.after(1.0, renewed=True)
     assert lists[0] == 2
+
+
+def a_held_job(name: str, **changed: Any) -> dict[str, Any]:
+    return a_job(name, labels={labels.WAITS: "true"}, **{"suspend": True, **changed})
+
+
+@pytest_asyncio.fixture
+async def of_jobs(watching: Watching) -> Watching:
+    """The same for Jobs."""
+    watching.watch.kind = JOBS
+    return watching
+
+
+async def test_suspended_jobs_are_resumed_when_nobody_leads_and_no_others(
+    of_jobs: Watching,
+) -> None:
+    server = of_jobs.server
+    queued = {labels.WAITS: "true", "kueue.x-k8s.io/queue-name": "team"}
+    for job in (
+        a_held_job("waits"),
+        a_job("authors", suspend=True),
+        a_job("kueues", labels=queued, suspend=True),
+    ):
+        server.has_job(job)
+    server.has(held("pod"))  # is seen to by the watch of pods
+    await of_jobs.after(0.0)
+    assert of_jobs.watch.watched()
+    assert server.patched == []  # it only asked
+    await of_jobs.after(AWAY_S)
+    assert server.suspended == {"authors", "kueues"}
+    assert server.patched == ["waits"]
+    assert labels.WAITS not in server.jobs["waits"]["metadata"]["labels"]
+    assert server.held == {"pod"}
+    assert of_jobs.counted == {Why.AWAY: 1}
+
+
+async def test_a_job_that_waited_for_too_long_is_resumed_whoever_leads(of_jobs: Watching) -> None:
+    of_jobs.server.has_job(a_held_job("long"))
+    await of_jobs.after(0.0)
+    of_jobs.server.now_s = CREATED_S + MOST_WAIT_S
+    of_jobs.server.has_job(a_held_job("short"), created="2026-11-23T12:05:00Z")
+    await of_jobs.after(LIST_EVERY_S, renewed=True)
+    assert of_jobs.server.suspended == {"short"}
+
+
+async def test_a_replica_that_may_not_patch_jobs_suspends_none_and_holds_pods_all_the_same(
+    watching: Watching,
+) -> None:
+    watching.server.forbidden.add("jobs")
+    await watching.after(0.0)
+    assert watching.watch.watched()
+    watching.watch.kind = JOBS
+    with pytest.raises(Refused):
+        await watching.after(PERMITTED_FOR_S, renewed=True)
+    assert not watching.watch.watched()
 
 
 async def test_a_token_that_cannot_be_read_is_a_call_that_failed(

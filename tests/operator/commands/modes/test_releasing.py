@@ -12,7 +12,8 @@ from kubernetes_asyncio import client
 from plimsoll_operator.commands.modes import release
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import ApiError
-from tests.builders.gate_servers import GateServer, a_gate_server
+from plimsoll_operator.names import labels
+from tests.builders.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.turns import CPU, OTHERS, waits
 
 
@@ -32,6 +33,18 @@ async def test_all_are_let_go_and_other_gates_stay(server: tuple[GateServer, Api
     assert gates.held == set()
     assert gates.pods["both"]["spec"]["schedulingGates"] == [OTHERS]
     assert await release.release_pods(api) == 0
+
+
+async def test_jobs_that_wait_are_resumed_and_others_stay_suspended(
+    server: tuple[GateServer, ApiServer],
+) -> None:
+    gates, api = server
+    gates.has(waits("ours"))
+    gates.has_job(a_job("waits", labels={labels.WAITS: "true"}, suspend=True))
+    gates.has_job(a_job("authors", suspend=True))
+    assert await release.release_pods(api) == 2
+    assert gates.suspended == {"authors"}
+    assert gates.held == set()
 
 
 async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(

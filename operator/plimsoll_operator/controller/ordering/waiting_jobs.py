@@ -1,0 +1,171 @@
+"""Lists the Jobs that wait for their turn: without pods yet, no watch of pods tells of them.
+
+Jobs are found by Plimsoll's label. One that was known and is not found any more is looked at once
+more: if only its label was taken away, nobody else would ever resume it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.kube.api_server import BATCH, ApiServer, path_of
+from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.ordering.priorities import Priorities, read_priorities
+from plimsoll_operator.ordering.suspended_jobs import (
+    MARKED,
+    stand_in_for,
+    unmarking,
+    waits_for_turn,
+)
+from plimsoll_operator.pods.spec import Pod, mapping, metadata_of
+
+log = structlog.get_logger()
+
+SCHEDULING: Final = "/apis/scheduling.k8s.io/v1"
+REVIEWS: Final = "/apis/authorization.k8s.io/v1"
+LIST_EVERY_S: Final = 2.0
+"""Where a policy has an order, or any Job waits: what a Job waits beyond its turn."""
+IDLE_EVERY_S: Final = 60.0
+"""Elsewhere: for Jobs that were suspended before nobody wanted an order any more."""
+SHARE: Final = 0.05
+"""Of the time, that lists may take."""
+ABLE_FOR_S: Final = 15.0
+"""So long after a list no Job is held, as if Jobs could not be resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A Job as the queue reads it. gone: its label was taken away."""
+
+    stand_in: Pod
+    gone: bool = False
+
+
+@dataclass(slots=True)
+class WaitingJobs:
+    """Looks for them. now_s: on a clock that cannot jump."""
+
+    api: ApiServer
+    now_s: Callable[[], float]
+    priorities: Priorities = field(default_factory=Priorities)
+    _known: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False)
+    """By UID the names of those that waited at the latest look."""
+    _tried_s: float | None = field(default=None, init=False)
+    _listed_s: float | None = field(default=None, init=False)
+    _took_s: float = field(default=0.0, init=False)
+    _may_patch: bool = field(default=False, init=False)
+    _trouble: str | None = field(default=None, init=False)
+
+    def are_resumed(self) -> bool:
+        """Say whether a Job that is suspended now would be found, and could be resumed."""
+        if not self._may_patch or self._listed_s is None:
+            return False
+        return self.now_s() - self._listed_s <= max(ABLE_FOR_S, 2 * self._took_s / SHARE)
+
+    async def look(self, *, wanted: bool) -> list[Sighting]:
+        """Return all that wait, and whose label was taken away, if it is time to look; else none.
+
+        wanted: whether any policy has an order. An API server that does not answer is asked again.
+        """
+        now_s = self.now_s()
+        pause_s = LIST_EVERY_S if wanted or self._known else IDLE_EVERY_S
+        if self._tried_s is not None and now_s - self._tried_s < max(pause_s, self._took_s / SHARE):
+            return []
+        self._tried_s = now_s
+        try:
+            found = await self._look()
+        except ApiError as error:
+            self._note(str(error))
+            return []
+        self._listed_s, self._took_s = now_s, self.now_s() - now_s
+        self._note(None)
+        return found
+
+    def forget(self, uid: str) -> None:
+        """Look no more for a Job that was resumed."""
+        self._known.pop(uid, None)
+
+    async def read(self, job: Mapping[str, Any]) -> Pod | None:
+        """Return a Job as it is now, for the queue; None if it is gone. Raises ApiError."""
+        meta = metadata_of(job)
+        try:
+            now = await self.api.get(path_of_job(job))
+        except NotFound:
+            return None
+        if metadata_of(now).get("uid") != meta.get("uid"):
+            return None
+        return self.stand_in(now)
+
+    def stand_in(self, job: Mapping[str, Any]) -> Pod:
+        """Return what the queue reads of a Job."""
+        template = mapping(mapping(mapping(job.get("spec")).get("template")).get("spec"))
+        return stand_in_for(job, self.priorities.of(template))
+
+    async def _look(self) -> list[Sighting]:
+        jobs = await self.api.items(path_of(BATCH, "jobs"), {"labelSelector": MARKED})
+        if jobs or not self._may_patch:
+            self.priorities = read_priorities(
+                await self.api.items(path_of(SCHEDULING, "priorityclasses"))
+            )
+        if not self._may_patch:
+            self._may_patch = await self._may()
+        waiting = {str(metadata_of(job).get("uid")): job for job in jobs if waits_for_turn(job)}
+        vanished = {uid: name for uid, name in self._known.items() if uid not in waiting}
+        self._known = {uid: _named(job) for uid, job in waiting.items()}
+        for job in jobs:
+            if not waits_for_turn(job):
+                await self._unmark(job)
+        again = [await self._seen_again(uid, job) for uid, job in vanished.items()]
+        return [
+            *(Sighting(self.stand_in(job)) for job in waiting.values()),
+            *(sighting for sighting in again if sighting is not None),
+        ]
+
+    async def _seen_again(self, uid: str, job: Mapping[str, Any]) -> Sighting | None:
+        """Look at a Job that is not found any more by its label; None if it cannot be read now."""
+        try:
+            now = await self.read(job)
+        except ApiError as error:
+            self._known[uid] = job
+            log.info("a Job cannot be read", job=path_of_job(job), error=str(error))
+            return None
+        if now is None:
+            return Sighting(self.stand_in(job))
+        return Sighting(now, gone=True)
+
+    async def _unmark(self, job: Mapping[str, Any]) -> None:
+        """Take the label from a Job that somebody else has resumed, or that a queue owns now.
+
+        The next look tries it again; others do not wait for that.
+        """
+        try:
+            await self.api.patch(path_of_job(job), unmarking(job))
+        except ApiError as error:
+            log.info("a Job keeps its label", job=path_of_job(job), error=str(error))
+
+    async def _may(self) -> bool:
+        asked = {"verb": "patch", "group": "batch", "resource": "jobs", "namespace": ""}
+        review = {"spec": {"resourceAttributes": asked}}
+        answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
+        return mapping(answered.get("status")).get("allowed") is True
+
+    def _note(self, trouble: str | None) -> None:
+        if trouble is not None and trouble != self._trouble:
+            log.info("Jobs that wait are not known", error=trouble)
+        self._trouble = trouble
+
+
+def _named(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a Job without all but its names: templates may be large, and Jobs many."""
+    meta = metadata_of(job)
+    return {"metadata": {key: meta.get(key) for key in ("namespace", "name", "uid")}}
+
+
+def path_of_job(job: Mapping[str, Any]) -> str:
+    """Return the path of a Job, or of its stand-in."""
+    meta = metadata_of(job)
+    return path_of(BATCH, "jobs", str(meta.get("namespace")), str(meta.get("name")))

@@ -1,0 +1,92 @@
+"""Decides whether a new Job is created suspended, to wait for its turn as a whole.
+
+Beside pods behind gates, a Job that waits like this has no pods: its deadline does not run, quotas
+do not count it, and pods that know their index start together. Whoever looks for a Job's pods finds
+none, so a Job that an engine, an installer or another controller made starts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll_operator.names.labels import HELD, MAY_WAIT, WAITS
+from plimsoll_operator.ordering.gate import note_of_wait
+from plimsoll_operator.ordering.holding import Outcome, Readiness, is_grouped, says_when_or_where
+from plimsoll_operator.ordering.suspended_jobs import (
+    is_queued,
+    pods_at_once,
+    suspending,
+)
+from plimsoll_operator.pods.creation import wrote_label
+from plimsoll_operator.pods.engines.table import engine_run
+from plimsoll_operator.pods.job_attempts import may_start_late
+from plimsoll_operator.pods.spec import EMPTY, labels_of, mapping
+from plimsoll_operator.sizing.job_sizing import Moment, pod_of_job, task_and_policy_of
+from plimsoll_operator.sizing.node_hint import has_room_for_note
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_predictor.core.policy import JobsWait, Mode, Order, Policy
+from plimsoll_predictor.core.task import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """What becomes of one Job. patch: what suspends it. notes: annotations for its template."""
+
+    outcome: Outcome
+    patch: list[Operation] = field(default_factory=list)
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+_NO_GATES: Mapping[str, str] = {MAY_WAIT: "false"}
+"""Whether such a Job waits is decided once, for all of its pods."""
+
+
+def suspension_of(
+    job: Mapping[str, Any], moment: Moment, readiness: Readiness
+) -> Suspension | None:
+    """Say whether a new Job is suspended; None where nobody asked for it.
+
+    readiness: of this replica, for Jobs.
+    """
+    task, policy = task_and_policy_of(job, moment)
+    if WAITS in labels_of(job):
+        return _marked(job)
+    if task is None or not _is_wanted(policy, moment):
+        return None
+    outcome = _why_not(job, task, moment) or readiness.trouble
+    if outcome is not None:
+        return Suspension(outcome, notes=_NO_GATES)
+    return Suspension(Outcome.HELD, suspending(job), {**_NO_GATES, HELD: note_of_wait()})
+
+
+def _is_wanted(policy: Policy, moment: Moment) -> bool:
+    if policy.order is not Order.ENFORCE or policy.jobs_wait is not JobsWait.SUSPENDED:
+        return False
+    return policy.mode is not Mode.OFF and not policy.paused and not moment.state.paused
+
+
+def _marked(job: Mapping[str, Any]) -> Suspension | None:
+    """Return what becomes of a Job that has the label already; None if it is asked for again.
+
+    It may be a copy of one that waited. Then its author wrote that it is suspended: it stays so.
+    """
+    if wrote_label(job, WAITS):
+        taken = [{"op": "remove", "path": f"/metadata/labels/{WAITS.replace('/', '~1')}"}]
+        return Suspension(Outcome.CHOSEN, taken)
+    return None
+
+
+def _why_not(job: Mapping[str, Any], task: TaskId, moment: Moment) -> Outcome | None:
+    pod = pod_of_job(job, EMPTY)
+    spec = mapping(job.get("spec"))
+    if spec.get("suspend") is True or not pods_at_once(job) or says_when_or_where(pod):
+        return Outcome.CHOSEN
+    if is_queued(job) or is_grouped(pod):
+        return Outcome.GROUPED
+    if not may_start_late(job) or engine_run(pod, labels_of(pod)) is not None:
+        return Outcome.MADE
+    if str(task) not in moment.state.ordered or not moment.state.orders_jobs:
+        return Outcome.UNKNOWN
+    return None if has_room_for_note(job) and has_room_for_note(pod) else Outcome.NO_ROOM

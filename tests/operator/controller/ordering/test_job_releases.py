@@ -1,0 +1,188 @@
+"""The controller resumes suspended Jobs in their turn, beside pods behind gates."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator.controller.ordering.waiting_jobs import (
+    ABLE_FOR_S,
+    IDLE_EVERY_S,
+    LIST_EVERY_S,
+)
+from plimsoll_operator.names import labels
+from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.sizing.node_hint import PREFERRED
+from tests.builders.turns import CPU, Queueing, a_queue, runs, waits
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+@pytest_asyncio.fixture
+async def queueing() -> AsyncIterator[Queueing]:
+    async with a_queue() as made:
+        yield made
+
+
+async def test_jobs_and_pods_have_one_queue_and_go_where_they_get_along(
+    queueing: Queueing,
+) -> None:
+    queueing.has_job("first", created=1)
+    queueing.see(waits("second"), created=2)
+    queueing.has_job("third", created=3)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"third"}
+    assert queueing.server.held == set()
+    job = queueing.server.jobs["first"]
+    affinity = job["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    assert list(affinity) == [PREFERRED]
+    assert labels.WAITS not in job["metadata"]["labels"]
+    assert ("Held", "Job first") in queueing.told
+    assert ("Released", "Job first") in queueing.told
+
+
+async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Queueing) -> None:
+    queueing.has_job("three", parallelism=3)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"three"}
+    queueing.see(runs("computes", "node-1").with_status(phase="Succeeded"))
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == set()
+    # No node is the best for all of them.
+    assert "affinity" not in queueing.server.jobs["three"]["spec"]["template"]["spec"]
+    # Until they are there, they take that room.
+    queueing.see(waits("behind"), created=5)
+    await queueing.look()
+    assert queueing.server.held == {"behind"}
+
+
+async def test_a_job_that_can_never_start_at_once_is_left_to_the_scheduler(
+    queueing: Queueing,
+) -> None:
+    queueing.has_job("hundred", parallelism=100)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == set()
+
+
+async def test_no_job_waits_for_longer_than_may_be(queueing: Queueing) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    await queueing.look(MOST_WAIT_S - 60.0)
+    assert queueing.server.suspended == {"large"}
+    await queueing.look(60.0)
+    assert queueing.server.suspended == set()
+
+
+@pytest.mark.parametrize("spec", [None, {"order": "never"}, {"order": "enforce", "paused": True}])
+async def test_where_nobody_wants_an_order_all_are_resumed(
+    queueing: Queueing, spec: dict[str, object] | None
+) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"large"}
+    queueing.policies.set_namespace_spec("shop", spec)
+    await queueing.look()
+    assert queueing.server.suspended == set()
+
+
+async def test_jobs_of_an_order_that_ended_before_a_restart_are_found(queueing: Queueing) -> None:
+    queueing.policies.set_namespace_spec("shop", None)
+    queueing.has_job("forgotten", cpu="2")
+    await queueing.look(IDLE_EVERY_S)
+    assert queueing.server.suspended == set()
+
+
+async def test_whose_label_somebody_took_away_is_resumed(queueing: Queueing) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    job = queueing.server.jobs["large"]
+    job["metadata"] = {**job["metadata"], "labels": {}, "resourceVersion": "9"}
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == set()
+
+
+async def test_a_job_that_came_to_a_queue_is_the_queues(queueing: Queueing) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    job = queueing.server.jobs["large"]
+    mine = {**job["metadata"]["labels"], QUEUE: "team"}
+    job["metadata"] = {**job["metadata"], "labels": mine, "resourceVersion": "9"}
+    await queueing.look(LIST_EVERY_S)
+    await queueing.look(MOST_WAIT_S)
+    assert queueing.server.suspended == {"large"}
+    assert queueing.server.jobs["large"]["metadata"]["labels"] == {QUEUE: "team"}
+
+
+async def test_what_somebody_resumed_and_suspends_again_is_theirs(queueing: Queueing) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    queueing.server.jobs["large"]["spec"]["suspend"] = False
+    await queueing.look(LIST_EVERY_S)
+    assert labels.WAITS not in queueing.server.jobs["large"]["metadata"]["labels"]
+    queueing.server.jobs["large"]["spec"]["suspend"] = True
+    await queueing.look(MOST_WAIT_S)
+    assert queueing.server.suspended == {"large"}
+
+
+async def test_a_job_that_went_is_forgotten(queueing: Queueing) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    assert len(queueing.releases.held) == 1
+    del queueing.server.jobs["large"]
+    await queueing.look(LIST_EVERY_S)
+    assert len(queueing.releases.held) == 0
+
+
+async def test_a_job_that_cannot_be_left_now_keeps_no_others_unseen(queueing: Queueing) -> None:
+    queueing.has_job("taken", cpu="2")
+    queueing.server.jobs["taken"]["metadata"].update(
+        namespace="lab", labels={labels.WAITS: "true", QUEUE: "team"}
+    )
+    queueing.server.failing.add("lab")
+    queueing.has_job("first")
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"taken"}
+    queueing.server.failing.clear()
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"taken"}
+    assert labels.WAITS not in queueing.server.jobs["taken"]["metadata"]["labels"]
+
+
+async def test_a_job_that_changes_under_its_release_is_looked_at_again(
+    queueing: Queueing,
+) -> None:
+    queueing.has_job("first")
+    queueing.server.meddle = 2
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == set()
+
+
+async def test_pods_of_a_higher_class_than_a_jobs_come_first(queueing: Queueing) -> None:
+    queueing.server.classes = [
+        {"metadata": {"name": "high"}, "value": 1000},
+        {"metadata": {"name": "polite"}, "value": 500, "preemptionPolicy": "Never"},
+    ]
+    for name, node in (("third", "node-2"), ("fourth", "node-1")):
+        queueing.see(runs(name, node))  # the scheduler would take their room for a higher class
+    queueing.has_job("low", created=1)
+    queueing.has_job("high", created=2)
+    queueing.server.jobs["high"]["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"low"}
+    # Who may not preempt could be overtaken while it waits.
+    queueing.has_job("polite", created=3)
+    queueing.server.jobs["polite"]["spec"]["template"]["spec"]["priorityClassName"] = "polite"
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == {"low"}
+
+
+async def test_who_may_not_resume_jobs_has_none_suspended(queueing: Queueing) -> None:
+    told = []
+    for forbidden, after_s in ((set[str](), 2.0), ({"jobs"}, ABLE_FOR_S + 1.0), (set[str](), 2.0)):
+        queueing.server.forbidden = forbidden
+        await queueing.look(after_s)
+        told.append(queueing.orders_jobs)
+        assert queueing.ordered >= {str(CPU)}
+    assert told == [True, False, True]
