@@ -36,6 +36,7 @@ from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.cut_job import CutJob, cut_new_job
 from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
+from plimsoll_operator.splitting.leased_job import Leasing
 
 A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
@@ -129,6 +130,9 @@ class Answerer:
     excluded: frozenset[str] = frozenset()
     now_s: Callable[[], float] = time.time
     watched: Callable[[], bool] = lambda: False
+    leases: Callable[[str], Leasing | None] = lambda _: None
+    """Returns what a new Job that leases its items is told, by the run that it gets; None where
+    nobody leases."""
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -274,7 +278,7 @@ class Answerer:
             return allowed(creation.uid, patch=patch_with(creation.object, notes))
         unhealed = self.freshness.unhealed(now_s)
         moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
-        cut = self._cut(creation.object, moment) if may_cut else None
+        cut = self._cut(creation.object, moment, creation.uid) if may_cut else None
         if cut is None:
             return allowed(creation.uid, patch=self._with_knowledge(creation.object, notes, moment))
         # As often as a Job tries each of its pods depends on how many there are.
@@ -282,10 +286,10 @@ class Answerer:
         patch = [*self._with_knowledge(cut.job, notes, moment), *cut.patch]
         return allowed(creation.uid, patch=patch, warnings=[cut.warning] if cut.warning else ())
 
-    def _cut(self, job: Mapping[str, Any], moment: Moment) -> CutJob | None:
+    def _cut(self, job: Mapping[str, Any], moment: Moment, run: str) -> CutJob | None:
         """How a Job over items is cut. Whatever fails in it, the Job stays as it is written."""
         try:
-            cut = cut_new_job(job, moment)
+            cut = cut_new_job(job, moment, self.leases(run))
         except Exception as error:
             self.log.warning("not-cut", "error", error=place_of(error))
             cut = CutJob(CutOutcome.ERROR, job)
