@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -84,7 +84,7 @@ browser:
 test-browser: setup browser ## the pages in a real browser, no cluster
 	$(BIN)/pytest tests/browser
 
-test-cluster: test-browser test-apiserver test-controller test-e2e test-campaigns test-harm test-local ## pages, and tests on the real API server and node
+test-cluster: test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-harm test-local ## pages, and tests on the real API server and node
 
 test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the real API server
 	$(INSIDE) $(BIN)/pytest tests/apiserver
@@ -97,6 +97,9 @@ test-e2e: setup image prometheus ## tests on the real node
 
 test-campaigns: setup cluster-up ## profiling campaigns on the real node: scenarios run, lifted, learned, refused
 	$(INSIDE) $(BIN)/pytest tests/campaigns
+
+test-split: setup cluster-up ## Jobs whose pods lease their items on the real node: killed at random, and short of memory
+	$(INSIDE) $(BIN)/pytest tests/split
 
 test-harm: setup cluster-up runtimes ## runs in pairs on the real node, without Plimsoll and with it, and harm.json
 	$(INSIDE) $(BIN)/pytest --capture=no tests/harm
@@ -151,6 +154,7 @@ test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades 
 soak-cluster: setup image ## what kills at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/test_turns.py
+	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/split/test_leased_jobs.py -k killed
 
 generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
 	$(BIN)/python -P deploy/grafana/dashboard.py
@@ -181,7 +185,7 @@ bench: setup cluster-up ## the figures of the README, side by side, and bench-re
 	$(BIN)/python -P benchmarks/run.py
 
 bench-alone: setup postgresql prometheus image fetched ## of the tests on clusters, those that promise seconds, held to them: it needs the machine for itself
-	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
+	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local tests/split
 
 bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
 	$(INSIDE) $(BIN)/pytest tests/ha/bench_saturated.py

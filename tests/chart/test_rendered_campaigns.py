@@ -18,11 +18,14 @@ FILES = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 
 
 def with_jobs(documents: list[Document]) -> list[tuple[str, str, str | None]]:
-    """Kind, name and namespace of the roles that give rights over Jobs."""
+    """Kind, name and namespace of the roles that let somebody make Jobs."""
     return [
         (each["kind"], each["metadata"]["name"], each["metadata"].get("namespace"))
         for each in documents
-        if any("jobs" in rule["resources"] for rule in each.get("rules") or ())
+        if any(
+            "jobs" in rule["resources"] and "create" in rule["verbs"]
+            for rule in each.get("rules") or ()
+        )
     ]
 
 

@@ -63,6 +63,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "agent.cgroupRoot": ("sys/fs/cgroup", "no absolute path"),
     "campaigns.enabled": ("later", "want boolean"),
     "campaigns.namespaces": (["my shop"], "no name of Kubernetes"),
+    "leases.enabled": ("later", "want boolean"),
     "order.enabled": ("later", "want boolean"),
     "rescue.byAgent": ("later", "want boolean"),
     "trainers.enabled": ("later", "want boolean"),

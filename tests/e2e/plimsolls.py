@@ -43,16 +43,17 @@ TRAINER = COMMAND[-1].encode()
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Three that were free, in the network of whoever took them."""
+    """Four that were free, in the network of whoever took them."""
 
     admission: int
     controller: int
     metrics: int
+    leases: int
 
     @classmethod
     def free(cls) -> Ports:
         with contextlib.ExitStack() as held:
-            taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+            taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(4)]
             return cls(*(each.getsockname()[1] for each in taken))
 
 
@@ -170,6 +171,7 @@ def _command(cluster: Cluster, state: Path, ports: Ports) -> list[str]:
         *("--training-budget", str(TRAINING_BUDGET_S)),
         *("--admission-port", str(ports.admission), "--metrics-port", str(ports.metrics)),
         *("--controller-port", str(ports.controller), "--page-port", "0"),
+        *("--leases-port", str(ports.leases)),
     ]
 
 

@@ -37,6 +37,7 @@ from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.cut_job import CutJob, cut_new_job
 from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
+from plimsoll_operator.splitting.leased_job import Leasing
 
 A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
@@ -131,6 +132,9 @@ class Answerer:
     excluded: frozenset[str] = frozenset()
     now_s: Callable[[], float] = time.time
     watched: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
+    leases: Callable[[str], Leasing | None] = lambda _: None
+    """Returns what a new Job that leases its items is told, by the run that it gets; None where
+    nobody leases."""
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -281,7 +285,7 @@ class Answerer:
             return allowed(creation.uid, patch=patch_with(creation.object, notes))
         unhealed = self.freshness.unhealed(now_s)
         moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
-        cut = self._cut(creation.object, moment) if may_cut else None
+        cut = self._cut(creation.object, moment, creation.uid) if may_cut else None
         if cut is None:
             patch = self._of_whole_job(creation.object, notes, moment)
             return allowed(creation.uid, patch=patch)
@@ -314,10 +318,10 @@ class Answerer:
             self.metrics.held_job(suspension.outcome)
         return suspension
 
-    def _cut(self, job: Mapping[str, Any], moment: Moment) -> CutJob | None:
+    def _cut(self, job: Mapping[str, Any], moment: Moment, run: str) -> CutJob | None:
         """How a Job over items is cut. Whatever fails in it, the Job stays as it is written."""
         try:
-            cut = cut_new_job(job, moment)
+            cut = cut_new_job(job, moment, self.leases(run))
         except Exception as error:
             self.log.warning("not-cut", "error", error=place_of(error))
             cut = CutJob(CutOutcome.ERROR, job)

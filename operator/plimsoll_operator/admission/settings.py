@@ -39,6 +39,9 @@ class AdmissionSettings(FeedReaderSettings):
     """The Lease of the controllers that compete; without it, no pod waits for its turn."""
     namespace: str = Field(default=OWN_NAMESPACE, min_length=1, max_length=63)
     """Plimsoll's own namespace, where the Lease is."""
+    leases_url: str | None = None
+    """Where pods lease the items of their Jobs, such as http://plimsoll-leases.plimsoll.svc:8083;
+    without it, none does."""
     api_url: str | None = None
     """The API server, such as https://10.96.0.1; without it, that of the cluster it runs in."""
     api_token_file: Path = ACCOUNT / "token"

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from enum import StrEnum
+from typing import Any, Final, Protocol, TypeVar
 
-from plimsoll_operator.chunks.job_tokens import JobName
-from plimsoll_predictor.splitting.jobs import Job
+from plimsoll_operator.splitting.job_tokens import JobName
+from plimsoll_operator.splitting.leased_job import LeasedJob
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.splitting import lease_records
 from plimsoll_predictor.splitting.leases import (
     Ack,
-    Answered,
+    Heard,
     Lease,
     Leases,
     NoLease,
-    check_worker,
-    lease_seconds,
+    Part,
+    Sizing,
+    Worker,
 )
 from plimsoll_predictor.splitting.strategies.guided import Guided
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 MOST_JOBS: Final = 10_000
+HANDED_S: Final = 0.5
+"""So long it takes until a worker hears that another waits for the end of its part: what it does
+itself in that time is not worth it."""
+WRITTEN_WITHIN_S: Final = 5.0
+"""A worker waits for twice as long until it goes on by itself."""
+
+T = TypeVar("T")
 
 
 class UnknownJob(LookupError):
@@ -31,135 +46,253 @@ class TooManyJobs(RuntimeError):
     """As many jobs as are kept lease already; this one works by its shares."""
 
 
+class NotWritten(OSError):
+    """The record could not be written, so that nothing may be answered now; ask again."""
+
+
 class Shelf(Protocol):
-    """Where documents outlive the process."""
+    """Where records outlive the process."""
 
-    def write(self, job: JobName, document: Mapping[str, Any]) -> None:
-        """Keep it in the place of the one before; when this returns, it outlives a crash.
+    def write(self, job: JobName, document: Mapping[str, Any]) -> Awaitable[None]:
+        """Keep it in the place of the one before; when this returns, it outlives a crash."""
 
-        Raises:
-            OSError: if it could not; then the one before is still there.
-        """
 
-    def read(self, job: JobName) -> Any | None:
-        """Return what was written last; None if nothing was."""
+class Count(StrEnum):
+    """What is counted, of all jobs together."""
+
+    GIVEN = "given"
+    DONE = "done"
+    TAKEN_BACK = "taken-back"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a worker tells with an acknowledgement; None for what it does not know."""
+    """What a worker tells of itself; None for what it does not know.
+
+    seconds: that its range took. peak_bytes: of its process so far. limit_bytes: of its container.
+    """
 
     seconds: float | None = None
     peak_bytes: int | None = None
+    limit_bytes: int | None = None
 
 
 @dataclass(slots=True)
-class _Kept:
+class Kept:
+    """One job: who has what, and what its chunks took. largest: that a worker did, by its name."""
+
     leases: Leases
     guided: Guided
+    uid: str = ""
     largest: dict[str, int] = field(default_factory=dict)
-    """The largest lease that each worker has acknowledged."""
-    written: bool = False
-    """Whether the shelf has it as it is."""
+    granted_s: dict[str, float] = field(default_factory=dict)
+    counts: Counter[Count] = field(default_factory=Counter)
+    changes: int = 0
+    written: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        return {
+            "uid": self.uid,
+            "leases": lease_records.to_document(self.leases),
+            "learned": self.guided.to_document(),
+            "counts": {each.value: number for each, number in self.counts.items()},
+        }
+
+    def words(self) -> str:
+        """Return how it went, in a sentence."""
+        costs, counts = self.guided.costs, self.counts
+        took = "" if costs is None else f"; an item took {words_for_duration(costs.item_s)}"
+        return (
+            f"{counted(self.leases.done, 'item')} of {self.leases.items:,} done, in"
+            f" {counted(counts[Count.DONE], 'lease')}; {counts[Count.TAKEN_BACK]} taken back,"
+            f" {counts[Count.REFUSED]} refused{took}"
+        )
 
 
 class Keeper:
-    """All jobs whose items are leased. monotonic: seconds, of a clock that cannot jump."""
+    """All jobs whose items are leased. monotonic: seconds, of a clock that cannot jump.
 
-    def __init__(self, shelf: Shelf, monotonic: Callable[[], float]) -> None:
-        self._shelf, self._monotonic = shelf, monotonic
-        self._kept: dict[JobName, _Kept] = {}
+    counted: hears each time that something becomes of a lease.
 
-    def open(self, name: JobName, job: Job, shares: int) -> None:
-        """Lease a job's items from now on, or go on where the shelf has it.
+    Methods that change a record return when it is written. NotWritten: if it could not be.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        monotonic: Callable[[], float],
+        counted: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._shelf, self._monotonic, self._counted = shelf, monotonic, counted
+        self.jobs: dict[JobName, Kept] = {}
+
+    def open(self, leased: LeasedJob, document: object = None, taught: object = None) -> Kept:
+        """Lease a job's items from now on. document: its record, to go on; None to begin.
+
+        taught: what an earlier job of its task left; None if there was none.
 
         Raises:
-            TooManyJobs: if no more are kept. ValueError: if the shelf has what is no record.
-            OSError: from the shelf.
+            TooManyJobs: if no more are kept. ValueError: if the document is no record of this job.
         """
-        if name in self._kept:
-            return
-        if len(self._kept) >= MOST_JOBS:
+        name, job = leased.name, leased.job
+        if name in self.jobs:
+            return self.jobs[name]
+        if len(self.jobs) >= MOST_JOBS:
             raise TooManyJobs(f"{name}: {MOST_JOBS} jobs lease already")
-        document = self._shelf.read(name)
-        if document is None:
-            leases = Leases(job.items, shares)
-        else:
-            leases = Leases.from_document(document, self._monotonic())
-            if (leases.items, leases.shares) != (job.items, shares):
-                raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
         guided = Guided()
+        if document is None:
+            leases, counts = Leases(job.items, leased.shares), Counter[Count]()
+            guided.remember(taught)
+        else:
+            leases, counts = self._read(name, document, guided)
+            if (leases.items, leases.shares) != (job.items, leased.shares):
+                raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
         guided.begin(job, Cut.LEASED)
-        kept = _Kept(leases, guided)
-        self._write(name, kept)
-        self._kept[name] = kept
+        kept = self.jobs[name] = Kept(leases, guided, leased.uid, counts=counts)
+        return kept
 
     def close(self, name: JobName) -> None:
-        """Forget a job that has ended; its document stays with the shelf."""
-        self._kept.pop(name, None)
+        """Forget a job that has ended."""
+        self.jobs.pop(name, None)
 
-    def next(self, name: JobName, worker: str, index: int | None) -> Lease | NoLease:
-        """Lease a range. index: of a worker that has a share, which is leased to all from now on.
-
-        Raises:
-            UnknownJob, ValueError: for what is asked. OSError: if it could not be written.
-        """
-        kept = self._find(name)
-        # Before the share is given to all: a worker that is refused does it on its own.
-        check_worker(worker)
-        if index is not None:
-            kept.leases.join(index)
-        found = kept.leases.next(worker, self._monotonic(), kept.guided.next_items)
-        kept.written = False
-        self._write(name, kept)
-        return found
-
-    def done(self, name: JobName, worker: str, number: int, told: Told) -> Answered:
-        """Acknowledge a lease.
-
-        Raises:
-            UnknownJob: for a job that leases nothing. OSError: if it could not be written.
-        """
-        kept = self._find(name)
-        answered = kept.leases.acknowledge(worker, number)
-        if answered.ack is Ack.DONE and answered.lease is not None:
-            kept.written = False
-            self._learn(kept, answered.lease, told)
-        # What was acknowledged before and could not be written then is written now.
-        self._write(name, kept)
-        return answered
-
-    def renew(self, name: JobName, worker: str, number: int) -> bool:
-        """Keep a lease for longer; False if it is no longer this worker's."""
-        return self._find(name).leases.renew(worker, number, self._monotonic())
-
-    def died(self, name: JobName, worker: str) -> Lease | None:
-        """Take back what a worker had whose pod has ended."""
-        kept = self._find(name)
-        lease = kept.leases.died(worker)
-        kept.largest.pop(worker, None)
-        kept.written = False
-        self._write(name, kept)
-        return lease
-
-    def progress(self, name: JobName) -> tuple[int, int, int]:
-        """Return how many items are done, open, and in shares of workers that were not heard of."""
-        leases = self._find(name).leases
-        return leases.done, sum(each.items for each in leases.open), leases.reserved
-
-    def _find(self, name: JobName) -> _Kept:
-        kept = self._kept.get(name)
+    def find(self, name: JobName) -> Kept:
+        """Return a job's record. UnknownJob if it is not open."""
+        kept = self.jobs.get(name)
         if kept is None:
             raise UnknownJob(f"{name} leases no items")
         return kept
 
-    def _learn(self, kept: _Kept, lease: Lease, told: Told) -> None:
-        largest = max(lease.items, kept.largest.get(lease.worker, 0))
-        kept.largest[lease.worker] = largest
-        seconds = lease_seconds(lease, told.seconds, self._monotonic())
-        kept.guided.done(Chunk(lease.items, seconds, told.peak_bytes, largest))
+    async def next(
+        self, name: JobName, worker: Worker, heard: Heard | None, told: Told
+    ) -> Lease | NoLease:
+        """Lease a range.
 
-    def _write(self, name: JobName, kept: _Kept) -> None:
-        if not kept.written:
-            self._shelf.write(name, kept.leases.to_document())
-            kept.written = True
+        Raises:
+            UnknownJob, NotWritten, and ValueError for a worker that the job cannot have.
+        """
+        kept = self.find(name)
+        kept.guided.bound(told.limit_bytes)
+        before = kept.leases.number
+        found = kept.leases.next(worker, heard, self._monotonic(), self._sizing(kept))
+        if kept.leases.number > before:
+            self._count(kept, Count.GIVEN)
+            kept.granted_s[worker.name] = self._monotonic()
+        return await self._written(name, kept, found)
+
+    async def done(
+        self, name: JobName, worker: Worker, heard: Heard, to: int | None, told: Told
+    ) -> Ack:
+        """Acknowledge that all items of a lease are done, or those before ``to``.
+
+        Raises:
+            UnknownJob, NotWritten, and ValueError for a worker that the job cannot have.
+        """
+        kept = self.find(name)
+        part = kept.leases.parts.get(worker.name)
+        ack = kept.leases.acknowledge(worker, heard, _up_to(part, heard) if to is None else to)
+        if ack is Ack.DONE and part is not None:
+            self._learn(kept, part, to, told)
+        if ack is not Ack.AGAIN:
+            self._count(kept, Count.DONE if ack is Ack.DONE else Count.REFUSED)
+        # What was acknowledged before and could not be written then is written now.
+        return await self._written(name, kept, ack)
+
+    async def renew(self, name: JobName, worker: Worker, heard: Heard) -> Part | None:
+        """Hear that a worker is at work; None if it does not have that lease any more."""
+        kept = self.find(name)
+        before = kept.leases.parts.get(worker.name)
+        part = kept.leases.renew(worker, heard)
+        if part is not before or kept.written < kept.changes:
+            return await self._written(name, kept, part)
+        return part
+
+    async def died(self, name: JobName, worker: str, killed_bytes: int | None = None) -> None:
+        """Take back what a worker had whose pod is over. killed_bytes: its limit, if it was that.
+
+        What had more than an item when it was killed for memory makes the next chunks smaller.
+        """
+        kept = self.find(name)
+        part = kept.leases.died(worker)
+        kept.largest.pop(worker, None)
+        kept.granted_s.pop(worker, None)
+        if part is None:
+            return
+        self._count(kept, Count.TAKEN_BACK)
+        if killed_bytes is not None and part.leased > part.first:
+            kept.guided.killed(part.leased - part.first, killed_bytes)
+        await self._written(name, kept, None)
+
+    async def ended(self, name: JobName, index: int) -> None:
+        """Count the share of an index as done: its pod has succeeded."""
+        kept = self.find(name)
+        kept.leases.ended(index)
+        await self._written(name, kept, None)
+
+    async def written(self, name: JobName) -> None:
+        """Write a record that was just opened."""
+        await self._written(name, self.find(name), None)
+
+    def _read(
+        self, name: JobName, document: object, guided: Guided
+    ) -> tuple[Leases, Counter[Count]]:
+        if not isinstance(document, Mapping):
+            raise ValueError(f"{name}: its record is no object")
+        guided.remember(document.get("learned"))
+        found = document.get("counts")
+        counts = found if isinstance(found, Mapping) else {}
+        known = {each: counts.get(each) for each in Count}
+        return lease_records.from_document(document.get("leases")), Counter(
+            {each: number for each, number in known.items() if isinstance(number, int)}
+        )
+
+    def _sizing(self, kept: Kept) -> Sizing:
+        costs, now_s = kept.guided.costs, self._monotonic()
+
+        def least(part: Part) -> int:
+            item_s = 0.0 if costs is None else costs.item_s
+            granted_s = kept.granted_s.get(part.worker.name)
+            if granted_s is not None and part.leased > part.first:
+                # A worker may be slower than the others: its range is not done after all that time.
+                item_s = max(item_s, (now_s - granted_s) / (part.leased - part.first))
+            return math.ceil(HANDED_S / item_s) if item_s > 0 else 1
+
+        return Sizing(kept.guided.next_items, least)
+
+    def _learn(self, kept: Kept, part: Part, to: int | None, told: Told) -> None:
+        """Learn from a range; not from what a worker did on its own, in nobody knows what steps."""
+        name, items = part.worker.name, part.leased - part.first
+        granted_s = kept.granted_s.pop(name, None)
+        if items < 1 or granted_s is None or to not in (None, part.leased):
+            return
+        kept.guided.bound(told.limit_bytes)
+        kept.largest[name] = largest = max(items, kept.largest.get(name, 0))
+        # Workers' clocks may be apart: only how long they took is asked for, and bounded by ours.
+        most_s = max(0.0, self._monotonic() - granted_s)
+        seconds = told.seconds if told.seconds is not None else most_s
+        kept.guided.done(Chunk(items, min(seconds, most_s), told.peak_bytes, largest))
+
+    def _count(self, kept: Kept, what: Count) -> None:
+        kept.counts[what] += 1
+        self._counted(what.value)
+
+    async def _written(self, name: JobName, kept: Kept, answer: T) -> T:
+        """Return the answer when all that led to it is written; others' changes share the write."""
+        kept.changes += 1
+        mine = kept.changes
+        try:
+            async with asyncio.timeout(WRITTEN_WITHIN_S), kept.turn:
+                if kept.written < mine:
+                    changes = kept.changes
+                    await self._shelf.write(name, kept.to_document())
+                    kept.written = changes
+        except (OSError, TimeoutError) as error:
+            raise NotWritten(f"{name}: the record could not be written; ask again") from error
+        return answer
+
+
+def _up_to(part: Part | None, heard: Heard) -> int:
+    """Return the end of a lease; of one that is not this worker's, nothing."""
+    return part.leased if part is not None and part.number == heard.number else 0

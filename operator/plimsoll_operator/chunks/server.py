@@ -1,7 +1,7 @@
 """The HTTP of leases: ``GET next``, ``POST done``, ``POST renew``, each of one job.
 
 Every request has the job's own token. 401: no token of this job; 404: this job leases nothing;
-400: the request makes no sense; 503: the record could not be written, so ask again.
+400: the request makes no sense; 503: the record could not be read or written now, so ask again.
 """
 
 from __future__ import annotations
@@ -13,28 +13,68 @@ from typing import Annotated, Any, Final
 import msgspec
 from aiohttp import web
 
-from plimsoll_operator.chunks.job_tokens import JobName, is_token_of
-from plimsoll_operator.chunks.keeping import Keeper, Told, UnknownJob
-from plimsoll_predictor.splitting.costs import MOST_S
+from plimsoll_operator.chunks.keeping import Keeper, Told, TooManyJobs, UnknownJob
+from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
+from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS
-from plimsoll_predictor.splitting.leases import MOST_NAME_CHARS, Lease
+from plimsoll_predictor.splitting.lease_records import MOST_LIFE_CHARS
+from plimsoll_predictor.splitting.leases import MOST_NAME_CHARS, Heard, Lease, Worker
 from plimsoll_predictor.splitting.peaks import MOST_BYTES
 
 MAX_BODY_BYTES: Final = 4096
-WAIT_S: Final = 2.0
-"""How long a worker waits before it asks again, where others have all that is left."""
+MOST_OWED: Final = 64
+"""Pieces of its share that a worker is told others have; more are told as one from first to last.
+"""
+LEAST_AGAIN_S: Final = 0.25
+MOST_AGAIN_S: Final = 10.0
+WORKERS_A_SECOND: Final = 100.0
+"""So many workers may say every second that they are at work."""
 _BEARER: Final = "Bearer "
 
 Handler = Callable[[web.Request, JobName], Awaitable[web.Response]]
-_Worker = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARS)]
+Opens = Callable[[JobName], Awaitable[None]]
+"""Opens a job whose token was shown, if it is one that leases: UnknownJob if it is not."""
+Key = Callable[[], bytes | None]
+"""Returns the key of the tokens; None while it is not known."""
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARS)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Index = Annotated[int, msgspec.Meta(ge=0, lt=MOST_WORKERS)]
+_Item = Annotated[int, msgspec.Meta(ge=0, le=MOST_ITEMS)]
+_Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
 
 
-class _Done(msgspec.Struct):
-    worker: _Worker
-    lease: _Number
+class _Said(msgspec.Struct):
+    """What a worker says in any request; of a query, all is text.
+
+    lease, end: of the newest answer that it has read; with an end it goes on to it by itself. to:
+    all items before it are done.
+    """
+
+    worker: _Name
+    index: _Index = 0
+    life: Annotated[str, msgspec.Meta(max_length=MOST_LIFE_CHARS)] = ""
+    lease: _Number | None = None
+    end: _Item | None = None
+    to: _Item | None = None
     seconds: Annotated[float, msgspec.Meta(ge=0, le=MOST_S)] | None = None
-    peak_bytes: Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)] | None = None
+    peak_bytes: _Bytes | None = None
+    limit_bytes: _Bytes | None = None
+
+    @property
+    def who(self) -> Worker:
+        return Worker(self.worker, self.index, self.life, self.end is not None)
+
+    @property
+    def heard(self) -> Heard:
+        """ValueError where it names no lease."""
+        if self.lease is None:
+            raise ValueError("say which lease it is")
+        # Who says no end knows of none, and goes nowhere by itself.
+        return Heard(self.lease, MOST_ITEMS if self.end is None else self.end)
+
+    @property
+    def told(self) -> Told:
+        return Told(self.seconds, self.peak_bytes, self.limit_bytes)
 
 
 @dataclass(slots=True)
@@ -42,7 +82,8 @@ class ChunkServer:
     """The routes of a job's workers. key: of the tokens."""
 
     keeper: Keeper
-    key: bytes
+    key: Key
+    opens: Opens
 
     def app(self) -> web.Application:
         """The application."""
@@ -63,53 +104,67 @@ class ChunkServer:
             if job is None:
                 return _said(401, "no token of this job")
             try:
+                if job not in self.keeper.jobs:
+                    await self.opens(job)
                 return await handler(request, job)
             except UnknownJob as error:
                 return _said(404, str(error))
             except (ValueError, msgspec.MsgspecError) as error:
                 return _said(400, str(error))
-            except OSError:
-                return _said(503, "the record could not be written; ask again")
+            except (OSError, TooManyJobs) as error:
+                return _said(503, str(error))
 
         return handle
 
     def _job(self, request: web.Request) -> JobName | None:
         """None without the job's token, whether there is such a job or not."""
-        told = request.headers.get("Authorization", "")
+        told, key = request.headers.get("Authorization", ""), self.key()
         try:
             job = JobName(*(request.match_info[part] for part in ("namespace", "job", "run")))
         except ValueError:
             return None
         token = told.removeprefix(_BEARER)
-        return job if token != told and is_token_of(self.key, job, token) else None
+        if key is None or token == told or not is_token_of(key, job, token):
+            return None
+        return job
 
     async def _next(self, request: web.Request, job: JobName) -> web.Response:
-        worker = request.query.get("worker", "")
-        found = self.keeper.next(job, worker, _index(request.query.get("index")))
+        if "index" not in request.query:
+            raise ValueError("say which index the worker has")
+        said = msgspec.convert(dict(request.query), _Said, strict=False)
+        heard = None if said.lease is None else said.heard
+        found = await self.keeper.next(job, said.who, heard, said.told)
+        answer: dict[str, Any] = {"none": str(found)}
         if isinstance(found, Lease):
-            range_of = {"lease": found.number, "first": found.first, "items": found.items}
-            return web.json_response(range_of)
-        return web.json_response({"none": found.value, "again_s": WAIT_S})
+            answer = {
+                "lease": found.number,
+                "first": found.first,
+                "items": found.items,
+                "end": found.end,
+            }
+        return web.json_response({**answer, **self._more(job, said)})
 
     async def _done(self, request: web.Request, job: JobName) -> web.Response:
-        read = msgspec.json.decode(await request.read(), type=_Done)
-        told = Told(read.seconds, read.peak_bytes)
-        answered = self.keeper.done(job, read.worker, read.lease, told)
-        return web.json_response({"ack": answered.ack.value})
+        said = msgspec.json.decode(await request.read(), type=_Said)
+        ack = await self.keeper.done(job, said.who, said.heard, said.to, said.told)
+        part = self.keeper.find(job).leases.parts.get(said.worker)
+        end = {} if part is None or part.worker.life != said.life else {"end": part.told}
+        return web.json_response({"ack": ack.value, **end, **self._more(job, said)})
 
     async def _renew(self, request: web.Request, job: JobName) -> web.Response:
-        read = msgspec.json.decode(await request.read(), type=_Done)
-        kept = self.keeper.renew(job, read.worker, read.lease)
-        return web.json_response({"kept": kept})
+        said = msgspec.json.decode(await request.read(), type=_Said)
+        part = await self.keeper.renew(job, said.who, said.heard)
+        end = {} if part is None else {"end": part.told}
+        return web.json_response({"kept": part is not None, **end, **self._more(job, said)})
 
-
-def _index(told: str | None) -> int | None:
-    """Return a worker's index; None if it has none. ValueError for what is no index."""
-    if told is None:
-        return None
-    if not (told.isascii() and told.isdigit() and len(told) <= 6 and int(told) < MOST_WORKERS):
-        raise ValueError(f"an index is a number from 0 to {MOST_WORKERS - 1}")
-    return int(told)
+    def _more(self, job: JobName, said: _Said) -> dict[str, Any]:
+        """What every answer says: when to speak again, and what others have of its share."""
+        leases = self.keeper.find(job).leases
+        again_s = len(leases.parts) / WORKERS_A_SECOND
+        owed = leases.owed(said.who)
+        if len(owed) > MOST_OWED:
+            owed = [(owed[0][0], owed[-1][1])]
+        return {"again_s": min(max(again_s, LEAST_AGAIN_S), MOST_AGAIN_S), "owed": owed}
 
 
 def _said(status: int, why: str) -> web.Response:

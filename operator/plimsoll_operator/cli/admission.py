@@ -18,6 +18,9 @@ def admission(
     key: Annotated[Path | None, typer.Option(help="Key of the certificate, PEM.")] = None,
     feed: Annotated[str | None, typer.Option(help="The controller's URL.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="File with the feed's token.")] = None,
+    leases: Annotated[
+        str | None, typer.Option(help="URL at which pods lease items of their Jobs; else none do.")
+    ] = None,
     address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="HTTPS port; 9443 otherwise.")] = None,
     metrics_port: Annotated[
@@ -40,6 +43,7 @@ def admission(
         key_file=key,
         feed_url=feed,
         feed_token_file=token_file,
+        leases_url=leases,
         listen_address=address,
         listen_port=port,
         metrics_listen_port=metrics_port,

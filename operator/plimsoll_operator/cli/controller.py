@@ -26,6 +26,10 @@ def controller(
     ] = None,
     page_host: Annotated[str | None, typer.Option(help="Address of the page.")] = None,
     page_port: Annotated[int | None, typer.Option(help="Port of the page; 8082 otherwise.")] = None,
+    leases_host: Annotated[str | None, typer.Option(help="Address of leases.")] = None,
+    leases_port: Annotated[
+        int | None, typer.Option(help="Port at which pods lease items of their Jobs; else none do.")
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="File with the bearer token of feed and peaks.")
     ] = None,

@@ -34,6 +34,9 @@ def run(
     metrics_port: Annotated[
         int, typer.Option(help="Port of admission's /metrics and /readyz.")
     ] = 9090,
+    leases_port: Annotated[
+        int, typer.Option(help="Port at which pods lease items of their Jobs.")
+    ] = 8083,
 ) -> None:
     """Run controller, admission and agent together, on a laptop or a one-node cluster."""
     given = given_only(**locals())  # as the first line: the options are all there is so far

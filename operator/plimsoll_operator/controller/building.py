@@ -41,6 +41,7 @@ from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.lending.lending import Lending
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
 from plimsoll_operator.controller.lending.running_pods import RunningPods
+from plimsoll_operator.controller.making_trainers import make_trainers
 from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
 from plimsoll_operator.controller.ordering.releases import Releases
 from plimsoll_operator.controller.placing.encounters import Encounters
@@ -59,6 +60,7 @@ from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSight
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
+from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
@@ -67,8 +69,6 @@ from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.publishing import Publications, SizingState, connect_book
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
-from plimsoll_operator.controller.training_rounds.round_jobs import RoundJobs
-from plimsoll_operator.controller.training_rounds.rounds import RoundParts, TrainingRounds
 from plimsoll_operator.controller.training_rounds.trainers import Trainers
 from plimsoll_operator.controller.trainings import Learning
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
@@ -80,7 +80,7 @@ from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.metrics.attempts import sizes_of
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.metrics.live import Live
-from plimsoll_operator.training.queue import Spawns, TrainingQueue
+from plimsoll_operator.training.queue import Spawns
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.node_steps import Patience
@@ -174,7 +174,10 @@ class ControllerParts:
             announcer,
             now_s,
         )
-        self.long_runs = LongRuns(hub, metrics.runs, now_s)
+        self.long_runs, self.leased = (
+            LongRuns(hub, metrics.runs, now_s),
+            LeasedJobs.made(kube, (store, writer), announcer, metrics.leases),
+        )
 
         # These parts act on it.
         self.retries = Retries(
@@ -186,7 +189,13 @@ class ControllerParts:
             now_s=now_s,
         )
         self.learning = Learning(book, self.profiles, store, writer, hub)
-        self.queue, self.rounds = self._trainers(settings, spawn)
+        self.queue, self.rounds = make_trainers(
+            settings,
+            (store, writer),
+            (self.learning, self.runtimes),
+            (kube, spawn, metrics.training_rounds),
+            now_s,
+        )
         sizing = SizingState(self.publications, policies, self.bounds, self.items)
         self.late_binding = LateBinding(
             PodResizer(kube, sizing, announcer, metrics.late_binding, now_s=now_s),
@@ -255,6 +264,7 @@ class ControllerParts:
             late_binding=self.late_binding,
             lending=self.lending,
             rescues=self.rescues,
+            leased=self.leased,
             sparing=Sparing(PodWriter(kube.api), book.look),
             releases=Releases(
                 api=kube.api,
@@ -365,25 +375,6 @@ class ControllerParts:
                 events=lambda: self.announcer.results,
             )
         )
-
-    def _trainers(
-        self, settings: ControllerSettings, spawn: Spawns
-    ) -> tuple[TrainingQueue, TrainingRounds | None]:
-        """Rounds where there is a template of their Job, and the queue for where there is none."""
-        queue = TrainingQueue(spawn, self.store, self.learning.training_ended)
-        if settings.training_job is None:
-            return queue, None
-        parts = RoundParts(
-            jobs=RoundJobs(self.kube, settings.namespace, settings.training_job),
-            store=self.store,
-            writer=self.writer,
-            queue=queue,
-            on_result=self.learning.training_ended,
-            fitted=self.runtimes.expert_fitted,
-            metrics=self.metrics.training_rounds,
-            now_s=self.now_s,
-        )
-        return queue, TrainingRounds(parts)
 
     def _count_end(self, event: AttemptEnded) -> None:
         if not (event.novelty.new or event.novelty.revised):

@@ -99,6 +99,7 @@ class Controller(ControllerParts):
             self.rescues,
             self.encounters,
             self.chunks,
+            self.leased,
             self.campaigns,
             self.troubles,
             autoscalers,

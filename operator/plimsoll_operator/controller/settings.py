@@ -56,6 +56,10 @@ class ControllerSettings(BaseSettings):
     """So many times as long as a release takes, a task runs usually, or none of its pods waits."""
     rescue_by_agent: bool = False
     """Whether agents may be granted raises that they make by themselves, and tell of them."""
+    leases_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port at which pods lease the items of their Jobs; without it, none does."""
+    leases_host: str = "127.0.0.1"
+    """Address of it."""
     live_bounds: bool = True
     """Whether what running attempts have reached raises the sizes of those to come."""
     feed_models_mib: int = Field(default=80, ge=1, le=65_536)

@@ -16,6 +16,7 @@ from plimsoll_operator.controller.ordering.releases import Releases
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.rescue.rescues import Rescues
+from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
@@ -42,6 +43,7 @@ class ClusterWatch:
     late_binding: LateBinding
     lending: Lending
     rescues: Rescues
+    leased: LeasedJobs
     sparing: Sparing
     releases: Releases
 
@@ -51,6 +53,7 @@ class ClusterWatch:
         self.releases.see(pod, gone=gone)
         if self._leave_alone(pod):
             return
+        self.leased.see(pod, gone=gone)
         self.lending.see(pod, gone=gone)
         self.rescues.see(pod, gone=gone)
         written = as_written(pod)

@@ -76,6 +76,8 @@ class FeedClient:
     wait_s: float = WAIT_S
     """How long the controller may wait for news: it is heard at least as often."""
     position: Position = Position()
+    token: str | None = None
+    """The newest one that was read; None before the first question."""
     changes: int = 0
     """How many messages changed the state; the keeper of its copy compares it."""
     _staged: AdmissionState | None = field(default=None, init=False)
@@ -111,7 +113,7 @@ class FeedClient:
             query["reader"] = self.reader.value
         if self.position.epoch is not None:
             query["epoch"] = self.position.epoch
-        token = await asyncio.to_thread(read_token, self.source.token_file)
+        token = self.token = await asyncio.to_thread(read_token, self.source.token_file)
         async with session.get(
             f"{self.source.url.rstrip('/')}{FEED_PATH}",
             params=query,

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.metrics.attempts import AttemptMetrics
+from plimsoll_operator.metrics.leases import LeaseMetrics
 from plimsoll_operator.metrics.live import Live, LiveMetrics
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.metrics.placing import PlacingMetrics
@@ -63,6 +64,7 @@ class ControllerMetrics:
         self.runs = RunMetrics(self.registry, by_task)
         self.placing = PlacingMetrics(self.registry)
         self.ordering = OrderingMetrics(self.registry)
+        self.leases = LeaseMetrics(self.registry)
         self.tracked_trainings = Counter(
             "plimsoll_tracked_trainings",
             "Tries to log a training to the tracking server, by result.",

@@ -37,6 +37,7 @@ from plimsoll_operator.processes.ending import (
 )
 from plimsoll_operator.processes.serving import again_and_again, feed_source, listening
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.splitting.leased_job import Leasing
 
 log = structlog.get_logger()
 
@@ -99,6 +100,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     quiet = QuietLog(time.monotonic)
     excluded = settings.excluded_namespaces
     watches = _gate_watches(settings, metrics)
+    clients: list[FeedClient] = []
     answerer = Answerer(
         state,
         freshness,
@@ -107,6 +109,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         time.monotonic,
         excluded,
         watched={resource: watch.watched for resource, watch in watches.items()},
+        leases=lambda run: _leasing(settings.leases_url, clients[0].token, run),
     )
     client = FeedClient(
         source=feed_source(settings.feed_url, settings.feed_token_file, settings.feed_ca_file),
@@ -116,6 +119,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         jitter=random.Random(),
         wait_s=WAIT_WHERE_HELD_S if watches else WAIT_S,
     )
+    clients.append(client)
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if snapshot.load(time.time()):
         freshness.load(time.monotonic())
@@ -149,6 +153,14 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         )
         pages.trouble = None
         yield Running(port, metrics_port, state, freshness, metrics, pages, server)
+
+
+def _leasing(url: str | None, token: str | None, run: str) -> Leasing | None:
+    """Return what a new Job's pods are told; None where nobody leases, or no key is known yet.
+
+    The feed's token is a key that the controller has, too. None of it can be told from a Job's.
+    """
+    return None if url is None or token is None else Leasing(url, token.encode(), run)
 
 
 def _gate_watches(settings: AdmissionSettings, metrics: AdmissionMetrics) -> dict[str, GateWatch]:

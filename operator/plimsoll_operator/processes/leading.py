@@ -14,6 +14,7 @@ import structlog
 from aiohttp import web
 
 from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.serving.alarm_routes import alarm_routes
 from plimsoll_operator.controller.serving.grant_routes import grant_routes
@@ -78,6 +79,7 @@ async def lead(
         )
         log.info("page served", host=settings.page_host, port=port)
         await stack.enter_async_context(_tracking(settings, controller, store))
+        await stack.enter_async_context(_leasing(settings, controller, tokens))
         await controller.start()
         pages.warm()
         shapes = ShapeLearning(
@@ -183,6 +185,25 @@ def _answer(
 
     tokens.changed = answer
     answer()
+
+
+@asynccontextmanager
+async def _leasing(
+    settings: ControllerSettings, controller: Controller, tokens: BearerTokens
+) -> AsyncIterator[None]:
+    """Have pods lease the items of their Jobs, if a port is set. Only the leader has it open."""
+    if settings.leases_port is None:
+        yield
+        return
+    leased = controller.leased
+
+    def key() -> bytes | None:
+        return None if tokens.feed is None else tokens.feed.encode()
+
+    app = ChunkServer(leased.keeper, key, leased.open).app()
+    async with listening(app, settings.leases_host, settings.leases_port) as port:
+        log.info("leases served", host=settings.leases_host, port=port)
+        yield
 
 
 def _tracking(

@@ -18,6 +18,7 @@ from plimsoll_operator.kube.api_server import ApiServer, api_settings
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
+from plimsoll_operator.names.service_urls import with_brackets
 from plimsoll_operator.processes.ending import when_terminated
 from plimsoll_operator.processes.run_processes import Command, keep_running
 from plimsoll_operator.processes.run_webhook import NAME, make_certificates, webhook_configuration
@@ -45,6 +46,7 @@ class RunSettings:
     controller_port: int = 8081
     page_port: int = 8082
     metrics_port: int = 9090
+    leases_port: int = 8083
     mode: Mode = Mode.RECOMMEND
     excluded_namespaces: str = ""
     training_budget_s: float = 60.0
@@ -120,6 +122,7 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
         *("--mode", settings.mode.value),
         *excluded,
         *("--training-budget", str(settings.training_budget_s)),
+        *("--leases-host", settings.host, "--leases-port", str(settings.leases_port)),
     ]
     admission = [
         *("admission", "--address", settings.host, "--port", str(settings.admission_port)),
@@ -128,6 +131,7 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
         *("--certificate", str(folder / "certificates" / "tls.crt")),
         *("--key", str(folder / "certificates" / "tls.key")),
         *("--feed", feed, "--token-file", str(token), "--snapshot", str(folder / "snapshot")),
+        *("--leases", with_brackets(f"http://{settings.host}:{settings.leases_port}")),
     ]
     agent = [
         *("agent", "--controller", feed, "--token-file", str(token)),

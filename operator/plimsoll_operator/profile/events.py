@@ -46,6 +46,7 @@ class EventReason(StrEnum):
     NOT_RESCUED = "NotRescued"
     HELD = "Held"
     RELEASED = "Released"
+    LEASED = "Leased"
 
 
 _ACTIONS: Final = {
@@ -66,6 +67,7 @@ _ACTIONS: Final = {
     EventReason.NOT_RESCUED: "Observe",
     EventReason.HELD: "Hold",
     EventReason.RELEASED: "Release",
+    EventReason.LEASED: "Observe",
 }
 _WHY_RELEASED: Final = {
     "turn": "it is its turn",
@@ -314,6 +316,11 @@ def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
     where = f"; it had better run on {hosts[0]}" if hosts else ""
     note = f"{_WHY_RELEASED[why]}, after {waited_s:.0f} s{where}"
     return Happening(EventReason.RELEASED, note, "released")
+
+
+def leased(words: str) -> Happening:
+    """A Job whose pods leased its items has ended."""
+    return Happening(EventReason.LEASED, words, "leased")
 
 
 def event_for(

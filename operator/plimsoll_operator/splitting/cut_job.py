@@ -21,6 +21,7 @@ from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_items_job
+from plimsoll_operator.splitting.leased_job import Leasing, told_template, wants_leases
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.cutting import Cut, cut
@@ -46,6 +47,8 @@ class Outcome(StrEnum):
     """No chunk of its task got through yet."""
     KEPT = "kept"
     """It may not be cut otherwise."""
+    LEASED = "leased"
+    """Its pods lease their items; how many pods there are matters little."""
     UNREADABLE = "unreadable"
     """It does not say what is needed to cut it."""
     ERROR = "error"
@@ -65,8 +68,13 @@ class CutJob:
     warning: str = ""
 
 
-def cut_new_job(job: Mapping[str, Any], moment: Moment) -> CutJob | None:
-    """Decide on a Job that Plimsoll's pods are made by; None if it is not over items, or is off."""
+def cut_new_job(
+    job: Mapping[str, Any], moment: Moment, leasing: Leasing | None = None
+) -> CutJob | None:
+    """Decide on a Job that Plimsoll's pods are made by; None if it is not over items, or is off.
+
+    leasing: None where nobody leases items.
+    """
     if labels.ITEMS not in annotations_of(job):
         return None
     task, policy = task_and_policy_of(job, moment)
@@ -77,7 +85,29 @@ def cut_new_job(job: Mapping[str, Any], moment: Moment) -> CutJob | None:
     except NotOverItems as error:
         words = f"Plimsoll leaves the Job as it is written: {error}"
         return CutJob(Outcome.UNREADABLE, job, warning=words)
+    if wants_leases(job):
+        return _leased(job, task, policy, leasing)
     return _cut(job, over_items, moment, (task, policy))
+
+
+def _leased(
+    job: Mapping[str, Any], task: TaskId, policy: Policy, leasing: Leasing | None
+) -> CutJob:
+    """Have the Job's pods told how to lease; nothing else of it changes."""
+    why = None
+    if leasing is None:
+        why = "leases are switched off (leases.enabled)"
+    elif policy.mode is not Mode.ENFORCE:
+        why = f"the task's mode is {policy.mode.value}, and they need enforce"
+    else:
+        try:
+            patch, notes = told_template(job, task.namespace, leasing)
+        except NotOverItems as error:
+            why = str(error)
+        else:
+            return CutJob(Outcome.LEASED, job, patch, notes)
+    words = f"Plimsoll gives its pods no leases, so each does its share: {why}"
+    return CutJob(Outcome.KEPT, job, warning=words)
 
 
 def _cut(

@@ -1,49 +1,39 @@
-"""Who does which items of a job: ranges are leased, acknowledged once, and taken back.
+"""Who does which items of a job: every share stays its worker's, and is helped with from its end.
 
-In: workers that ask, acknowledge and die, and a clock of the one who keeps this. Out: a range, that
-all is leased, or that all is done. Who keeps it writes ``to_document`` before an answer leaves;
-then a restart loses nothing that a worker was told. What it costs grows with open ranges and
-workers, not with items.
+In: workers that ask, acknowledge, end and die. Out: a range, or why there is none. Who keeps it
+writes ``lease_records.to_document`` before an answer leaves; then a restart loses nothing that a
+worker was told. What it costs grows with workers and open parts, not with items.
 
-A worker that cannot reach who keeps this may do its share, and no item is done twice: the share of
-a worker that was never heard of is nobody else's. With its first word (``join``) it gives its share
-to all. From then on it does only what it is leased; if it is cut off, it waits or fails, and
-Kubernetes makes the next pod of its index.
+A worker has one *part* of the job at a time, at first its share, and is leased ranges from the
+front of it. A worker that has done its part is given a piece from the end of another's. That takes
+two steps: the other's end is lowered here, and only when the other has said that it knows
+(``Heard``) is the piece free. So a worker that hears nothing may go on to the last end that it
+knows of, for as long as it likes: nobody else has an item before it. No clock decides who has what.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Final
 
-import msgspec
-
-from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS
 
-LEASE_S: Final = 600.0
-"""So long a lease is a worker's without a word: ten times what one is meant to take. Then it is
-taken back, unless the worker says that it is at work (``renew``)."""
-MOST_NAME_CHARS: Final = 253
-"""Of a worker, which is a pod's name."""
-
-NextItems = Callable[[int], int]
-"""How many items are left -> how many the next lease has; what it says is cut to 1 to that."""
+MOST_NAME_CHARS: Final = 253 + 7
+"""Of a worker: a pod's name, and a number where a pod has several."""
+PATIENCE_S: Final = 10.0
+"""So long a worker waits for a piece of one that says nothing; then it is told to end."""
 
 
 class NoLease(StrEnum):
     """Why a worker gets no range now."""
 
     WAIT = "wait"
-    """Others have all that is left; some of it may come back."""
+    """Others have what is left of its share, or are about to give it some of theirs."""
     FINISHED = "finished"
-    """Every item is done, or in the share of a worker that was not heard of, which does it."""
-    CROWDED = "crowded"
-    """More workers than any job may have."""
+    """Its share is done, and nobody has anything to give."""
 
 
 class Ack(StrEnum):
@@ -58,302 +48,302 @@ class Ack(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    """A worker's range: items ``first`` to ``first + items - 1``. number: unique in the job.
+class Worker:
+    """Who asks. index: whose share it does, from 0.
 
-    granted_s, until_s: on the clock of who keeps leases.
+    life: another one each time that it is started under this name. goes_on: it goes on to the end
+    of its part where it hears nothing; else it does what it is leased and no more.
     """
+
+    name: str
+    index: int
+    life: str = ""
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The newest answer that a worker has read: its lease, and the end of the part in it."""
+
+    number: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Items ``first`` to ``end - 1`` that a worker has, none of them done.
+
+    leased: up to this item it was told to work; ``first`` if it was told nothing. told: the end
+    that it shall have; below ``end`` until it has said that it knows. number: of its newest lease;
+    since: of its first one in this part.
+    """
+
+    worker: Worker
+    number: int
+    since: int
+    first: int
+    leased: int
+    end: int
+    told: int
+
+    @property
+    def to_give(self) -> int:
+        """How many items others may be given, if it is not asked already."""
+        return self.told - max(self.leased, self.first) if self.told == self.end else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A worker's range: items ``first`` to ``first + items - 1``; its part goes up to ``end``."""
 
     number: int
     worker: str
     first: int
     items: int
-    granted_s: float
-    until_s: float
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """An acknowledgement's answer. lease: that it ended; None unless it is DONE."""
+class Sizing:
+    """How much is given at once.
 
-    ack: Ack
-    lease: Lease | None = None
+    next_items: how many items are left -> how many a lease has. least: of a worker's part, so many
+    items are worth being asked for by another.
+    """
 
-
-Whole = Annotated[int, msgspec.Meta(ge=0, le=MOST_ITEMS)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARS)]
-
-
-class _Open(msgspec.Struct):
-    number: Whole
-    worker: Name
-    first: Whole
-    items: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]
-
-
-class _Document(msgspec.Struct):
-    items: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]
-    shares: Annotated[int, msgspec.Meta(ge=0, le=MOST_WORKERS)]
-    silent: Annotated[list[Whole], msgspec.Meta(max_length=MOST_WORKERS)]
-    begun: Whole
-    done: Whole
-    number: Whole
-    back: Annotated[
-        list[tuple[Whole, Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]]],
-        msgspec.Meta(max_length=3 * MOST_WORKERS),
-    ]
-    leases: Annotated[list[_Open], msgspec.Meta(max_length=MOST_WORKERS)]
-    last: Annotated[dict[Name, Whole], msgspec.Meta(max_length=MOST_WORKERS)]
+    next_items: Callable[[int], int]
+    least: Callable[[Part], int] = lambda _: 1
 
 
 def share_of(items: int, shares: int, index: int) -> tuple[int, int]:
-    """Return the first item and how many of a worker's share, as it does them on its own.
+    """Return the first item of a worker's share, and the one after its last.
 
     A worker computes the same (`items * index // shares`), without asking anybody.
     """
-    first = items * index // shares
-    return first, items * (index + 1) // shares - first
-
-
-def check_worker(name: str) -> None:
-    """Raise ValueError for a name that no pod has."""
-    if not 0 < len(name) <= MOST_NAME_CHARS:
-        raise ValueError(f"a worker's name has 1 to {MOST_NAME_CHARS} characters")
+    return items * index // shares, items * (index + 1) // shares
 
 
 class Leases:
-    """The ranges of one job. A worker has one lease at a time.
+    """The items of one job. shares: of how many workers each has one, the index says which."""
 
-    shares: of how many indexes each has a share until it is heard of; 0 if none works on its own,
-    and everything is leased from the beginning.
-    """
-
-    def __init__(self, items: int, shares: int = 0) -> None:
+    def __init__(self, items: int, shares: int) -> None:
         if not 0 < items <= MOST_ITEMS:
             raise ValueError(f"a job of {items!r} items; it has 1 to {MOST_ITEMS}")
-        if not 0 <= shares <= MOST_WORKERS:
-            raise ValueError(f"a job of {shares!r} shares; it has 0 to {MOST_WORKERS}")
-        self._items, self._shares = items, shares
-        self._silent = set(range(shares))
-        """Indexes that were not heard of."""
-        self._reserved = items if shares else 0
-        """Items of their shares."""
-        self._begun = items if shares else 0
-        self._done = self._number = 0
-        self._back: list[tuple[int, int]] = []
-        """Free once more, by first item and how many."""
-        self._open: dict[str, Lease] = {}
-        """By worker."""
-        self._last: dict[str, int] = {}
+        if not 0 < shares <= MOST_WORKERS:
+            raise ValueError(f"a job of {shares!r} shares; it has 1 to {MOST_WORKERS}")
+        self.items, self.shares = items, shares
+        self.number = 0
+        """Of the newest lease."""
+        self.silent = set(range(shares))
+        """Indexes that were not heard of; their shares are nobody else's."""
+        self.free: list[tuple[int, int]] = []
+        """What nobody has: first items, and those after the last."""
+        self.parts: dict[str, Part] = {}
+        """By the worker's name."""
+        self.last: dict[str, int] = {}
         """Worker -> the number of the lease that it acknowledged last; the newest come last."""
-
-    @property
-    def items(self) -> int:
-        """How many items the job has."""
-        return self._items
-
-    @property
-    def shares(self) -> int:
-        """Of how many indexes each had a share at the beginning."""
-        return self._shares
+        self._waits: dict[str, tuple[str, float]] = {}
+        """Worker -> of whom it waits for a piece, and since when; not kept over a restart."""
 
     @property
     def done(self) -> int:
         """How many items are done."""
-        return self._done
+        return self.items - self.left - self.reserved
 
     @property
     def left(self) -> int:
-        """How many items may be leased now."""
-        return self._items - self._begun + sum(items for _, items in self._back)
+        """How many items are to be done of all shares that were heard of."""
+        pieces = [*self.free, *((each.first, each.end) for each in self.parts.values())]
+        return sum(end - first for first, end in pieces)
 
     @property
     def reserved(self) -> int:
         """How many items are in shares of workers that were not heard of."""
-        return self._reserved
+        return sum(end - first for first, end in map(self.share, self.silent))
 
-    @property
-    def open(self) -> tuple[Lease, ...]:
-        """What workers have now."""
-        return tuple(self._open.values())
+    def share(self, index: int) -> tuple[int, int]:
+        """Return an index's share as ``share_of`` does. ValueError for one that there is not."""
+        if not 0 <= index < self.shares:
+            raise ValueError(f"index {index!r} of a job of {self.shares} shares")
+        return share_of(self.items, self.shares, index)
 
-    def join(self, index: int) -> bool:
-        """Hear of an index: its share is leased to all from now on; False if it was before.
+    def has_left(self, first: int, end: int) -> bool:
+        """Say whether an item from ``first`` to ``end - 1`` is to be done."""
+        silent = map(self.share, self.silent)
+        parts = ((each.first, each.end) for each in self.parts.values())
+        return any(_within([*self.free, *silent, *parts], first, end))
+
+    def owed(self, worker: Worker) -> list[tuple[int, int]]:
+        """Return what is left of a worker's share that it does not have itself."""
+        first, end = self.share(worker.index)
+        others = (each for name, each in self.parts.items() if name != worker.name)
+        pieces = [*self.free, *((each.first, each.end) for each in others)]
+        mine = self.parts.get(worker.name)
+        if mine is not None and mine.told < mine.end:
+            pieces.append((mine.told, mine.end))
+        return sorted(_within(pieces, first, end))
+
+    def next(
+        self, worker: Worker, heard: Heard | None, now_s: float, sizing: Sizing
+    ) -> Lease | NoLease:
+        """Lease a range; a worker that asks again, because an answer was lost, has its own again.
+
+        now_s: on a clock that cannot jump.
 
         Raises:
-            ValueError: for an index that the job does not have.
+            ValueError: for a worker that the job cannot have.
         """
-        if not 0 <= index < self._shares:
-            raise ValueError(f"index {index!r} of a job of {self._shares} shares")
-        if index not in self._silent:
-            return False
-        self._silent.discard(index)
-        first, items = share_of(self._items, self._shares, index)
-        self._reserved -= items
-        if items:
-            self._back.append((first, items))
-        return True
+        self._check(worker)
+        part = self._mine(worker)
+        if part is not None:
+            part = self._hear(part, heard)
+            if part.leased > part.first:
+                return _lease(part)
+        if part is None or part.first == part.end:
+            self.parts.pop(worker.name, None)
+            found = self._found(worker)
+            if found is None:
+                return self._asked(worker, now_s, sizing)
+            part = Part(worker, 0, self.number + 1, found[0], found[0], found[1], found[1])
+        return self._leased(part, sizing)
 
-    def next(self, worker: str, now_s: float, next_items: NextItems) -> Lease | NoLease:
-        """Lease a range; a worker that asks again has its own again, and longer.
+    def acknowledge(self, worker: Worker, heard: Heard, to: int) -> Ack:
+        """Count items as done, once. to: all before it are done; it may be beyond the lease.
+
+        An older lease of the same part will do: the answer with the newest may have been lost.
 
         Raises:
-            ValueError: for a worker without a name, or with one that no pod has.
+            ValueError: for a worker that the job cannot have.
         """
-        check_worker(worker)
-        if worker in self._open:
-            return self._renewed(self._open[worker], now_s)
-        self.expire(now_s)
-        left = self.left
-        if not left:
-            return NoLease.WAIT if self._open else NoLease.FINISHED
-        if len(self._open) >= MOST_WORKERS:
-            return NoLease.CROWDED
-        # Who is silent is at work or about to start: a part is one of all that is still to be done.
-        first, items = self._take(max(1, min(left, next_items(left + self._reserved))))
-        self._number += 1
-        lease = Lease(self._number, worker, first, items, now_s, now_s + LEASE_S)
-        self._open[worker] = lease
-        return lease
+        self._check(worker)
+        part = self.parts.get(worker.name)
+        if part is not None and part.worker.life != worker.life:
+            return Ack.REFUSED
+        of_part = part is not None and part.since <= heard.number <= part.number
+        if part is None or not of_part or to <= part.first:
+            again = of_part or self.last.get(worker.name) == heard.number
+            return Ack.AGAIN if again else Ack.REFUSED
+        part = self._hear(part, heard)
+        if to > part.end:
+            return Ack.REFUSED
+        self.parts[worker.name] = replace(part, first=to, leased=to, told=max(part.told, to))
+        self.last.pop(worker.name, None)
+        if len(self.last) >= MOST_WORKERS:
+            del self.last[next(iter(self.last))]  # of those that came and went, the oldest
+        self.last[worker.name] = heard.number
+        return Ack.DONE
 
-    def acknowledge(self, worker: str, number: int) -> Answered:
-        """Count a lease as done, once. number: of the lease, as it was granted."""
-        lease = self._open.get(worker)
-        if lease is not None and lease.number == number:
-            del self._open[worker]
-            self._remember(worker, number)
-            self._done += lease.items
-            return Answered(Ack.DONE, lease)
-        if self._last.get(worker) == number:
-            return Answered(Ack.AGAIN)
-        return Answered(Ack.REFUSED)
+    def renew(self, worker: Worker, heard: Heard) -> Part | None:
+        """Hear that a worker is at work; None if it does not have this lease."""
+        part = self.parts.get(worker.name)
+        if part is None or part.worker.life != worker.life or part.number != heard.number:
+            return None
+        return self._hear(part, heard)
 
-    def renew(self, worker: str, number: int, now_s: float) -> bool:
-        """Keep a lease for longer; False if it is not this worker's any more."""
-        lease = self._open.get(worker)
-        if lease is None or lease.number != number:
-            return False
-        self._renewed(lease, now_s)
-        return True
+    def died(self, name: str) -> Part | None:
+        """Free what a worker has, that can no longer do it; None if it has nothing."""
+        self.last.pop(name, None)
+        self._waits.pop(name, None)
+        part = self.parts.pop(name, None)
+        if part is not None and part.first < part.end:
+            self.free.append((part.first, part.end))
+        return part
 
-    def died(self, worker: str) -> Lease | None:
-        """Take back what a worker has, that can no longer do it; None if it has nothing."""
-        self._last.pop(worker, None)
-        lease = self._open.pop(worker, None)
-        if lease is not None:
-            self._back.append((lease.first, lease.items))
-        return lease
+    def ended(self, index: int) -> None:
+        """Count a share as done: its pod has succeeded, and Kubernetes makes no other."""
+        first, end = self.share(index)
+        self.silent.discard(index)
+        self.free = [each for piece in self.free for each in _outside(piece, first, end)]
+        for name, part in list(self.parts.items()):
+            if first <= part.first < end:
+                del self.parts[name]
 
-    def expire(self, now_s: float) -> tuple[Lease, ...]:
-        """Take back the leases of workers that said nothing for too long."""
-        late = tuple(lease for lease in self._open.values() if lease.until_s <= now_s)
-        for lease in late:
-            self.died(lease.worker)
-        return late
+    def _check(self, worker: Worker) -> None:
+        self.share(worker.index)
+        if not 0 < len(worker.name) <= MOST_NAME_CHARS:
+            raise ValueError(f"a worker's name has 1 to {MOST_NAME_CHARS} characters")
 
-    def to_document(self) -> dict[str, Any]:
-        """Return it in plain JSON types; without times, since another clock may read it."""
-        leases = [_Open(each.number, each.worker, each.first, each.items) for each in self.open]
-        document = _Document(
-            items=self._items,
-            shares=self._shares,
-            silent=sorted(self._silent),
-            begun=self._begun,
-            done=self._done,
-            number=self._number,
-            back=self._back,
-            leases=leases,
-            last=self._last,
+    def _mine(self, worker: Worker) -> Part | None:
+        """Return what a worker has. Another life of its name has ended, or it would be here."""
+        part = self.parts.get(worker.name)
+        if part is not None and part.worker.life != worker.life:
+            self.died(worker.name)
+            return None
+        return part
+
+    def _hear(self, part: Part, heard: Heard | None) -> Part:
+        """Free the end of a part if its worker says that it knows.
+
+        Only by the newest lease: a request that was on its way for long says nothing of this one.
+        """
+        knows = heard is not None and heard.number == part.number and heard.end <= part.told
+        if part.told < part.end and (knows or not part.worker.goes_on):
+            self.free.append((part.told, part.end))
+            part = replace(part, end=part.told)
+            self.parts[part.worker.name] = part
+        return part
+
+    def _leased(self, part: Part, sizing: Sizing) -> Lease:
+        self.parts[part.worker.name] = part
+        # Who has not heard yet that others wait for its end has nothing else to do: it keeps it.
+        end = part.told if part.first < part.told else part.end
+        here = end - part.first
+        # Half of it can still be given to others, unless that is not worth it.
+        most = max(-(-here // 2), min(here, sizing.least(part)))
+        items = max(1, min(most, sizing.next_items(self.left + self.reserved)))
+        self.number += 1
+        part = replace(
+            part,
+            number=self.number,
+            leased=part.first + items,
+            told=max(end, part.first + items),
         )
-        written: dict[str, Any] = to_document(document)
-        return written
+        self.parts[part.worker.name] = part
+        self._waits.pop(part.worker.name, None)
+        return _lease(part)
 
-    @classmethod
-    def from_document(cls, document: object, now_s: float) -> Leases:
-        """Go on where it was written; leases last as if granted now.
+    def _found(self, worker: Worker) -> tuple[int, int] | None:
+        """Return a piece that nobody has: of the worker's own share, else of another's."""
+        first, end = self.share(worker.index)
+        if worker.index in self.silent:
+            self.silent.discard(worker.index)
+            return (first, end) if first < end else self._found(worker)
+        if not self.free:
+            return None
+        # The newest is the smallest, mostly, and its worker waits for it.
+        own = [piece for piece in self.free if first <= piece[0] < end]
+        piece = (own or self.free)[-1]
+        self.free.remove(piece)
+        return piece
 
-        Raises:
-            ValueError: if it is no such document, or its items do not add up to the job's.
-        """
-        read = from_document(_Document, document, "the leases of a job")
-        _check(read)
-        leases = cls(read.items, read.shares)
-        leases._silent = set(read.silent)
-        leases._reserved = sum(items for _, items in _shares(read))
-        leases._begun, leases._done, leases._number = read.begun, read.done, read.number
-        leases._back, leases._last = [*read.back], {**read.last}
-        for each in read.leases:
-            until_s = now_s + LEASE_S
-            lease = Lease(each.number, each.worker, each.first, each.items, now_s, until_s)
-            leases._open[each.worker] = lease
-        return leases
-
-    def _take(self, items: int) -> tuple[int, int]:
-        """What came back goes first, so that what is open stays little."""
-        if not self._back:
-            first, self._begun = self._begun, self._begun + items
-            return first, items
-        first, there = self._back.pop()
-        if items < there:
-            self._back.append((first + items, there - items))
-        return first, min(items, there)
-
-    def _remember(self, worker: str, number: int) -> None:
-        """Of pods that came and went the oldest is forgotten: it no longer repeats itself."""
-        self._last.pop(worker, None)
-        if len(self._last) >= MOST_WORKERS:
-            del self._last[next(iter(self._last))]
-        self._last[worker] = number
-
-    def _renewed(self, lease: Lease, now_s: float) -> Lease:
-        longer = Lease(
-            lease.number,
-            lease.worker,
-            lease.first,
-            lease.items,
-            lease.granted_s,
-            max(lease.until_s, now_s + LEASE_S),
-        )
-        self._open[lease.worker] = longer
-        return longer
+    def _asked(self, worker: Worker, now_s: float, sizing: Sizing) -> NoLease:
+        """Ask a worker for the end of its part, if nobody does yet. The first one gets it."""
+        whom, since_s = self._waits.get(worker.name, ("", now_s))
+        part = self.parts.get(whom)
+        waits = part is not None and part.told < part.end
+        if not waits:
+            giver = max(self.parts.values(), key=lambda each: each.to_give, default=None)
+            if giver is not None and giver.to_give >= max(1, sizing.least(giver)):
+                waits, since_s = True, now_s
+                lowered = replace(giver, told=giver.told - -(-giver.to_give // 2))
+                self.parts[giver.worker.name] = lowered
+                self._hear(lowered, None)
+                self._waits[worker.name] = giver.worker.name, now_s
+        if (waits and now_s - since_s < PATIENCE_S) or self.owed(worker):
+            return NoLease.WAIT
+        self._waits.pop(worker.name, None)
+        return NoLease.FINISHED
 
 
-def _check(read: _Document) -> None:
-    """Raise ValueError unless what is open and what is done is what was begun, each item once."""
-    if any(index >= read.shares for index in read.silent):
-        raise ValueError("the leases of a job: an index that it does not have")
-    ranges = sorted(_ranges(read))
-    end = 0
-    for first, items in ranges:
-        if first < end or first + items > read.begun:
-            raise ValueError(f"the leases of a job: items from {first} on are there twice")
-        end = first + items
-    if read.begun > read.items or read.done + sum(items for _, items in ranges) != read.begun:
-        raise ValueError("the leases of a job: what is done and open is not what was begun")
-    if len({each.worker for each in read.leases}) != len(read.leases):
-        raise ValueError("the leases of a job: a worker has two")
-    if any(each.number > read.number for each in read.leases):
-        raise ValueError("the leases of a job: a lease that was not granted yet")
+def _lease(part: Part) -> Lease:
+    return Lease(part.number, part.worker.name, part.first, part.leased - part.first, part.told)
 
 
-def _ranges(read: _Document) -> Iterator[tuple[int, int]]:
-    yield from read.back
-    yield from (share for share in _shares(read) if share[1])
-    for each in read.leases:
-        yield each.first, each.items
+def _within(pieces: Iterable[tuple[int, int]], first: int, end: int) -> Iterable[tuple[int, int]]:
+    cut = ((max(first, one), min(end, other)) for one, other in pieces)
+    return (piece for piece in cut if piece[0] < piece[1])
 
 
-def _shares(read: _Document) -> Iterator[tuple[int, int]]:
-    for index in read.silent:
-        yield share_of(read.items, read.shares, index)
-
-
-def lease_seconds(lease: Lease, told_s: float | None, now_s: float) -> float:
-    """Return what a lease took. told_s: by its worker, if it said; it cannot be longer than it was.
-
-    Workers' clocks may be apart: only how long they took is asked for, and bounded by this clock.
-    """
-    most_s = max(0.0, now_s - lease.granted_s)
-    if told_s is None or not math.isfinite(told_s) or told_s < 0:
-        return most_s
-    return min(told_s, most_s)
+def _outside(piece: tuple[int, int], first: int, end: int) -> list[tuple[int, int]]:
+    """A piece lies in one share or in another, never in two."""
+    return [] if first <= piece[0] < end else [piece]

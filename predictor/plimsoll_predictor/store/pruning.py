@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
-from plimsoll_predictor.store.attempts import decisions, lifts, totals
+from plimsoll_predictor.store.attempts import decisions, leased_jobs, lifts, totals
 from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.learned import campaigns, runtimes, standings, trainings
@@ -38,6 +38,7 @@ _OF_A_TASK: Final = (
     schema.standings,
     schema.sightings,
     schema.kept_forecasts,
+    schema.leased_tasks,
 )
 
 
@@ -67,6 +68,7 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
     yield from prune.delete(schema.trainings, trainings.unknown(now_s))
     for column, kept_s in (
         (schema.lifts.c.put_s, lifts.KEPT_S),
+        (schema.leased_jobs.c.put_s, leased_jobs.KEPT_S),
         (schema.peaks.c.put_s, _PEAKS_KEPT_S),
         (schema.bids.c.put_s, standings.BIDS_KEPT_S),
         (schema.kept_forecasts.c.put_s, MAX_OPEN_S),

@@ -13,6 +13,7 @@ from plimsoll_predictor.store.attempts import decisions, observation_rows, sight
 from plimsoll_predictor.store.attempts.chunk_runs import ChunkRunRecords
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
 from plimsoll_predictor.store.attempts.encounters import EncounterRecords
+from plimsoll_predictor.store.attempts.leased_jobs import LeasedJobRecords
 from plimsoll_predictor.store.attempts.lifts import LiftRecords
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.attempts.observations import ObservationRecords
@@ -57,6 +58,7 @@ class Store:
         self.runtimes = RuntimeRecords(database, clock)
         self.encounters = EncounterRecords(database, clock)
         self.chunk_runs = ChunkRunRecords(database, clock)
+        self.leased_jobs = LeasedJobRecords(database, clock)
         self.shapes = ShapeRecords(database, clock)
         self.features = FeatureRecords(database, clock)
         self.campaigns = CampaignRecords(database, clock)

@@ -1,4 +1,4 @@
-"""What a worker makes of an answer that is no HTTP, or is cut off: it was heard, maybe."""
+"""What a worker makes of an answer that makes no sense: as of none, it does its share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ import pytest
 import plimsoll_chunks
 
 
+def http(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         pytest.param(b"nonsense\r\n\r\n", id="no HTTP"),
         pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}", id="cut off"),
+        pytest.param(http(b"[]"), id="no object"),
+        pytest.param(http(b'{"so": 1}'), id="another object"),
+        pytest.param(http(b'{"lease": 1, "first": 0, "items": 1}'), id="no end"),
+        pytest.param(http(b'{"lease": 1, "first": 0, "items": 9, "end": 9}'), id="too many items"),
+        pytest.param(http(b'{"lease": 1, "first": 0, "items": 0, "end": 1}'), id="no items"),
+        pytest.param(http(b'{"lease": [], "first": 0, "items": 1, "end": 1}'), id="no number"),
     ],
 )
-def test_a_broken_answer_is_one_that_a_worker_asks_again_for(answer: bytes) -> None:
+def test_a_broken_answer_is_as_none(answer: bytes) -> None:
     def answer_once() -> None:
         connection, _ = listening.accept()
         with connection:
@@ -34,7 +44,7 @@ def test_a_broken_answer_is_one_that_a_worker_asks_again_for(answer: bytes) -> N
             index=0,
             shares=1,
             url=f"http://127.0.0.1:{listening.getsockname()[1]}",
+            alone_after_s=0.0,
         )
-        with pytest.raises(OSError, match=r"nonsense|IncompleteRead"):
-            plimsoll_chunks._call(worker, "next", None)
+        assert list(plimsoll_chunks.ranges(worker)) == [(0, 1)]
         answering.join()

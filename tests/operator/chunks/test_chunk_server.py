@@ -2,54 +2,83 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from plimsoll_operator.chunks.file_shelf import FileShelf
-from plimsoll_operator.chunks.job_tokens import JobName, is_token_of, token_for
-from plimsoll_operator.chunks.keeping import Keeper, Told
+from plimsoll_operator.chunks.keeping import Keeper, Told, UnknownJob
 from plimsoll_operator.chunks.server import ChunkServer
+from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
+from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.leases import Ack, Lease
+from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
 
 KEY = b"k" * 32
 JOB = JobName("team", "scan", "run-1")
 OTHER = JobName("others", "scan", "run-1")
-ITEMS = Job(items=100, workers=2, start_s=1.5, wait_s=0.05)
 BASE = f"/v1/chunks/{JOB}"
 
 Client = TestClient[Any, Any]
 
 
 class Clock:
-    """A clock that stands."""
+    """A second goes by each time that somebody looks."""
+
+    now_s = 1000.0
 
     def __call__(self) -> float:
-        return 1000.0
+        self.now_s += 1
+        return self.now_s
 
 
-def keeper(folder: Path, shares: int = 2) -> Keeper:
-    kept = Keeper(FileShelf(folder), Clock())
-    kept.open(JOB, ITEMS, shares)
+class Shelf:
+    """One in memory, which is full at times."""
+
+    def __init__(self) -> None:
+        self.records: dict[JobName, Any] = {}
+        self.full = False
+        self.writes = 0
+
+    async def write(self, job: JobName, document: Mapping[str, Any]) -> None:
+        self.writes += 1
+        await asyncio.sleep(0)
+        if self.full:
+            raise OSError("no space left")
+        self.records[job] = json.loads(json.dumps(document))
+
+
+def keeper(shelf: Shelf, shares: int = 2, items: int = 100, name: JobName = JOB) -> Keeper:
+    """One that has the job open, as its shelf has it."""
+    kept = Keeper(shelf, Clock())
+    job = Job(items=items, workers=2, start_s=1.5, wait_s=0.05)
+    kept.open(LeasedJob(name, "uid-1", job, shares), shelf.records.get(name))
     return kept
 
 
+async def none_more(name: JobName) -> None:
+    raise UnknownJob(f"{name} leases nothing")
+
+
+def server(kept: Keeper) -> TestServer:
+    return TestServer(ChunkServer(kept, lambda: KEY, none_more).app())
+
+
 @pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    async with TestClient(TestServer(ChunkServer(keeper(tmp_path), KEY).app())) as each:
+async def client() -> AsyncIterator[Client]:
+    async with TestClient(server(keeper(Shelf()))) as each:
         yield each
 
 
 def bearer(job: JobName = JOB, key: bytes = KEY) -> Mapping[str, str]:
-    return {"Authorization": f"Bearer {token_for(key, job)}"}
+    return {"Authorization": f"Bearer {token_for(key, job.namespace, job.run)}"}
 
 
-async def asked(client: Client, worker: str, index: int = 0) -> dict[str, Any]:
-    query = {"worker": worker, "index": str(index)}
+async def asked(client: Client, worker: str, index: int = 0, **more: object) -> dict[str, Any]:
+    query = {"worker": worker, "index": str(index), **{key: str(more[key]) for key in more}}
     async with client.get(f"{BASE}/next", params=query, headers=bearer()) as answer:
         assert answer.status == 200
         found: dict[str, Any] = await answer.json()
@@ -61,24 +90,46 @@ async def told(client: Client, body: object, what: str = "done") -> tuple[int, d
         return answer.status, await answer.json()
 
 
+async def acked(client: Client, body: object) -> str:
+    status, said = await told(client, body)
+    assert status == 200
+    return str(said["ack"])
+
+
 async def test_a_worker_asks_does_and_acknowledges_until_all_is_done(client: Client) -> None:
     done: list[int] = []
     for index, worker in enumerate("ab"):
         while "lease" in (found := await asked(client, worker, index)):
             done += range(found["first"], found["first"] + found["items"])
-            said = {"worker": worker, "lease": found["lease"], "seconds": 0.1, "peak_bytes": 10**8}
-            assert await told(client, said) == (200, {"ack": "done"})
-            assert await told(client, said) == (200, {"ack": "again"})
+            said = {"worker": worker, "index": index, "lease": found["lease"], "seconds": 0.1}
+            assert await acked(client, said) == "done"
+            assert await acked(client, said) == "again"
         assert found["none"] == "finished"
     assert sorted(done) == list(range(100))
 
 
 async def test_what_a_worker_does_not_have_it_cannot_acknowledge_or_renew(client: Client) -> None:
     lease = (await asked(client, "a"))["lease"]
-    assert await told(client, {"worker": "b", "lease": lease}) == (200, {"ack": "refused"})
-    forged = {"worker": "b", "lease": lease}
-    assert await told(client, forged, "renew") == (200, {"kept": False})
-    assert await told(client, {**forged, "worker": "a"}, "renew") == (200, {"kept": True})
+    forged = {"worker": "b", "index": 1, "lease": lease}
+    assert await acked(client, forged) == "refused"
+    assert (await told(client, forged, "renew"))[1]["kept"] is False
+    assert (await told(client, {"worker": "a", "lease": lease}, "renew"))[1]["kept"] is True
+
+
+async def test_a_worker_is_told_where_its_part_ends_and_what_others_have_of_it(
+    client: Client,
+) -> None:
+    mine = await asked(client, "a", 0, end=0)
+    assert (mine["first"], mine["items"], mine["end"], mine["owed"]) == (0, 1, 50, [])
+    while "lease" in (found := await asked(client, "b", 1, end=0)):
+        said = {"worker": "b", "index": 1, "lease": found["lease"], "end": found["end"]}
+        await acked(client, said)
+    assert found["none"] == "wait"
+    me = {"worker": "a", "index": 0, "lease": mine["lease"]}
+    _, said = await told(client, {**me, "end": mine["end"]}, "renew")
+    assert (said["end"], said["owed"]) == (25, [[25, 50]])
+    await told(client, {**me, "end": 25}, "renew")
+    assert (await asked(client, "b", 1, end=0))["first"] == 25
 
 
 @pytest.mark.parametrize(
@@ -86,9 +137,8 @@ async def test_what_a_worker_does_not_have_it_cannot_acknowledge_or_renew(client
     [
         pytest.param({}, id="none"),
         pytest.param({"Authorization": "Bearer "}, id="an empty one"),
-        pytest.param({"Authorization": token_for(KEY, JOB)}, id="no bearer"),
+        pytest.param({"Authorization": token_for(KEY, JOB.namespace, JOB.run)}, id="no bearer"),
         pytest.param(bearer(OTHER), id="another namespace's"),
-        pytest.param(bearer(JobName("team", "scan-2", "run-1")), id="another job's"),
         pytest.param(bearer(JobName("team", "scan", "run-2")), id="an older job's of this name"),
         pytest.param(bearer(key=b"x" * 32), id="another key's"),
         pytest.param({"Authorization": "Bearer \u00e4"}, id="no text of a token"),
@@ -140,11 +190,16 @@ async def test_an_index_that_no_worker_has_is_refused(
         assert answer.status == 400
 
 
-async def test_a_worker_that_is_refused_keeps_its_share(tmp_path: Path) -> None:
-    kept = keeper(tmp_path)
+async def test_a_worker_that_is_refused_keeps_its_share() -> None:
+    kept = keeper(Shelf())
     with pytest.raises(ValueError, match="name"):
-        kept.next(JOB, "", 0)
-    assert kept.progress(JOB) == (0, 0, 100)
+        await kept.next(JOB, Worker("", 0), None, Told())
+    assert kept.find(JOB).leases.reserved == 100
+
+
+async def test_without_an_index_there_is_nothing_to_lease(client: Client) -> None:
+    async with client.get(f"{BASE}/next", params={"worker": "a"}, headers=bearer()) as answer:
+        assert answer.status == 400
 
 
 async def test_a_body_that_is_too_large_is_not_read(client: Client) -> None:
@@ -152,43 +207,78 @@ async def test_a_body_that_is_too_large_is_not_read(client: Client) -> None:
         assert answer.status == 413
 
 
-def test_a_restart_keeps_what_was_answered(tmp_path: Path) -> None:
-    first = keeper(tmp_path)
-    done, kept = first.next(JOB, "a", 0), first.next(JOB, "b", 1)
+async def test_a_restart_keeps_what_was_answered() -> None:
+    shelf, (one, two) = Shelf(), (Worker("a", 0), Worker("b", 1))
+    first = keeper(shelf)
+    done = await first.next(JOB, one, None, Told())
+    kept = await first.next(JOB, two, None, Told())
     assert isinstance(done, Lease)
     assert isinstance(kept, Lease)
-    assert first.done(JOB, "a", done.number, Told()).ack is Ack.DONE
-    again = keeper(tmp_path)
-    assert again.progress(JOB) == first.progress(JOB)
-    assert again.done(JOB, "a", done.number, Told()).ack is Ack.AGAIN
-    assert again.done(JOB, "b", kept.number, Told()).ack is Ack.DONE
+    heard = Heard(done.number, done.end)
+    told_s = Told(0.0, 10**8, 10**9)
+    assert await first.done(JOB, one, heard, None, told_s) is Ack.DONE
+    again = keeper(shelf)
+    assert again.find(JOB).leases.done == 1
+    assert again.find(JOB).guided.past.peaks.count == 1
+    assert await again.done(JOB, one, heard, None, Told()) is Ack.AGAIN
+    assert await again.done(JOB, two, Heard(kept.number, kept.end), None, Told()) is Ack.DONE
 
 
-class Full(FileShelf):
-    """A disk that is full at times."""
-
-    full = False
-
-    def write(self, job: JobName, document: Mapping[str, Any]) -> None:
-        if self.full:
-            raise OSError("no space left")
-        super().write(job, document)
-
-
-async def test_what_could_not_be_written_is_not_answered_and_counts_when_asked_again(
-    tmp_path: Path,
-) -> None:
-    shelf = Full(tmp_path)
-    kept = Keeper(shelf, Clock())
-    kept.open(JOB, ITEMS, 2)
-    async with TestClient(TestServer(ChunkServer(kept, KEY).app())) as client:
+async def test_what_could_not_be_written_is_not_answered_and_counts_when_asked_again() -> None:
+    shelf = Shelf()
+    async with TestClient(server(keeper(shelf))) as client:
         lease = (await asked(client, "a"))["lease"]
         shelf.full = True
         assert (await told(client, {"worker": "a", "lease": lease}))[0] == 503
         shelf.full = False
-        said = await told(client, {"worker": "a", "lease": lease})
-        assert said == (200, {"ack": "again"})
-    assert keeper(tmp_path).progress(JOB) == kept.progress(JOB)
+        assert await acked(client, {"worker": "a", "lease": lease}) == "again"
+    assert keeper(shelf).find(JOB).leases.done == 1
+
+
+async def test_requests_that_come_while_one_is_written_share_the_next_write() -> None:
+    shelf = Shelf()
+    kept = keeper(shelf, shares=50)
+    asking = (kept.next(JOB, Worker(f"w-{at}", at), None, Told()) for at in range(50))
+    found = await asyncio.gather(*asking)
+    assert all(isinstance(each, Lease) for each in found)
+    assert shelf.writes == 2
+    assert keeper(shelf, shares=50).find(JOB).leases.left == kept.find(JOB).leases.left
+
+
+async def test_what_a_task_taught_sizes_the_first_lease_of_its_next_job() -> None:
+    first, worker = keeper(Shelf(), items=10_000), Worker("a", 0)
+    for _ in range(4):
+        lease = await first.next(JOB, worker, None, Told())
+        assert isinstance(lease, Lease)
+        heard = Heard(lease.number, lease.end)
+        await first.done(JOB, worker, heard, None, Told(0.001 * lease.items))
+    taught = json.loads(json.dumps(first.find(JOB).guided.to_document()))
+    for known, least in ((taught, 1000), ({"times": "nonsense"}, 1), (None, 1)):
+        later = Keeper(Shelf(), Clock())
+        later.open(LeasedJob(JOB, "uid-2", Job(10_000, 2, 1.5, 0.05), 2), None, known)
+        found = await later.next(JOB, worker, None, Told())
+        assert isinstance(found, Lease)
+        assert found.items >= least
+        assert (found.items > 1) == (least > 1)
+
+
+async def test_after_a_kill_for_memory_chunks_have_half_the_items_at_most() -> None:
+    kept, worker = keeper(Shelf(), items=1000), Worker("a", 0)
+    limits = Told(0.001, 10**7, 10**9)
+    sizes = []
+    for _ in range(5):
+        lease = await kept.next(JOB, worker, None, limits)
+        assert isinstance(lease, Lease)
+        sizes.append(lease.items)
+        await kept.done(JOB, worker, Heard(lease.number, lease.end), None, limits)
+    killed = await kept.next(JOB, worker, None, limits)
+    assert isinstance(killed, Lease)
+    assert sizes == [1, 2, 4, 8, 16]
+    assert killed.items == 32
+    await kept.died(JOB, "a", 10**9)
+    after = await kept.next(JOB, Worker("a-2", 0), None, limits)
+    assert isinstance(after, Lease)
+    assert (after.first, after.items) == (killed.first, 16)
 
 
 @pytest.mark.parametrize(
@@ -208,24 +298,14 @@ def test_names_that_no_job_has_are_refused(names: tuple[str, str, str]) -> None:
         JobName(*names)
 
 
-def test_a_job_of_an_older_ones_name_begins_anew(tmp_path: Path) -> None:
-    first = keeper(tmp_path)
-    lease = first.next(JOB, "a", 0)
-    assert isinstance(lease, Lease)
-    first.done(JOB, "a", lease.number, Told())
-    later = JobName(JOB.namespace, JOB.name, "run-2")
-    first.open(later, ITEMS, 2)
-    assert first.progress(later) == (0, 0, 100)
-
-
-def test_a_record_of_other_items_is_refused(tmp_path: Path) -> None:
-    keeper(tmp_path)
-    other = Keeper(FileShelf(tmp_path), Clock())
+def test_a_record_of_other_items_is_refused() -> None:
+    shelf = Shelf()
+    shelf.records[JOB] = keeper(shelf).find(JOB).to_document()
     with pytest.raises(ValueError, match="100 items, not 99"):
-        other.open(JOB, Job(99, 2, 1.5, 0.05), 2)
+        keeper(shelf, items=99)
 
 
 def test_a_short_key_makes_no_token() -> None:
     with pytest.raises(ValueError, match="a key of 3 bytes"):
-        token_for(b"abc", JOB)
-    assert is_token_of(KEY, JOB, token_for(KEY, JOB))
+        token_for(b"abc", JOB.namespace, JOB.run)
+    assert is_token_of(KEY, JOB, token_for(KEY, JOB.namespace, JOB.run))

@@ -11,14 +11,14 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 import plimsoll_chunks
-from plimsoll_operator.chunks.job_tokens import token_for
+from plimsoll_operator.splitting.job_tokens import token_for
 from tests.operator.chunks import leasing_process
 from tests.operator.chunks.leasing_process import JOB, KEY
 
@@ -27,12 +27,16 @@ ITEMS, SHARES = 3_000, 4
 KILLS = 12
 COMES_S = 180.0
 WORK = """
-import os, sys, time
+import os, pathlib, sys, time
 import plimsoll_chunks
-plimsoll_chunks._PAUSE_S = 0.05
+allowed, done = pathlib.Path(sys.argv[3]), 0
+plimsoll_chunks.PAUSE_S = plimsoll_chunks.LONGEST_PAUSE_S = 0.05
 for first, count in plimsoll_chunks.ranges():
     with open(sys.argv[1], "a") as record:
         for item in range(first, first + count):
+            while done >= int(allowed.read_text()):
+                time.sleep(0.01)
+            done += 1
             record.write(f"{item}\\n")
             record.flush()
             time.sleep(float(sys.argv[2]))
@@ -52,6 +56,13 @@ class Rig:
         self.names = 0
         self.item_s = 0.0005
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.allow(ITEMS)
+
+    def allow(self, items: int) -> None:
+        """Have each worker do so many items and no more until it is allowed to."""
+        beside = self.folder / "allowed.new"
+        beside.write_text(str(items))
+        beside.replace(self.folder / "allowed")
 
     def start(self, arguments: list[str], **environment: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -80,17 +91,23 @@ class Rig:
         name = f"scan-{index}-{self.names}"
         record = str(self.folder / f"{name}.record")
         process = self.start(
-            ["-c", WORK, record, str(self.item_s)],
+            ["-c", WORK, record, str(self.item_s), str(self.folder / "allowed")],
             PLIMSOLL_WORKER=name,
             PLIMSOLL_ITEMS=str(ITEMS),
             PLIMSOLL_SHARES=str(SHARES),
             JOB_COMPLETION_INDEX=str(index),
             PLIMSOLL_CHUNKS_URL=self.url,
             PLIMSOLL_CHUNKS_JOB=str(JOB),
-            PLIMSOLL_CHUNKS_TOKEN=token_for(KEY, JOB),
+            PLIMSOLL_CHUNKS_TOKEN=token_for(KEY, JOB.namespace, JOB.run),
             PLIMSOLL_ALONE_AFTER_S=str(alone_after_s),
         )
         return name, process
+
+    def until(self, found: Callable[[], bool]) -> None:
+        until_s = time.monotonic() + COMES_S
+        while not found():
+            assert time.monotonic() < until_s
+            time.sleep(0.02)
 
     def progress(self) -> list[int]:
         with urllib.request.urlopen(f"{self.url}/progress", timeout=10) as answer:
@@ -181,6 +198,49 @@ def test_a_worker_that_came_before_the_server_does_its_share_and_nobody_else_doe
     assert rig.progress() == [ITEMS - ITEMS // SHARES, 0, ITEMS // SHARES]
 
 
+def _all_heard_and_cut_off(rig: Rig) -> list[tuple[str, subprocess.Popen[bytes]]]:
+    """Workers that each have their first lease, none of it done, and no server any more."""
+    rig.allow(0)
+    server = rig.server()
+    workers = [rig.worker(index) for index in range(SHARES)]
+    rig.until(lambda: rig.progress()[2] == 0)
+    server.kill()
+    server.wait()
+    return workers
+
+
+def test_workers_whose_server_goes_for_good_go_on_and_do_all_once(rig: Rig) -> None:
+    workers = _all_heard_and_cut_off(rig)
+    rig.allow(ITEMS)
+    assert [process.wait(COMES_S) for _, process in workers] == [0] * SHARES
+    assert rig.worked() == Counter(range(ITEMS))
+
+
+def test_workers_that_are_cut_off_and_answered_again_say_what_they_did(rig: Rig) -> None:
+    workers = _all_heard_and_cut_off(rig)
+    alone = ITEMS // SHARES // 4
+    rig.allow(alone)
+    rig.until(lambda: sum(rig.worked().values()) == SHARES * alone)
+    rig.server()
+    rig.allow(ITEMS)
+    assert [process.wait(COMES_S) for _, process in workers] == [0] * SHARES
+    assert rig.worked() == Counter(range(ITEMS))
+    assert rig.progress() == [ITEMS, 0, 0]
+
+
+def test_a_slow_workers_share_is_done_by_others_as_well(rig: Rig) -> None:
+    rig.server()
+    rig.item_s = 0.02
+    _, slow = rig.worker(0)
+    rig.until(lambda: rig.progress()[2] < ITEMS)
+    rig.item_s = 0.0001
+    workers = [rig.worker(index) for index in range(1, SHARES)]
+    assert [process.wait(COMES_S) for _, process in (("", slow), *workers)] == [0] * SHARES
+    assert rig.worked() == Counter(range(ITEMS))
+    by_slow = (rig.folder / "scan-0-1.record").read_text().count("\n")
+    assert by_slow < ITEMS // SHARES
+
+
 def test_what_a_pod_is_told_is_read_and_checked() -> None:
     told = {"PLIMSOLL_ITEMS": "10", "PLIMSOLL_SHARES": "3", "JOB_COMPLETION_INDEX": "2"}
     worker = plimsoll_chunks.Worker.from_environment(told)
@@ -193,8 +253,9 @@ def test_what_a_pod_is_told_is_read_and_checked() -> None:
 def test_an_item_whose_work_fails_is_not_acknowledged(rig: Rig) -> None:
     rig.server()
     worker = plimsoll_chunks.Worker(
-        "failing", ITEMS, 0, SHARES, rig.url, str(JOB), token_for(KEY, JOB)
+        "failing", ITEMS, 0, SHARES, rig.url, str(JOB), token_for(KEY, JOB.namespace, JOB.run)
     )
     # As a loop whose body raises: nobody asks for more.
     _, count = next(plimsoll_chunks.ranges(worker))
-    assert rig.progress() == [0, count, ITEMS - ITEMS // SHARES]
+    assert count == 1
+    assert rig.progress() == [0, ITEMS // SHARES, ITEMS - ITEMS // SHARES]

@@ -1,339 +1,342 @@
-"""Every item is done once by the record, whatever workers do."""
+"""Every share stays its worker's, and every item is done once by the record."""
 
 from __future__ import annotations
 
-import json
 import random
-import tracemalloc
-from typing import Any
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.leases import (
-    LEASE_S,
     MOST_NAME_CHARS,
+    PATIENCE_S,
     Ack,
+    Heard,
     Lease,
     Leases,
     NoLease,
-    lease_seconds,
+    Sizing,
+    Worker,
     share_of,
 )
-from plimsoll_predictor.splitting.strategies.guided import Guided
-from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
+
+ANY = Sizing(lambda left: left)
 
 
-def leased(leases: Leases, worker: str, items: int = 10, now_s: float = 0.0) -> Lease:
-    lease = leases.next(worker, now_s, lambda _: items)
-    assert isinstance(lease, Lease)
-    return lease
+def a_worker(name: str = "a", index: int = 0, life: str = "1") -> Worker:
+    return Worker(name, index, life, goes_on=True)
 
 
-def test_ranges_follow_each_other_and_end_with_the_job() -> None:
-    leases = Leases(25)
-    found = [leased(leases, each) for each in "abc"]
-    assert [(each.first, each.items) for each in found] == [(0, 10), (10, 10), (20, 5)]
-    assert leases.next("d", 0.0, lambda left: left) is NoLease.WAIT
-    for each in found:
-        assert leases.acknowledge(each.worker, each.number).ack is Ack.DONE
-    assert leases.done == 25
-    assert leases.next("d", 0.0, lambda left: left) is NoLease.FINISHED
+def leased(
+    leases: Leases, worker: Worker, heard: Heard | None = None, most: int = 10**9, now_s: float = 0
+) -> Lease:
+    found = leases.next(worker, heard, now_s, Sizing(lambda _: most))
+    assert isinstance(found, Lease)
+    return found
+
+
+def heard(lease: Lease) -> Heard:
+    return Heard(lease.number, lease.end)
+
+
+def does(leases: Leases, worker: Worker, lease: Lease) -> Ack:
+    return leases.acknowledge(worker, heard(lease), lease.first + lease.items)
+
+
+def whole(leases: Leases, worker: Worker) -> Lease:
+    """Do all that a worker gets, and return the last lease."""
+    lease = leased(leases, worker)
+    while True:
+        assert does(leases, worker, lease) is Ack.DONE
+        found = leases.next(worker, heard(lease), 0, ANY)
+        if isinstance(found, NoLease):
+            return lease
+        lease = found
+
+
+def test_ranges_are_of_a_workers_own_share_and_become_smaller() -> None:
+    leases = Leases(64, 2)
+    found, lease = [], leased(leases, a_worker("b", 1))
+    while lease.first + lease.items < lease.end:
+        found.append(lease.items)
+        does(leases, a_worker("b", 1), lease)
+        lease = leased(leases, a_worker("b", 1), heard(lease))
+    assert found == [16, 8, 4, 2, 1]
+    assert lease.end == 64
+    assert leases.reserved == 32
+
+
+@pytest.mark.parametrize(("asked", "given"), [(-5, 1), (0, 1), (3, 3), (10**9, 25)])
+def test_a_lease_has_an_item_at_least_and_half_of_the_part_at_most(asked: int, given: int) -> None:
+    assert leased(Leases(100, 2), a_worker(), most=asked).items == given
+
+
+def test_what_is_not_worth_being_asked_for_is_left_to_who_has_it() -> None:
+    leases, busy, idle = Leases(100, 2), a_worker("busy", 0), a_worker("idle", 1)
+    size = Sizing(lambda left: min(left, 2), lambda part: part.to_give + 1)
+    leases.next(busy, None, 0, size)
+    lease = leases.next(idle, None, 0, size)
+    while isinstance(lease, Lease):
+        does(leases, idle, lease)
+        lease = leases.next(idle, heard(lease), 0, size)
+    assert lease is NoLease.FINISHED
+    assert leases.parts["busy"].told == 50
 
 
 def test_a_worker_that_asks_again_has_its_own_again() -> None:
-    leases = Leases(25)
-    lease = leased(leases, "a")
-    again = leased(leases, "a", now_s=5.0)
-    assert (again.number, again.first, again.items) == (lease.number, 0, 10)
-    assert leases.left == 15
+    leases = Leases(100, 2)
+    lease = leased(leases, a_worker())
+    assert leased(leases, a_worker()) == lease
 
 
 def test_an_acknowledgement_that_is_repeated_counts_once() -> None:
-    leases = Leases(25)
-    lease = leased(leases, "a")
-    assert leases.acknowledge("a", lease.number).ack is Ack.DONE
-    assert leases.acknowledge("a", lease.number).ack is Ack.AGAIN
-    leased(leases, "a")
-    assert leases.acknowledge("a", lease.number).ack is Ack.AGAIN
-    assert leases.done == 10
+    leases = Leases(100, 1)
+    lease = leased(leases, a_worker())
+    assert [does(leases, a_worker(), lease) for _ in range(2)] == [Ack.DONE, Ack.AGAIN]
+    then = leased(leases, a_worker(), heard(lease))
+    assert does(leases, a_worker(), lease) is Ack.AGAIN
+    assert (leases.done, then.first) == (50, 50)
 
 
 @pytest.mark.parametrize(
-    ("worker", "off"),
+    ("worker", "off", "to"),
     [
-        pytest.param("b", 0, id="another's lease"),
-        pytest.param("a", 1, id="one that nobody has"),
-        pytest.param("a", -1, id="one that nobody had"),
-        pytest.param("", 0, id="nobody"),
+        pytest.param(a_worker("b", 1), 0, 10, id="another's lease"),
+        pytest.param(a_worker(life="2"), 0, 10, id="another life's"),
+        pytest.param(a_worker(), 1, 10, id="one that nobody has"),
+        pytest.param(a_worker(), -1, 10, id="one that nobody had"),
+        pytest.param(a_worker(), 0, 51, id="more than its part"),
     ],
 )
-def test_what_a_worker_never_leased_it_cannot_acknowledge(worker: str, off: int) -> None:
-    leases = Leases(25)
-    lease = leased(leases, "a")
-    leased(leases, "b", 3)
-    assert leases.acknowledge(worker, lease.number + off).ack is Ack.REFUSED
+def test_what_a_worker_never_leased_it_cannot_acknowledge(
+    worker: Worker, off: int, to: int
+) -> None:
+    leases = Leases(100, 2)
+    lease = leased(leases, a_worker())
+    leased(leases, a_worker("b", 1))
+    assert leases.acknowledge(worker, Heard(lease.number + off, 50), to) is Ack.REFUSED
     assert leases.done == 0
 
 
-def test_what_a_dead_worker_had_is_done_by_others_and_not_by_it() -> None:
-    leases = Leases(25)
-    lost = leased(leases, "a")
-    assert leases.died("a") == lost
-    assert leases.died("a") is None
-    taken = leased(leases, "b", 4)
-    assert (taken.first, taken.items) == (0, 4)
-    assert leases.acknowledge("a", lost.number).ack is Ack.REFUSED
-    rest = leased(leases, "c")
-    assert (rest.first, rest.items) == (4, 6)
-
-
-def test_a_worker_that_says_nothing_loses_its_lease_and_one_that_renews_does_not() -> None:
-    leases = Leases(25)
-    silent, alive = leased(leases, "silent"), leased(leases, "alive")
-    assert leases.renew("alive", alive.number, LEASE_S - 1)
-    assert leases.expire(LEASE_S) == (silent,)
-    assert not leases.renew("silent", silent.number, LEASE_S)
-    assert leases.acknowledge("silent", silent.number).ack is Ack.REFUSED
-    assert leases.acknowledge("alive", alive.number).ack is Ack.DONE
-
-
-def test_a_job_goes_on_after_a_restart_on_another_clock() -> None:
-    leases = Leases(25)
-    done, kept, back = (leased(leases, each, 5, now_s=1e6) for each in "abc")
-    leases.acknowledge("a", done.number)
-    leases.died("c")
-    again = Leases.from_document(json.loads(json.dumps(leases.to_document())), now_s=3.0)
-    assert (again.done, again.left) == (5, 15)
-    assert again.acknowledge("a", done.number).ack is Ack.AGAIN
-    assert again.expire(3.0 + LEASE_S - 1) == ()
-    assert again.acknowledge("b", kept.number).ack is Ack.DONE
-    assert again.acknowledge("c", back.number).ack is Ack.REFUSED
-    assert leased(again, "d", 5, now_s=4.0).first == back.first
-
-
-def _written() -> dict[str, Any]:
-    leases = Leases(30)
-    leased(leases, "a")
-    leases.acknowledge("a", leased(leases, "a").number)
-    leased(leases, "b", 5)
-    leased(leases, "c", 5)
-    leases.died("c")
-    written: dict[str, Any] = json.loads(json.dumps(leases.to_document()))
-    return written
-
-
 @pytest.mark.parametrize(
-    "changed",
+    "worker",
     [
-        pytest.param({"done": 11}, id="more done than was begun"),
-        pytest.param({"begun": 40}, id="more begun than there is"),
-        pytest.param({"back": [[0, 40]]}, id="back is more than the job"),
-        pytest.param({"back": [[12, 5]]}, id="an item is open twice"),
-        pytest.param({"number": 1}, id="a lease of the future"),
-        pytest.param({"items": 0}, id="no items"),
-        pytest.param({"items": "30"}, id="items are text"),
-        pytest.param({"leases": []}, id="a range is lost"),
-        pytest.param({"silent": [0]}, id="an index that it does not have"),
-        pytest.param({"last": {"x" * 300: 1}}, id="a name that no pod has"),
+        pytest.param(a_worker(""), id="without a name"),
+        pytest.param(a_worker("a" * (MOST_NAME_CHARS + 1)), id="with a name that no pod has"),
+        pytest.param(a_worker("a", 2), id="of an index that there is not"),
+        pytest.param(a_worker("a", -1), id="of an index below zero"),
     ],
 )
-def test_a_document_that_does_not_add_up_is_refused(changed: dict[str, Any]) -> None:
-    assert Leases.from_document(_written(), 0.0).done == 10
-    with pytest.raises(ValueError, match="the leases of a job"):
-        Leases.from_document({**_written(), **changed}, 0.0)
+def test_workers_that_the_job_cannot_have_are_refused_and_change_nothing(worker: Worker) -> None:
+    leases = Leases(100, 2)
+    with pytest.raises(ValueError, match=r"index|name"):
+        leases.next(worker, None, 0, ANY)
+    assert leases.reserved == 100
 
 
-@given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x, max_size=3)))
-def test_no_document_at_all_is_refused(document: object) -> None:
-    with pytest.raises(ValueError, match="the leases of a job"):
-        Leases.from_document(document, 0.0)
+def test_the_end_of_a_part_is_anothers_only_when_its_worker_says_that_it_knows() -> None:
+    leases, busy, idle = Leases(100, 2), a_worker("busy", 0), a_worker("idle", 1)
+    mine = leased(leases, busy, most=2)
+    whole(leases, idle)
+    assert leases.next(idle, None, 0, ANY) is NoLease.WAIT, "not heard of yet"
+    assert leases.renew(busy, heard(mine)) is not None
+    assert leases.next(idle, None, 0, ANY) is NoLease.WAIT, "it said the end that it had"
+    part = leases.renew(busy, heard(mine))
+    assert part is not None
+    assert part.told == 26, "it keeps half of what it was not leased"
+    leases.renew(busy, Heard(mine.number, part.told))
+    assert leased(leases, idle, most=100).first == 26
 
 
-@pytest.mark.parametrize("name", ["", "x" * (MOST_NAME_CHARS + 1)])
-def test_a_worker_has_a_pods_name(name: str) -> None:
-    with pytest.raises(ValueError, match="name"):
-        Leases(5).next(name, 0.0, lambda left: left)
+def test_an_owner_that_hears_nothing_goes_on_to_its_end_and_is_believed_later() -> None:
+    leases, silent, idle = Leases(100, 2), a_worker("silent", 0), a_worker("idle", 1)
+    mine = leased(leases, silent, most=2)
+    whole(leases, idle)
+    assert leases.next(idle, None, PATIENCE_S - 1, ANY) is NoLease.WAIT
+    assert leases.next(idle, None, PATIENCE_S + 1, ANY) is NoLease.FINISHED
+    assert leases.acknowledge(silent, heard(mine), 50) is Ack.DONE
+    assert leases.done == 100
 
 
-@pytest.mark.parametrize(
-    ("told_s", "took_s"),
-    [(5.0, 5.0), (500.0, 20.0), (None, 20.0), (-1.0, 20.0), (float("nan"), 20.0)],
-)
-def test_a_lease_took_no_longer_than_it_was(told_s: float | None, took_s: float) -> None:
-    assert lease_seconds(Lease(1, "a", 0, 1, 100.0, 700.0), told_s, 120.0) == took_s
+def test_who_says_no_end_goes_not_beyond_its_lease_and_gives_at_once() -> None:
+    leases, simple, idle = Leases(100, 2), Worker("simple", 0), a_worker("idle", 1)
+    leased(leases, simple, most=2)
+    whole(leases, idle)
+    assert leased(leases, idle).first == 26
 
 
-class Workers(RuleBasedStateMachine):
-    """Workers that ask, acknowledge, repeat, forge, die, or work alone; a keeper that restarts.
+def test_a_request_that_came_late_says_nothing_of_a_newer_lease() -> None:
+    leases, slow, idle = Leases(100, 2), a_worker("slow", 0), a_worker("idle", 1)
+    first = leased(leases, slow, most=2)
+    does(leases, slow, first)
+    second = leased(leases, slow, heard(first), most=2)
+    whole(leases, idle)
+    leases.next(slow, Heard(first.number, 0), 0, ANY)
+    assert leases.next(idle, None, 0, ANY) is NoLease.WAIT
+    assert leases.acknowledge(slow, heard(second), 50) is Ack.DONE
 
-    Each of the first five has a share, which it does on its own if it was never heard of.
-    """
 
-    ITEMS = 60
-    NAMES = "abcde"
+def test_an_owner_that_did_not_hear_of_a_lower_end_in_time_keeps_it() -> None:
+    leases, quick, idle = Leases(8, 2), a_worker("quick", 0), a_worker("idle", 1)
+    lease = leased(leases, quick, most=1)
+    whole(leases, idle)
+    assert leases.acknowledge(quick, heard(lease), 3) is Ack.DONE
+    rest = leased(leases, quick)
+    assert (rest.first, rest.end) == (3, 4)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.leases = Leases(self.ITEMS, len(self.NAMES))
-        self.alone: set[str] = set()
-        self.joined: set[str] = set()
-        self.now_s = 0.0
-        self.record = [0] * self.ITEMS
-        self.held: dict[str, Lease] = {}
-        """What each worker believes to have, taken back or not."""
-        self.acknowledged: list[Lease] = []
 
-    @rule(worker=st.sampled_from("abcde"), items=st.integers(-3, 40))
-    def asks(self, worker: str, items: int) -> None:
-        if worker in self.alone:
+def test_what_a_dead_worker_had_is_its_next_pods_first() -> None:
+    leases = Leases(100, 2)
+    lost = leased(leases, a_worker("a-1", 0), most=10)
+    does(leases, a_worker("a-1", 0), lost)
+    leased(leases, a_worker("a-1", 0), heard(lost), most=10)
+    part = leases.died("a-1")
+    assert part is not None
+    assert (part.first, part.leased) == (10, 20)
+    assert leases.died("a-1") is None
+    again = leased(leases, a_worker("a-2", 0))
+    assert (again.first, again.end) == (10, 50)
+    assert does(leases, a_worker("a-1", 0), lost) is Ack.REFUSED
+
+
+def test_a_container_that_starts_again_has_what_it_had_before() -> None:
+    leases = Leases(100, 1)
+    lost = leased(leases, a_worker(life="1"), most=10)
+    again = leased(leases, a_worker(life="2"), most=10)
+    assert (again.first, again.items) == (lost.first, lost.items)
+    assert does(leases, a_worker(life="1"), lost) is Ack.REFUSED
+    assert does(leases, a_worker(life="2"), again) is Ack.DONE
+
+
+def test_a_worker_waits_for_what_others_have_of_its_share() -> None:
+    leases, owner, other = Leases(4, 2), Worker("owner", 0), Worker("other", 1)
+    mine = leased(leases, owner, most=1)
+    whole(leases, other)
+    piece = leased(leases, other)
+    assert leases.owed(owner) == [(piece.first, piece.end)] == [(1, 2)]
+    assert leases.acknowledge(owner, heard(mine), 1) is Ack.DONE
+    assert leases.next(owner, None, 10 * PATIENCE_S, ANY) is NoLease.WAIT
+    assert leases.acknowledge(other, heard(piece), 2) is Ack.DONE
+    assert leases.next(owner, None, 0, ANY) is NoLease.FINISHED
+    assert leases.owed(owner) == []
+    assert leases.done == 4
+
+
+def test_the_share_of_a_pod_that_succeeded_is_done_whoever_heard_of_it() -> None:
+    leases = Leases(100, 2)
+    leases.ended(0)
+    assert (leases.done, leases.reserved) == (50, 50)
+    whole(leases, a_worker("b", 1))
+    assert leases.done == 100
+    leases.ended(1)
+    assert leases.done == 100
+
+
+def test_shares_are_the_whole_job_and_no_item_is_in_two() -> None:
+    parts = [share_of(17, 5, index) for index in range(5)]
+    assert [item for first, end in parts for item in range(first, end)] == list(range(17))
+
+
+@pytest.mark.parametrize(("items", "shares"), [(0, 1), (-1, 1), (10**16, 1), (1, 0), (1, 10**9)])
+def test_a_job_of_no_items_or_too_many_is_refused(items: int, shares: int) -> None:
+    with pytest.raises(ValueError, match="a job of"):
+        Leases(items, shares)
+
+
+@dataclass
+class Process:
+    """A worker as ``plimsoll_chunks`` is one; every answer and request may be lost."""
+
+    worker: Worker
+    heard: Heard | None = None
+    at: int = 0
+    goal: int = 0
+    end: int = 0
+    gone: bool = False
+
+
+@dataclass
+class World:
+    """Workers, a record, and a network that loses half of what is said."""
+
+    items: int
+    shares: int
+    chance: random.Random
+    leases: Leases = field(init=False)
+    processes: list[Process] = field(init=False)
+    did: dict[int, str] = field(default_factory=dict)
+    killed: set[str] = field(default_factory=set)
+    names: int = 0
+
+    def __post_init__(self) -> None:
+        self.leases = Leases(self.items, self.shares)
+        self.processes = [self.born(index) for index in range(self.shares)]
+
+    def born(self, index: int) -> Process:
+        self.names += 1
+        return Process(a_worker(f"{index}-{self.names}", index))
+
+    def step(self) -> None:
+        at = self.chance.randrange(self.shares)
+        process = self.processes[at]
+        if process.gone:
             return
-        assert self.leases.join(self.NAMES.index(worker)) == (worker not in self.joined)
-        self.joined.add(worker)
-        lease = self.leases.next(worker, self.now_s, lambda _: items)
-        if isinstance(lease, Lease):
-            self.held[worker] = lease
+        what = self.chance.random()
+        if what < 0.05:
+            # What it did since its last word is lost with it: another does it again.
+            self.killed.add(process.worker.name)
+            self.leases.died(process.worker.name)
+            self.processes[at] = self.born(process.worker.index)
+        elif what < 0.35 and process.heard:
+            if self.chance.random() < 0.5:
+                part = self.leases.renew(process.worker, process.heard)
+                if part is not None and self.chance.random() < 0.5:
+                    # What it has begun on its own it keeps.
+                    process.end = max(part.told, process.at)
+                    process.heard = Heard(process.heard.number, process.end)
+        elif process.at < process.goal or (process.at < process.end and what < 0.6):
+            if process.at < process.end:  # alone, as far as it knows that it may
+                self.do(process)
+        else:
+            self.talk(process)
 
-    @rule(worker=st.sampled_from("abcde"))
-    def works_alone(self, worker: str) -> None:
-        if worker not in self.joined | self.alone:
-            self.alone.add(worker)
-            first, items = share_of(self.ITEMS, len(self.NAMES), self.NAMES.index(worker))
-            for item in range(first, first + items):
-                self.record[item] += 1
+    def do(self, process: Process) -> None:
+        before = self.did.get(process.at)
+        assert before is None or before in self.killed, f"{process.at} is done twice"
+        self.did[process.at] = process.worker.name
+        process.at += 1
 
-    @precondition(lambda self: self.held)
-    @rule(data=st.data())
-    def acknowledges(self, data: st.DataObject) -> None:
-        worker = data.draw(st.sampled_from(sorted(self.held)))
-        lease = self.held.pop(worker)
-        answered = self.leases.acknowledge(worker, lease.number)
-        if answered.ack is Ack.DONE:
-            self.acknowledged.append(lease)
-            for item in range(lease.first, lease.first + lease.items):
-                self.record[item] += 1
-
-    @precondition(lambda self: self.acknowledged)
-    @rule(data=st.data())
-    def repeats(self, data: st.DataObject) -> None:
-        lease = data.draw(st.sampled_from(self.acknowledged))
-        assert self.leases.acknowledge(lease.worker, lease.number).ack is not Ack.DONE
-
-    @rule(worker=st.sampled_from("abcdefg"), number=st.integers(-5, 200))
-    def forges(self, worker: str, number: int) -> None:
-        own = {lease.number for lease in self.leases.open if lease.worker == worker}
-        if number not in own:
-            assert self.leases.acknowledge(worker, number).ack is not Ack.DONE
-
-    @rule(worker=st.sampled_from("abcde"), knows=st.booleans())
-    def dies(self, worker: str, knows: bool) -> None:
-        self.leases.died(worker)
-        if knows:
-            self.held.pop(worker, None)
-
-    @rule(seconds=st.floats(0, 2 * LEASE_S))
-    def passes(self, seconds: float) -> None:
-        self.now_s += seconds
-        self.leases.expire(self.now_s)
-
-    @rule()
-    def restarts(self) -> None:
-        self.now_s = 0.0
-        document = json.loads(json.dumps(self.leases.to_document()))
-        self.leases = Leases.from_document(document, self.now_s)
-
-    @invariant()
-    def each_item_is_done_once_at_most_and_none_is_lost(self) -> None:
-        assert max(self.record) <= 1
-        alone = self.ITEMS // len(self.NAMES) * len(self.alone)
-        assert self.leases.done + alone == sum(self.record)
-        held = sum(lease.items for lease in self.leases.open)
-        reserved = self.leases.reserved
-        assert self.leases.done + self.leases.left + held + reserved == self.ITEMS
-
-    def teardown(self) -> None:
-        for index, worker in enumerate(self.NAMES):
-            self.leases.died(worker)
-            if worker not in self.alone:
-                self.leases.join(index)
-        while isinstance(lease := self.leases.next("last", self.now_s, lambda _: 7), Lease):
-            assert self.leases.acknowledge("last", lease.number).ack is Ack.DONE
-            for item in range(lease.first, lease.first + lease.items):
-                self.record[item] += 1
-        assert lease is NoLease.FINISHED
-        assert self.record == [1] * self.ITEMS
+    def talk(self, process: Process) -> None:
+        if process.heard is not None and self.chance.random() < 0.5:
+            self.leases.acknowledge(process.worker, process.heard, process.at)
+        if self.chance.random() < 0.3:
+            return
+        if process.heard is not None:
+            self.leases.acknowledge(process.worker, process.heard, process.at)
+        size = Sizing(lambda left: self.chance.randint(1, max(1, left // 3)))
+        found = self.leases.next(process.worker, process.heard, 0, size)
+        if self.chance.random() < 0.3:
+            return
+        if isinstance(found, Lease):
+            process.heard = heard(found)
+            process.at, process.goal = found.first, found.first + found.items
+            process.end = found.end
+        elif found is NoLease.FINISHED:
+            process.gone = True
 
 
-TestWorkers = Workers.TestCase
-TestWorkers.settings = settings(max_examples=60, stateful_step_count=40)
-
-
-def _step(leases: Leases, guided: Guided, held: dict[str, Lease], draw: random.Random) -> None:
-    """One of 64 workers asks, acknowledges, or dies one time of twenty."""
-    worker = f"worker-{draw.randrange(64)}"
-    lease = held.pop(worker, None)
-    if lease is None:
-        asked = leases.next(worker, 0.0, guided.next_items)
-        if isinstance(asked, Lease):
-            held[worker] = asked
-    elif draw.random() < 0.05:
-        leases.died(worker)
-    elif leases.acknowledge(worker, lease.number).ack is Ack.DONE:
-        guided.done(Chunk(lease.items, lease.items * 0.01))
-
-
-@pytest.mark.parametrize("shares", [0, 64])
-def test_ten_million_items_cost_what_their_open_ranges_cost(shares: int) -> None:
-    draw, held = random.Random(1), dict[str, Lease]()
-    leases, guided = Leases(10_000_000, shares), Guided()
-    for index in range(shares):
-        leases.join(index)
-    guided.begin(Job(10_000_000, 64, 1.5, 0.05), Cut.LEASED)
-    steps = most_bytes = 0
-    tracemalloc.start()
-    try:
-        while leases.done < 10_000_000:
-            _step(leases, guided, held, draw)
-            steps += 1
-            if steps % 500 == 0:
-                most_bytes = max(most_bytes, len(json.dumps(leases.to_document())))
-        _, most_traced = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert steps < 40_000
-    # An open lease, its worker and its last number are some 120 bytes; and what came back.
-    assert most_bytes < 300 * 64
-    assert most_traced < 1_000_000
-
-
-def test_the_share_of_a_worker_that_was_never_heard_of_is_nobody_elses() -> None:
-    leases = Leases(30, shares=3)
-    assert leases.next("b", 0.0, lambda left: left) is NoLease.FINISHED
-    assert leases.join(1)
-    assert not leases.join(1)
-    lease = leased(leases, "b", 30)
-    assert (lease.first, lease.items) == share_of(30, 3, 1) == (10, 10)
-    assert leases.next("c", 0.0, lambda left: left) is NoLease.WAIT
-    leases.acknowledge("b", lease.number)
-    assert leases.next("b", 0.0, lambda left: left) is NoLease.FINISHED
-    assert (leases.done, leases.reserved) == (10, 20)
-
-
-@given(st.integers(1, 10**15), st.integers(1, 500))
-def test_shares_are_all_items_once(items: int, shares: int) -> None:
-    end = 0
-    for index in range(shares):
-        first, there = share_of(items, shares, index)
-        assert first == end
-        assert 0 <= there <= items // shares + 1
-        end = first + there
-    assert end == items
-
-
-@pytest.mark.parametrize("index", [-1, 3])
-def test_an_index_that_a_job_does_not_have_cannot_join(index: int) -> None:
-    with pytest.raises(ValueError, match="of a job of 3 shares"):
-        Leases(30, shares=3).join(index)
+@settings(deadline=None)
+@given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 10**6))
+def test_no_item_is_done_twice_and_none_is_left_whatever_is_lost(
+    items: int, shares: int, seed: int
+) -> None:
+    world = World(items, shares, random.Random(seed))
+    for _ in range(100_000):
+        if all(process.gone for process in world.processes):
+            break
+        world.step()
+        assert world.leases.done <= len(world.did)
+    assert set(world.did) == set(range(items))
+    assert world.leases.done == items

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
 
-from plimsoll_predictor.splitting.costs import MOST_ITEMS, Costs
+from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.splitting.costs import MOST_ITEMS, ChunkSums, Costs
 from plimsoll_predictor.splitting.jobs import Job
+from plimsoll_predictor.splitting.peaks import MOST_BYTES, PeakSums
 from plimsoll_predictor.splitting.runs import Past
 from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
@@ -30,6 +34,35 @@ class Guided:
         self._bounds = Bounds(1)
         self._cut = Cut.LEASED
         self._fit_again = 0.0
+
+    @property
+    def costs(self) -> Costs | None:
+        """What items and chunks cost; None if no chunk has told."""
+        return self._costs
+
+    def bound(self, most_bytes: int | None) -> None:
+        """Hear of a worker's memory; the least that any told is the bound."""
+        if most_bytes is None or not 0 < most_bytes <= MOST_BYTES:
+            return
+        if self._most_bytes is None or most_bytes < self._most_bytes:
+            self._most_bytes = most_bytes
+            self._learn()
+
+    def to_document(self) -> dict[str, Any]:
+        """Return what chunks told, in plain JSON types."""
+        return {"times": asdict(self.past.times), "peaks": asdict(self.past.peaks)}
+
+    def remember(self, document: object) -> None:
+        """Take up what was told before; what cannot be read is as if nobody had told it."""
+        if not isinstance(document, Mapping):
+            return
+        try:
+            times = from_document(ChunkSums, document.get("times"), "what chunks took")
+            peaks = from_document(PeakSums, document.get("peaks"), "what chunks needed")
+        except ValueError:
+            return
+        self.past.times, self.past.peaks = times, peaks
+        self._learn()
 
     def begin(self, job: Job, cut: Cut) -> None:
         """Let old runs count less."""

@@ -302,6 +302,24 @@ campaign_runs: Final = sa.Table(
     *optional(sa.Integer, "weight"),
 )
 
+# Who has leased which items of a Job, while the Job runs: "<namespace>/<name>/<uid>".
+leased_jobs: Final = sa.Table(
+    "leased_jobs",
+    metadata,
+    key("job"),
+    *required(sa.Text, "document"),
+    written_at(),
+)
+
+# What chunks of a task's leased Jobs took, as its last one left it.
+leased_tasks: Final = sa.Table(
+    "leased_tasks",
+    metadata,
+    key("task"),
+    *required(sa.Text, "document"),
+    written_at(),
+)
+
 # One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).
 compatibility: Final = sa.Table(
     "compatibility",

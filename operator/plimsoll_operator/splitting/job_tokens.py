@@ -17,8 +17,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 class JobName:
     """One creation of a job. Raises ValueError for what cannot be its namespace, name or run.
 
-    run: tells a job from one that had its name before, such as its uid: what that one did, this one
-    has still to do.
+    run: given to it when it was created; it tells a job from one that had its name before.
     """
 
     namespace: str
@@ -34,17 +33,21 @@ class JobName:
         return f"{self.namespace}/{self.name}/{self.run}"
 
 
-def token_for(key: bytes, job: JobName) -> str:
-    """Make a job's token. key: random bytes that only the server has.
+def token_for(key: bytes, namespace: str, run: str) -> str:
+    """Make a job's token. key: random bytes that only Plimsoll has.
+
+    The name is not in it: when a Job is created, the API server has not yet made up its name. Who
+    answers checks that the Job of that name has that run.
 
     Raises:
         ValueError: for a key that could be guessed.
     """
     if len(key) < LEAST_KEY_BYTES:
         raise ValueError(f"a key of {len(key)} bytes; it has {LEAST_KEY_BYTES} or more")
-    return hmac.new(key, f"chunks {job}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key, f"chunks {namespace}/{run}".encode(), hashlib.sha256).hexdigest()
 
 
 def is_token_of(key: bytes, job: JobName, told: str) -> bool:
     """Say whether it is this job's token, in a time that tells nothing of it."""
-    return hmac.compare_digest(token_for(key, job).encode(), told.encode(errors="replace"))
+    token = token_for(key, job.namespace, job.run).encode()
+    return hmac.compare_digest(token, told.encode(errors="replace"))

@@ -1,0 +1,47 @@
+"""The records of leased Jobs in the store: what was written outlives the pod, and its node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll_operator.chunks.keeping import NotWritten
+from plimsoll_operator.splitting.job_tokens import JobName
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import Store, StoreError, Writer
+
+
+class JobShelf:
+    """Writes and reads the records of leased Jobs. NotWritten: where the store cannot."""
+
+    def __init__(self, store: Store, writer: Writer) -> None:
+        self._records, self._writer = store.leased_jobs, writer
+
+    async def write(self, job: JobName, document: Mapping[str, Any]) -> None:
+        """Keep a record in the place of the one before; then it outlives a crash."""
+        if self._writer.trouble:
+            raise NotWritten(self._writer.trouble)
+        try:
+            await self._writer.call(self._records.put, str(job), document)
+        except StoreError as error:
+            raise NotWritten(str(error)) from error
+
+    async def read(self, job: JobName, task: TaskId) -> tuple[object | None, object | None]:
+        """Return a Job's record, and what its task's last one taught; None for what there is not.
+
+        Raises:
+            NotWritten: where the store cannot be read, so that nothing may be answered.
+        """
+        try:
+            record = await self._writer.read(self._records.get, str(job))
+            return record, await self._writer.read(self._records.taught, task)
+        except StoreError as error:
+            raise NotWritten(str(error)) from error
+
+    async def open(self) -> list[str]:
+        """Return the Jobs that have a record."""
+        return await self._writer.read(self._records.open)
+
+    async def close(self, job: JobName, task: TaskId, taught: Mapping[str, Any] | None) -> None:
+        """Forget a Job's record, and keep what it taught."""
+        await self._writer.call(self._records.close, str(job), task, taught)

@@ -1,0 +1,262 @@
+"""Jobs whose pods lease their items: opened by their first worker, followed, and closed.
+
+A worker is a pod, and its name the pod's. What a pod had is free as soon as it is over or gone, by
+the watch, or by a list of the Job's pods every few seconds; never because it is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import structlog
+
+from plimsoll_operator.attempts.over import is_over
+from plimsoll_operator.chunks.keeping import Keeper, NotWritten, UnknownJob
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.splitting.job_shelf import JobShelf
+from plimsoll_operator.kube.api_server import CORE, path_of
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.metrics.leases import LeaseMetrics
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import (
+    Pod,
+    SizedContainer,
+    annotations_of,
+    labels_of,
+    mapping,
+    metadata_of,
+    sequence,
+    sized_container,
+)
+from plimsoll_operator.profile import events
+from plimsoll_operator.splitting.items_job import NotOverItems
+from plimsoll_operator.splitting.job_tokens import JobName
+from plimsoll_operator.splitting.leased_job import LeasedJob, has_ended, read_leased_job
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.splitting.leases import share_of
+from plimsoll_predictor.store import Store, Writer
+
+log = structlog.get_logger()
+
+BATCH: Final = "/apis/batch/v1"
+LOOK_EVERY_S: Final = 5.0
+APART_S: Final = 0.05
+"""Between two Jobs that are looked at: with hundreds of them, a round takes longer."""
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+_UID: Final = "batch.kubernetes.io/controller-uid"
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+
+class Shelf(Protocol):
+    """Where records are read and closed."""
+
+    async def read(self, job: JobName, task: TaskId) -> tuple[object | None, object | None]:
+        """Return a Job's record, and what its task's last one taught."""
+
+    async def open(self) -> list[str]:
+        """Return the Jobs that have a record."""
+
+    async def close(self, job: JobName, task: TaskId, taught: Mapping[str, Any] | None) -> None:
+        """Forget a Job's record, and keep what it taught."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A worker's pod that is over, or gone. index: None if it had none.
+
+    killed_bytes: its limit, if it was killed for memory.
+    """
+
+    worker: str
+    index: int | None = None
+    succeeded: bool = False
+    killed_bytes: int | None = None
+
+
+class LeasedJobs:
+    """Follows Jobs that lease. All methods belong to one event loop."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        keeper: Keeper,
+        shelf: Shelf,
+        tell: Callable[[events.Happening, events.Regarding, TaskId | None], None],
+    ) -> None:
+        self.keeper = keeper
+        self._kube, self._shelf, self._tell = kube, shelf, tell
+        self._read: dict[JobName, tuple[LeasedJob, TaskId]] = {}
+        self._over: asyncio.Queue[tuple[JobName, Over]] = asyncio.Queue()
+
+    @classmethod
+    def made(
+        cls,
+        kube: Kube,
+        stored: tuple[Store, Writer],
+        announcer: Announcer,
+        metrics: LeaseMetrics,
+    ) -> LeasedJobs:
+        """Make them as the controller has them. stored: where records are, and who writes them."""
+        shelf = JobShelf(*stored)
+        keeper = Keeper(shelf, time.monotonic, metrics.count)
+        metrics.watch(lambda: len(keeper.jobs))
+        return cls(kube, keeper, shelf, announcer.tell)
+
+    async def open(self, name: JobName) -> None:
+        """Lease a Job's items from now on, or go on where its record is.
+
+        Raises:
+            UnknownJob: if it leases nothing, or has ended. NotWritten: if it cannot be said now.
+        """
+        try:
+            job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
+        except NotFound as error:
+            raise UnknownJob(f"{name}: there is no such Job") from error
+        except ApiError as error:
+            raise NotWritten(f"{name}: {error}") from error
+        try:
+            leased = read_leased_job(job)
+        except (NotOverItems, ValueError) as error:
+            raise UnknownJob(str(error)) from error
+        if leased is None or leased.name != name or has_ended(job):
+            raise UnknownJob(f"{name} leases no items, or has ended")
+        task = _task_of(job)
+        record, taught = await self._shelf.read(name, task)
+        if isinstance(record, Mapping) and record.get("uid") != leased.uid:
+            record = None  # of a Job that was deleted, and that this one is a copy of
+        try:
+            self.keeper.open(leased, record, taught)
+        except ValueError as error:
+            log.error("a Job's leases begin anew: its record is broken", job=str(name), why=error)
+            self.keeper.open(leased, None, taught)
+        self._read[name] = leased, task
+        await self.keeper.written(name)
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """A pod appeared, changed or went: what it had is free if it is over."""
+        run = annotations_of(pod).get(labels.LEASE_RUN)
+        if run is None or not (gone or is_over(pod)):
+            return
+        metadata = metadata_of(pod)
+        try:
+            name = JobName(
+                str(metadata.get("namespace")), str(labels_of(pod).get(_JOB_NAME)), str(run)
+            )
+        except ValueError:
+            return
+        if name in self.keeper.jobs:
+            self._over.put_nowait((name, over_of(pod)))
+
+    async def run(self) -> None:
+        """Go on with the Jobs that have a record, and follow all, until cancelled."""
+        await self._restore()
+        loop = asyncio.get_running_loop()
+        looked_s = loop.time() - LOOK_EVERY_S
+        while True:
+            wait_s = max(0.0, looked_s + LOOK_EVERY_S - loop.time())
+            try:
+                async with asyncio.timeout(wait_s):
+                    name, over = await self._over.get()
+            except TimeoutError:
+                await self._look_at_all()
+                looked_s = loop.time()
+                continue
+            try:
+                await self._take_back(name, over)
+            except (NotWritten, UnknownJob) as error:
+                log.warning("a pod's items are taken back later", job=str(name), why=str(error))
+
+    async def _restore(self) -> None:
+        for text in await self._shelf.open():
+            try:
+                await self.open(name := JobName(*text.split("/")))
+            except UnknownJob:
+                await self._shelf.close(name, TaskId(name.namespace, name.name), None)
+            except (NotWritten, TypeError, ValueError) as error:
+                log.warning("a Job's leases wait for its workers", job=text, why=str(error))
+
+    async def _look_at_all(self) -> None:
+        for name in list(self._read):
+            try:
+                await self._look_at(name)
+            except (ApiError, NotWritten, UnknownJob) as error:
+                log.warning("a leased Job is looked at later", job=str(name), why=str(error))
+            await asyncio.sleep(APART_S)
+
+    async def _look_at(self, name: JobName) -> None:
+        """Take back what pods had that are over, and close the Job if it is."""
+        leased, task = self._read[name]
+        try:
+            job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
+        except NotFound:
+            job = {}
+        if metadata_of(job).get("uid") != leased.uid:
+            await self._close(name, task)
+            return
+        # First: who asks meanwhile has a pod that the list shows.
+        workers = set(self.keeper.find(name).leases.parts)
+        selector = {"labelSelector": f"{_UID}={leased.uid}"}
+        pods = await self._kube.api.items(path_of(CORE, "pods", name.namespace), selector)
+        there = {str(metadata_of(pod).get("name")): pod for pod in pods}
+        for pod in there.values():
+            if is_over(pod):
+                await self._take_back(name, over_of(pod))
+        for worker in workers - set(there):
+            await self._take_back(name, Over(worker))
+        if has_ended(job):
+            regarding = events.Regarding.of(job, "Job", "batch/v1")
+            self._tell(events.leased(self.keeper.find(name).words()), regarding, task)
+            await self._close(name, task)
+
+    async def _take_back(self, name: JobName, over: Over) -> None:
+        kept = self.keeper.jobs.get(name)
+        if kept is None:
+            return
+        if over.worker in kept.leases.parts or over.worker in kept.leases.last:
+            await self.keeper.died(name, over.worker, over.killed_bytes)
+        leases = kept.leases
+        if over.succeeded and over.index is not None and over.index < leases.shares:
+            first, end = share_of(leases.items, leases.shares, over.index)
+            if leases.has_left(first, end):
+                await self.keeper.ended(name, over.index)
+
+    async def _close(self, name: JobName, task: TaskId) -> None:
+        taught = self.keeper.find(name).guided.to_document()
+        await self._shelf.close(name, task, taught)
+        self.keeper.close(name)
+        del self._read[name]
+
+
+def over_of(pod: Pod) -> Over:
+    """Return what a pod that is over tells of its worker."""
+    status = mapping(pod.get("status"))
+    container = sized_container(pod)
+    killed_bytes = None
+    if isinstance(container, SizedContainer):
+        for each in map(mapping, sequence(status.get("containerStatuses"))):
+            ended = mapping(mapping(each.get("state")).get("terminated"))
+            if each.get("name") == container.name and ended.get("reason") == "OOMKilled":
+                killed_bytes = container.limit_bytes
+    index = str(annotations_of(pod).get(_INDEX, ""))
+    return Over(
+        worker=str(metadata_of(pod).get("name")),
+        index=int(index) if index.isascii() and index.isdigit() else None,
+        succeeded=status.get("phase") == "Succeeded",
+        killed_bytes=killed_bytes,
+    )
+
+
+def _task_of(job: Mapping[str, Any]) -> TaskId:
+    """Return the task of the Job's pods; the Job itself where they tell none."""
+    its = metadata_of(job)
+    template = mapping(mapping(job.get("spec")).get("template"))
+    metadata = {**metadata_of(template), "namespace": its.get("namespace")}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": its.get("name"), "controller": True}
+    identity = identify({**template, "metadata": {**metadata, "ownerReferences": [owner]}})
+    return identity.task if identity else TaskId(str(its["namespace"]), str(its["name"]))

@@ -1,0 +1,149 @@
+"""A Job whose pods lease its items: what its template is told, and what the controller reads of it.
+
+All stands on the template from the Job's creation on. So a pod that is made while admission is away
+leases as well, and one of a Job that was created while admission was away does its share, as every
+other pod of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import has_room
+from plimsoll_operator.pods.spec import (
+    SizedContainer,
+    annotations_of,
+    mapping,
+    metadata_of,
+    sequence,
+    sized_container,
+)
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
+from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
+from plimsoll_predictor.splitting.jobs import MOST_WORKERS, Job
+
+URL: Final = "PLIMSOLL_CHUNKS_URL"
+JOB: Final = "PLIMSOLL_CHUNKS_JOB"
+TOKEN: Final = "PLIMSOLL_CHUNKS_TOKEN"
+WORKER: Final = "PLIMSOLL_WORKER"
+_JOB_NAME: Final = "PLIMSOLL_JOB_NAME"
+_ADDED: Final = frozenset({URL, JOB, TOKEN, WORKER, _JOB_NAME})
+START_S: Final = 2.0
+WAIT_S: Final = 0.05
+"""What one more lease costs a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leasing:
+    """What admission tells a new Job. url: of who answers; key: of tokens; run: of this Job."""
+
+    url: str
+    key: bytes
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedJob:
+    """A Job that leases, as the API server has it. job: its items and workers. shares: its pods."""
+
+    name: JobName
+    uid: str
+    job: Job
+    shares: int
+
+
+def wants_leases(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job's author asks for leases."""
+    return annotations_of(job).get(labels.LEASES) == "true"
+
+
+def told_template(
+    job: Mapping[str, Any], namespace: str, leasing: Leasing
+) -> tuple[list[Operation], dict[str, str]]:
+    """Return the operations for the Job's container, and the annotations for its template.
+
+    A Job that is asked for again has all of it; one that was copied gets its own.
+
+    Raises:
+        NotOverItems: if there is no container for it, or no room.
+    """
+    template = mapping(mapping(job.get("spec")).get("template"))
+    container = sized_container(template)
+    if not isinstance(container, SizedContainer):
+        raise NotOverItems(f"{labels.LEASES}: {container.why}")
+    spec = mapping(sequence(mapping(template.get("spec")).get("containers"))[container.index])
+    there = [mapping(each) for each in sequence(spec.get("env"))]
+    told = run_of(job)
+    if told is not None and _has_token(there, leasing.key, namespace, told):
+        return [], {labels.LEASE_RUN: told}
+    notes = {labels.LEASE_RUN: leasing.run}
+    if not has_room(job, notes):
+        raise NotOverItems(f"{labels.LEASES}: its template's annotations leave no room")
+    kept = [dict(each) for each in there if each.get("name") not in _ADDED]
+    path = f"/spec/template/spec/containers/{container.index}/env"
+    value = [*kept, *_variables(namespace, leasing)]
+    return [{"op": "add", "path": path, "value": value}], notes
+
+
+def run_of(job: Mapping[str, Any]) -> str | None:
+    """Return the run that the Job was given at its creation; None if it leases nothing."""
+    template = mapping(mapping(job.get("spec")).get("template"))
+    run = annotations_of(template).get(labels.LEASE_RUN)
+    return run if isinstance(run, str) and run else None
+
+
+def read_leased_job(job: Mapping[str, Any]) -> LeasedJob | None:
+    """Read a Job of the API server; None if it leases nothing.
+
+    Raises:
+        NotOverItems, ValueError: if it does not say what is needed.
+    """
+    run, metadata = run_of(job), metadata_of(job)
+    if run is None:
+        return None
+    cuttable = read_items_job(job).cuttable
+    if cuttable.pods > MOST_WORKERS:
+        raise NotOverItems(f"{labels.LEASES}: it has more than {MOST_WORKERS} pods")
+    return LeasedJob(
+        name=JobName(str(metadata["namespace"]), str(metadata["name"]), run),
+        uid=str(metadata["uid"]),
+        job=Job(cuttable.items, cuttable.workers, START_S, WAIT_S),
+        shares=cuttable.pods,
+    )
+
+
+def has_ended(job: Mapping[str, Any]) -> bool:
+    """Say whether a Job makes no pods any more."""
+    conditions = map(mapping, sequence(mapping(job.get("status")).get("conditions")))
+    return any(
+        each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
+        for each in conditions
+    )
+
+
+def _has_token(variables: list[Mapping[str, Any]], key: bytes, namespace: str, run: str) -> bool:
+    try:
+        job = JobName(namespace, "any", run)
+    except ValueError:
+        return False
+    tokens = (each.get("value") for each in variables if each.get("name") == TOKEN)
+    return any(isinstance(told, str) and is_token_of(key, job, told) for told in tokens)
+
+
+def _variables(namespace: str, leasing: Leasing) -> list[dict[str, Any]]:
+    """Return the variables; those of the pod itself are filled in by the kubelet."""
+
+    def of_pod(name: str, path: str) -> dict[str, Any]:
+        return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+    return [
+        of_pod(WORKER, "metadata.name"),
+        of_pod(_JOB_NAME, "metadata.labels['batch.kubernetes.io/job-name']"),
+        {"name": URL, "value": leasing.url},
+        {"name": JOB, "value": f"{namespace}/$({_JOB_NAME})/{leasing.run}"},
+        {"name": TOKEN, "value": token_for(leasing.key, namespace, leasing.run)},
+    ]

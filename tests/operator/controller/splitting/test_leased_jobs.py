@@ -1,0 +1,254 @@
+"""Leased Jobs as the controller follows them: opened, taken back from what is over, closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.chunks.keeping import Keeper, NotWritten, Told, UnknownJob
+from plimsoll_operator.controller.splitting import leased_jobs
+from plimsoll_operator.controller.splitting.job_shelf import JobShelf
+from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs, over_of
+from plimsoll_operator.kube.errors import NotFound, Unreachable
+from plimsoll_operator.names import labels
+from plimsoll_operator.profile import events
+from plimsoll_operator.splitting.job_tokens import JobName
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
+from plimsoll_predictor.store import Store, Writer
+from tests.builders.stores import open_store
+from tests.operator.splitting.test_leased_job import a_leased_job, after, answered
+from tests.rigs.admission_servers import until_true
+
+Json = dict[str, Any]
+NAME = JobName("shop", "train", "review-1")
+ITEMS = 400
+
+
+@dataclass
+class Api:
+    """The API server, as far as it is asked."""
+
+    job: Json | None = None
+    pods: list[Json] = field(default_factory=list)
+    away: bool = False
+
+    async def get(self, path: str) -> Json:
+        if self.away:
+            raise Unreachable("away")
+        if self.job is None or not path.endswith("/jobs/train"):
+            raise NotFound(path)
+        return self.job
+
+    async def items(self, path: str, query: Mapping[str, str]) -> list[Json]:
+        assert path.endswith("/pods")
+        assert query["labelSelector"].endswith("=uid-1")
+        return self.pods
+
+
+@dataclass
+class Kube:
+    """Its client."""
+
+    api: Api
+
+
+@dataclass
+class Rig:
+    """The controller's part, beside its store."""
+
+    leased: LeasedJobs
+    api: Api
+    store: Store
+    told: list[str]
+
+    async def lease(self, worker: Worker) -> Lease:
+        found = await self.leased.keeper.next(NAME, worker, None, Told())
+        assert isinstance(found, Lease)
+        return found
+
+    async def done(self, worker: Worker, lease: Lease, to: int | None = None) -> Ack:
+        heard = Heard(lease.number, lease.end)
+        return await self.leased.keeper.done(NAME, worker, heard, to, Told())
+
+    @property
+    def number_done(self) -> int:
+        return self.leased.keeper.find(NAME).leases.done
+
+
+def a_leasing_job() -> Json:
+    job = a_leased_job()
+    return after(job, answered(job))
+
+
+def a_pod(name: str, index: int, phase: str = "Running", reason: str = "Error") -> Json:
+    spec = a_leasing_job()["spec"]["template"]["spec"]
+    ended: Json = {"terminated": {"exitCode": 137, "reason": reason}}
+    state = {"running": {}} if phase == "Running" else ended
+    container = spec["containers"][0]["name"]
+    return {
+        "metadata": {
+            "namespace": "shop",
+            "name": name,
+            "labels": {"batch.kubernetes.io/job-name": "train"},
+            "annotations": {
+                labels.LEASE_RUN: NAME.run,
+                "batch.kubernetes.io/job-completion-index": str(index),
+            },
+        },
+        "spec": spec,
+        "status": {
+            "phase": phase,
+            "containerStatuses": [{"name": container, "state": state}],
+        },
+    }
+
+
+@asynccontextmanager
+async def following(folder: Path, api: Api) -> AsyncIterator[Rig]:
+    store, told = open_store(folder), list[str]()
+    writer = Writer(store)
+    shelf = JobShelf(store, writer)
+
+    def tell(happening: events.Happening, regarding: events.Regarding, task: Any) -> None:
+        told.append(f"{regarding.kind} {regarding.name} of {task}: {happening.note}")
+
+    jobs = LeasedJobs(Kube(api), Keeper(shelf, asyncio.get_running_loop().time), shelf, tell)  # type: ignore[arg-type]
+    running = asyncio.create_task(jobs.run())
+    try:
+        yield Rig(jobs, api, store, told)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await writer.close()
+        store.close()
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leased_jobs, "LOOK_EVERY_S", 0.02)
+
+
+async def test_a_job_is_opened_by_its_first_worker_and_closed_when_it_has_ended(
+    tmp_path: Path,
+) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        worker = Worker("p-0", 0)
+        await rig.done(worker, await rig.lease(worker))
+        assert rig.store.leased_jobs.open() == [str(NAME)]
+        assert api.job is not None
+        api.job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+        await until_true(lambda: not rig.store.leased_jobs.open())
+        (words,) = rig.told
+        assert words.startswith("Job train of shop/train: 1 item of 400 done, in 1 lease;")
+        assert rig.store.leased_jobs.taught(TaskId("shop", "train")) is not None
+        with pytest.raises(UnknownJob):
+            await rig.leased.open(NAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        pytest.param(NAME, None, id="none"),
+        pytest.param(NAME, a_leased_job(), id="one that was created while admission was away"),
+        pytest.param(JobName("shop", "train", "other"), a_leasing_job(), id="another run's"),
+    ],
+)
+async def test_what_leases_nothing_is_not_opened(
+    tmp_path: Path, name: JobName, job: Json | None
+) -> None:
+    async with following(tmp_path, Api(job)) as rig:
+        with pytest.raises(UnknownJob):
+            await rig.leased.open(name)
+        assert rig.store.leased_jobs.open() == []
+
+
+async def test_while_the_api_server_is_away_workers_ask_again(tmp_path: Path) -> None:
+    async with following(tmp_path, Api(a_leasing_job(), away=True)) as rig:
+        with pytest.raises(NotWritten):
+            await rig.leased.open(NAME)
+
+
+async def test_what_a_pod_had_is_free_when_it_is_seen_to_be_over(tmp_path: Path) -> None:
+    pods = [a_pod("p-0", 0)]
+    async with following(tmp_path, Api(a_leasing_job(), pods)) as rig:
+        await rig.leased.open(NAME)
+        lost = await rig.lease(Worker("p-0", 0))
+        rig.leased.see(pods[0], gone=False)
+        assert await rig.done(Worker("p-0", 0), lost) is Ack.DONE, "it runs"
+        rig.leased.see(a_pod("p-0", 0, "Failed"), gone=False)
+        kept = rig.leased.keeper.find(NAME)
+        await until_true(lambda: not kept.leases.parts)
+        again = await rig.lease(Worker("p-0-next", 0))
+        assert (again.first, again.end) == (1, 10)
+
+
+async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        await rig.lease(Worker("p-0", 0))
+        api.pods = []
+        await until_true(lambda: not rig.leased.keeper.find(NAME).leases.parts)
+
+
+async def test_the_share_of_a_pod_that_succeeded_without_a_word_is_done(tmp_path: Path) -> None:
+    async with following(tmp_path, Api(a_leasing_job())) as rig:
+        await rig.leased.open(NAME)
+        rig.leased.see(a_pod("p-3", 3, "Succeeded"), gone=False)
+        await until_true(lambda: rig.number_done == 10)
+        rig.leased.see(a_pod("p-3", 3, "Succeeded"), gone=True)
+        rig.leased.see(a_pod("p-4", 4, "Failed"), gone=True)
+        rig.leased.see(a_pod("p-5", 5, "Succeeded"), gone=True)
+        await until_true(lambda: rig.number_done == 20)
+
+
+async def test_a_restart_goes_on_where_the_store_has_it(tmp_path: Path) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        lease = await rig.lease(Worker("p-0", 0))
+    async with following(tmp_path, api) as rig:
+        await until_true(lambda: NAME in rig.leased.keeper.jobs)
+        assert await rig.done(Worker("p-0", 0), lease) is Ack.DONE
+
+
+async def test_a_job_that_was_deleted_is_forgotten_also_after_a_restart(tmp_path: Path) -> None:
+    api = Api(a_leasing_job())
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+    api.job = None
+    async with following(tmp_path, api) as rig:
+        await until_true(lambda: not rig.store.leased_jobs.open())
+
+
+async def test_a_job_that_copies_a_deleted_one_begins_anew(tmp_path: Path) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        worker = Worker("p-0", 0)
+        await rig.done(worker, await rig.lease(worker))
+    api.job = a_leasing_job()
+    api.job["metadata"]["uid"] = "uid-2"
+    async with following(tmp_path, Api()) as rig:
+        rig.store.leased_jobs.put(str(NAME), {"uid": "uid-1"})
+        rig.api.job = api.job
+        await rig.leased.open(NAME)
+        assert rig.number_done == 0
+
+
+def test_a_pod_tells_whether_it_was_killed_for_memory() -> None:
+    killed = over_of(a_pod("p-7", 7, "Failed", "OOMKilled"))
+    assert (killed.worker, killed.index, killed.succeeded) == ("p-7", 7, False)
+    assert killed.killed_bytes == 1024 * MIB
+    assert over_of(a_pod("p-7", 7, "Failed")).killed_bytes is None
+    assert over_of({"metadata": {"name": "bare"}}).index is None

@@ -1,0 +1,144 @@
+"""A Job that leases its items: what its template is told when it is created, and what is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import notes_for_job, patch_with
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, Outcome, cut_new_job
+from plimsoll_operator.splitting.items_job import NotOverItems
+from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
+from plimsoll_operator.splitting.leased_job import Leasing, has_ended, read_leased_job
+from plimsoll_predictor.core.policy import Mode
+from tests.builders.pods import APod
+from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, WORKERS, a_job, moment_of
+
+Json = dict[str, Any]
+KEY = b"k" * 32
+LEASING = Leasing("http://plimsoll-leases.plimsoll.svc:8083", KEY, "review-1")
+
+
+def a_leased_job(**spec: Any) -> Json:
+    job = a_job(**spec)
+    job["metadata"]["annotations"][labels.LEASES] = "true"
+    return job
+
+
+def answered(job: Json, leasing: Leasing | None = LEASING, mode: Mode = Mode.ENFORCE) -> CutJob:
+    found = cut_new_job(job, moment_of(mode), leasing)
+    assert found is not None
+    return found
+
+
+def after(job: Json, found: CutJob) -> Json:
+    """The Job as the API server keeps it."""
+    notes = {**(notes_for_job(found.job) or {}), **found.notes}
+    made = APod(job).patched([*patch_with(job, notes), *found.patch]).built()
+    made["metadata"]["uid"] = "uid-1"
+    return made
+
+
+def told(job: Json) -> dict[str, Any]:
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+
+
+def test_its_pods_are_told_how_to_lease_and_nothing_else_changes() -> None:
+    job = a_leased_job()
+    found = answered(job)
+    assert found.outcome is Outcome.LEASED
+    made = after(job, found)
+    before, now = told(job), told(made)
+    assert {name: now[name] for name in before} == before
+    assert set(now) - set(before) == {
+        *("PLIMSOLL_CHUNKS_URL", "PLIMSOLL_CHUNKS_JOB", "PLIMSOLL_CHUNKS_TOKEN"),
+        *("PLIMSOLL_WORKER", "PLIMSOLL_JOB_NAME"),
+    }
+    assert now["PLIMSOLL_CHUNKS_JOB"] == "shop/$(PLIMSOLL_JOB_NAME)/review-1"
+    assert now["PLIMSOLL_WORKER"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    name = JobName("shop", "train", "review-1")
+    assert is_token_of(KEY, name, now["PLIMSOLL_CHUNKS_TOKEN"])
+    assert made["spec"]["completions"] == SHARES
+    assert CHUNK_FEATURE not in found.notes
+
+
+def test_a_job_that_is_asked_for_again_has_all_of_it_already() -> None:
+    job = a_leased_job()
+    made = after(job, answered(job))
+    again = answered(made, Leasing(LEASING.url, KEY, "review-2"))
+    assert (again.outcome, list(again.patch)) == (Outcome.LEASED, [])
+    assert again.notes == {labels.LEASE_RUN: "review-1"}
+
+
+def test_a_job_that_was_copied_from_another_namespace_gets_its_own() -> None:
+    job = a_leased_job()
+    made = after(job, answered(job))
+    other = Leasing(LEASING.url, b"x" * 32, "review-2")
+    copied = after(made, answered(made, other))
+    assert told(copied)["PLIMSOLL_CHUNKS_JOB"].endswith("/review-2")
+    (container,) = copied["spec"]["template"]["spec"]["containers"]
+    names = [each["name"] for each in container["env"]]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("leasing", "mode", "why"),
+    [
+        pytest.param(None, Mode.ENFORCE, "switched off", id="nobody leases"),
+        pytest.param(LEASING, Mode.RECOMMEND, "need enforce", id="only recommended"),
+    ],
+)
+def test_where_it_gets_no_leases_it_stays_as_written_and_its_maker_is_told(
+    leasing: Leasing | None, mode: Mode, why: str
+) -> None:
+    found = answered(a_leased_job(), leasing, mode)
+    assert (found.outcome, list(found.patch), dict(found.notes)) == (Outcome.KEPT, [], {})
+    assert why in found.warning
+
+
+def test_a_job_of_another_keeper_leases_as_well() -> None:
+    job = a_leased_job()
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set"}
+    job["metadata"]["ownerReferences"] = [{**owner, "controller": True, "uid": "u"}]
+    assert answered(job).outcome is Outcome.LEASED
+
+
+def test_a_job_without_the_variables_of_its_items_leases_nothing() -> None:
+    job = a_leased_job()
+    del job["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert answered(job).outcome is Outcome.UNREADABLE
+
+
+def test_the_controller_reads_what_admission_wrote() -> None:
+    job = a_leased_job()
+    leased = read_leased_job(after(job, answered(job)))
+    assert leased is not None
+    assert (leased.name, leased.uid) == (JobName("shop", "train", "review-1"), "uid-1")
+    assert (leased.job.items, leased.job.workers, leased.shares) == (ITEMS, WORKERS, SHARES)
+    assert read_leased_job(a_leased_job()) is None, "admission was away when it was created"
+
+
+def test_what_says_that_it_leases_and_cannot_is_refused() -> None:
+    job = a_leased_job()
+    made = after(job, answered(job))
+    made["metadata"]["annotations"][labels.ITEMS] = "0"
+    with pytest.raises(NotOverItems, match="whole number"):
+        read_leased_job(made)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ended"),
+    [
+        ([], False),
+        ([{"type": "Complete", "status": "True"}], True),
+        ([{"type": "Failed", "status": "True"}], True),
+        ([{"type": "Failed", "status": "False"}], False),
+        ([{"type": "Suspended", "status": "True"}], False),
+        (None, False),
+    ],
+)
+def test_a_job_has_ended_when_it_says_so(conditions: object, ended: bool) -> None:
+    assert has_ended({"status": {"conditions": conditions}}) is ended
