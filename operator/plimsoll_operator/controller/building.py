@@ -59,6 +59,7 @@ from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSight
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
+from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
@@ -133,10 +134,11 @@ class ControllerParts:
         self.publications = Publications(
             book, self.standings.fold, board, hub, self.live_needs.show
         )
-        self.runtimes, self.leaking, self.chunks = (
+        self.runtimes, self.leaking, self.chunks, self.smaller = (
             Runtimes(store, writer, hub),
             LeakingTasks(hub),
             ChunkLessons(store, writer, board),
+            SmallerPartitions(store, writer, board),
         )
         self.encounters, self.loads, nodes = (
             Encounters(store, writer, metrics.placing, now_s),
@@ -145,13 +147,7 @@ class ControllerParts:
         )
         self.bounds, self.placing_news = (
             ClusterBounds(board, policies, nodes),
-            PlacingNews(
-                self.encounters,
-                nodes,
-                policies,
-                told := ToldNodes(board),
-                self.loads,
-            ),
+            PlacingNews(self.encounters, nodes, policies, told := ToldNodes(board), self.loads),
         )
 
         # These parts show it.
@@ -300,6 +296,7 @@ class ControllerParts:
             self.encounters.attempt_ended,
             self.campaigns.attempt_ended,
             self.chunks.attempt_ended,
+            self.smaller.attempt_ended,
             self._count_end,
         )
         hub.subscribe(
@@ -327,6 +324,7 @@ class ControllerParts:
             self.leaking.task_forgotten,
             self.live_needs.task_forgotten,
             self.chunks.task_forgotten,
+            self.smaller.task_forgotten,
             lambda event: board.remove(event.task),
         )
 

@@ -50,6 +50,7 @@ class AdmissionState:
         itself.
     ordered: tasks, as ``namespace/name``, whose new pods may wait for their turn.
     chunks: what chunks of tasks took, for Jobs over items.
+    smaller: how often in turn executors of Spark were killed for memory, by their task.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -63,6 +64,7 @@ class AdmissionState:
     placing: Neighbourhoods = field(default_factory=Neighbourhoods, compare=False)
     ordered: frozenset[str] = frozenset()
     chunks: dict[TaskId, Learned] = field(default_factory=dict)
+    smaller: dict[TaskId, int] = field(default_factory=dict)
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""
