@@ -54,6 +54,7 @@ VALID = {
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
     "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2, "minRuns": 5},
+    "spark": {"mode": "enforce", "partitions": 8},
 }
 
 
@@ -125,6 +126,8 @@ REFUSED = [
     pytest.param({"lending": "always"}, 'supported values: "auto", "never"'),
     pytest.param({"rescue": "always"}, 'supported values: "auto", "never"'),
     pytest.param({"placing": "auto"}, 'supported values: "never", "recommend", "enforce"'),
+    pytest.param({"spark": {"partitions": 1}}, "spark.partitions is a number from 2 to 100"),
+    pytest.param({"spark": {"partitions": 10**9}}, "spark.partitions is a number from 2 to 100"),
     pytest.param({"killedAttempts": "never"}, 'supported values: "count", "ignore"'),
     pytest.param(
         {"features": {"rows": {"annotation": "a", "env": "ROWS"}}},

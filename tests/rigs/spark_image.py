@@ -42,7 +42,7 @@ _UNNEEDED: Final = (
     "usr/lib/x86_64-linux-gnu/gconv",
     "usr/lib/aarch64-linux-gnu/gconv",
 )
-_NOT_OF_SPARK: Final = ("examples", "licenses", "pandas", "tests", "data", "__pycache__")
+_NOT_OF_SPARK: Final = ("examples", "licenses", "tests", "data", "__pycache__")
 _ENTRYPOINT: Final = r"""#!/bin/bash
 export SPARK_HOME=/opt/spark PYTHONPATH=/opt/python PYSPARK_PYTHON=python3 HOME=/tmp
 export PATH=$SPARK_HOME/bin:/usr/bin:/bin JAVA_HOME=/usr/lib/jvm/java

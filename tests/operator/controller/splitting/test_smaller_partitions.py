@@ -34,7 +34,8 @@ class Partitions:
 
     def ended(self, observed: Observation, role: str | None = "executor") -> None:
         pod: Any = {"metadata": {"labels": {} if role is None else {"spark-role": role}}}
-        novel, nothing = Novelty(new=True, learned=True), Any
+        nothing: Any = None
+        novel = Novelty(new=True, learned=True)
         self.store.observations.record([observed])
         self.smaller.attempt_ended(AttemptEnded(observed, novel, pod, nothing, nothing))
 
