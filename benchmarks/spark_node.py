@@ -155,8 +155,8 @@ PARTS: Final = {"tuned": tuned, "adaptive": adaptive, "written": written, "kille
 
 
 def _measured(job: str, first: Sequence[Ran], then: Sequence[Ran], said: str) -> Measured:
-    seconds = ([each.took_s for each in runs] for runs in (first, then))
-    return Measured(job, *seconds, said, given_to(then[-1]))
+    first_s, then_s = ([each.took_s for each in runs] for runs in (first, then))
+    return Measured(job, first_s, then_s, said, given_to(then[-1]))
 
 
 @asynccontextmanager

@@ -138,7 +138,9 @@ class ControllerParts:
             Runtimes(store, writer, hub),
             LeakingTasks(hub),
             ChunkLessons(store, writer, board),
-            SmallerPartitions(store, writer, board),
+            SmallerPartitions(
+                *(store, writer, board, announcer), lambda task: policies.of_task(task).policy
+            ),
         )
         self.encounters, self.loads, nodes = (
             Encounters(store, writer, metrics.placing, now_s),

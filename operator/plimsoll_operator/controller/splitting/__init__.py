@@ -2,5 +2,6 @@
 
 In: attempts that ended, and the store. Out: what is known of each task's chunks, and how much
 smaller an application's partitions become, in the feed.
-May import: ``controller.hub``, ``feed``, ``splitting``, ``pods``, ``names``, the predictor.
+May import: ``controller.hub``, ``controller.announcing``, ``feed``, ``profile``, ``splitting``,
+``pods``, ``names``, the predictor.
 """

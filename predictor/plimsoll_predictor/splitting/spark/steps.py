@@ -41,6 +41,12 @@ def executors_of(driver: TaskId) -> TaskId:
     return driver if stem == driver.name else TaskId(driver.namespace, f"{stem}{_EXECUTOR}")
 
 
+def driver_of(task: TaskId) -> TaskId:
+    """Return the task of the driver beside its executors'; the inverse of ``executors_of``."""
+    stem = task.name.removesuffix(_EXECUTOR)
+    return task if stem == task.name else TaskId(task.namespace, f"{stem}{_DRIVER}")
+
+
 def is_executors(task: TaskId) -> bool:
     """Say whether a task's name is that of an application's executors."""
     return task.name.startswith(_ENGINE) and task.name.endswith(_EXECUTOR)

@@ -6,13 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import AttemptEnded, TaskForgotten
 from plimsoll_operator.controller.splitting import smaller_partitions
 from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import decode_message
+from plimsoll_operator.profile.events import Happening
+from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
@@ -31,6 +34,7 @@ class Partitions:
     smaller: SmallerPartitions
     store: Store
     board: FeedBoard
+    announced: list[str]
 
     def ended(self, observed: Observation, role: str | None = "executor") -> None:
         pod: Any = {"metadata": {"labels": {} if role is None else {"spark-role": role}}}
@@ -50,11 +54,27 @@ def killed(uid: str, step: int | None = None, task: TaskId = EXECUTORS) -> Obser
     return replace(made, written_limit_bytes=GIB, allocation_bytes=GIB)
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Keeps the words of what is announced."""
+
+    notes: list[str]
+
+    def announce(self, happening: Happening, _: Any) -> None:
+        self.notes.append(happening.note)
+
+
+def enforced(task: TaskId) -> Policy:
+    """That of drivers: executors' own has no say."""
+    return Policy(spark=SparkPolicy(mode=Mode.ENFORCE if task == DRIVERS else Mode.OFF))
+
+
 @asynccontextmanager
-async def learning(folder: Path) -> AsyncIterator[Partitions]:
-    store, board = open_store(folder), FeedBoard("epoch")
-    writer = Writer(store)
-    yield Partitions(SmallerPartitions(store, writer, board), store, board)
+async def learning(folder: Path, policy_of: Any = enforced) -> AsyncIterator[Partitions]:
+    store, board, notes = open_store(folder), FeedBoard("epoch"), list[str]()
+    writer, announcer = Writer(store), cast("Announcer", Heard(notes))
+    smaller = SmallerPartitions(store, writer, board, announcer, policy_of)
+    yield Partitions(smaller, store, board, notes)
     await writer.close()
     store.close()
 
@@ -69,6 +89,22 @@ async def test_kills_lead_step_by_step_and_are_known_after_a_restart(tmp_path: P
     async with learning(tmp_path) as again:
         await again.smaller.restore()
         assert again.told == {str(EXECUTORS): {"steps": 2}}
+
+
+async def test_each_new_step_is_announced_once_where_it_is_given(tmp_path: Path) -> None:
+    async with learning(tmp_path) as partitions:
+        for uid, step in (("a", None), ("b", None), ("c", 1), ("d", 3)):
+            partitions.ended(killed(uid, step))
+        first, second, last = partitions.announced
+        assert "step 1 of 3" in first
+        assert "step 2 of 3" in second
+        assert "more memory" in last
+    off = tmp_path / "off"
+    off.mkdir()
+    async with learning(off, lambda _: Policy()) as partitions:
+        partitions.ended(killed("a"))
+        assert partitions.told
+        assert partitions.announced == []
 
 
 async def test_pods_of_others_and_runs_that_were_lowered_say_nothing(tmp_path: Path) -> None:
