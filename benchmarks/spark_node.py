@@ -44,7 +44,7 @@ from tests.rigs.spark_applications import (
 OUTPUT: Final = Path("bench-spark-node.json")
 OFF: Final = {ADAPTIVE: "false"}
 JOBS: Final = {"join": "200000", "sort": "1000000"}
-KILLED_ROWS: Final = "4000000"
+KILLED_ROWS: Final = "500000"
 BEFORE, AFTER, TURNS, WRITTEN = 2, 4, 3, 2
 LEAST_GAIN: Final = 0.25
 MOST_LOSS: Final = 0.10

@@ -27,7 +27,7 @@ ALONE = ("--conf", "spark.master=local[1]")
 """In the driver's own process: executors have no say in what a property is."""
 ASKS = ("found", PARTITIONS)
 GIVEN, OWN = "7", "14"
-KILLED_ROWS = "4000000"
+KILLED_ROWS = "500000"
 MIB = 512
 """A heap in whose pod a Python function cannot hold half of so many rows, and can hold an eighth.
 """
