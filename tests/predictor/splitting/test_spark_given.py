@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.spark.given import (
@@ -117,10 +117,15 @@ def test_no_number_leads_beyond_what_spark_bears(taught: int | None, steps: int)
 
 
 def an_end_of(
-    task: TaskId, outcome: Outcome, step: object = None, *, lowered: bool = False
+    task: TaskId,
+    outcome: Outcome,
+    step: object = None,
+    *,
+    lowered: bool = False,
+    cause: Cause | None = None,
 ) -> Ended:
     features: Any = {} if step is None else {FEATURE: step}
-    return Ended(task, outcome, features, lowered)
+    return Ended(task, outcome, features, lowered, cause)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +140,14 @@ def an_end_of(
         pytest.param(an_end_of(EXECUTORS, Outcome.EVICTED, 1.0), 1, id="its node's trouble"),
         pytest.param(
             an_end_of(EXECUTORS, Outcome.OOM_KILLED, lowered=True), 0, id="lowered by Plimsoll"
+        ),
+        pytest.param(
+            an_end_of(EXECUTORS, Outcome.FAILED, 1.0, lowered=True, cause=Cause.SPARK),
+            2,
+            id="its own heap was full, whatever its pod had",
+        ),
+        pytest.param(
+            an_end_of(EXECUTORS, Outcome.FAILED, 1.0, cause=Cause.OWN_MISTAKE), 1, id="a mistake"
         ),
         pytest.param(an_end_of(EXECUTORS, Outcome.OOM_KILLED, "10e9"), 1, id="no number"),
         pytest.param(an_end_of(EXECUTORS, Outcome.OOM_KILLED, 1e9), 1, id="a number of nobody's"),

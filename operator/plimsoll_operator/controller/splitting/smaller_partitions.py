@@ -53,7 +53,9 @@ class SmallerPartitions:
         """Learn from one pod, if it is Spark's. The same pod again changes nothing."""
         seen = event.observation
         if ROLE in labels_of(event.pod):
-            step = self._learn(Ended(seen.task, seen.outcome, seen.features, seen.is_lowered))
+            step = self._learn(
+                Ended(seen.task, seen.outcome, seen.features, seen.is_lowered, seen.cause)
+            )
             if step is not None and self._is_enforced(seen.task):
                 self._announcer.announce(smaller_partitions(step, MOST_STEPS), event.pod)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_predictor.core.record import FeatureValue, Outcome
+from plimsoll_predictor.core.record import Cause, FeatureValue, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.given import MOST_STEPS
 
@@ -23,12 +23,24 @@ _ENGINE: Final = "spark."
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A pod of Spark that ended. lowered: whether it had less memory than its author wrote."""
+    """A pod of Spark that ended.
+
+    cause: None if it succeeded, or if nobody knows. lowered: whether it had less memory than its
+    author wrote.
+    """
 
     task: TaskId
     outcome: Outcome
     features: Mapping[str, FeatureValue]
     lowered: bool
+    cause: Cause | None = None
+
+    @property
+    def died_of_memory(self) -> bool:
+        """Whether it was killed at what its author wrote, or its own heap was full."""
+        if self.cause is not None and self.cause.is_own_heap:
+            return True  # the heap follows Spark's properties, whatever its pod has
+        return self.outcome is Outcome.OOM_KILLED and not self.lowered
 
 
 def executors_of(driver: TaskId) -> TaskId:
@@ -55,15 +67,14 @@ def is_executors(task: TaskId) -> bool:
 def step_after(ended: Ended) -> int:
     """Return the step that its application is at by this end; 0 where it says nothing.
 
-    An executor that was killed leads to the next step; the one beyond ``MOST_STEPS`` says that
+    An executor that died of memory leads to the next step; the one beyond ``MOST_STEPS`` says that
     smaller partitions do not help. A driver that failed with fewer partitions than Spark's own
     leads to the first, whatever it failed of. What was lowered is for a lift to heal.
     """
     given = _given(ended.features)
     if ended.task.name.endswith(_DRIVER):
         return 1 if given == 0 and ended.outcome is Outcome.FAILED else given or 0
-    killed = ended.outcome is Outcome.OOM_KILLED and not ended.lowered
-    return min((given or 0) + killed, MOST_STEPS + 1)
+    return min((given or 0) + ended.died_of_memory, MOST_STEPS + 1)
 
 
 def _given(features: Mapping[str, FeatureValue]) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import Outcome, is_lowered_limit
+from plimsoll_predictor.core.record import Cause, Outcome, is_lowered_limit
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.steps import FEATURE, Ended, is_executors
 from plimsoll_predictor.store.database.database import Records
@@ -25,7 +25,7 @@ class SparkEndRecords(Records):
     """The part of the store that knows how pods of Spark ended; errors as of ``Store``."""
 
     def newest(self) -> Iterator[Ended]:
-        """Return executors that were killed, and pods of applications that were given a step.
+        """Return executors that died of memory, and pods of applications that were given a step.
 
         Oldest first. Cost: a pass over the newest ``LOOKED_AT`` observations.
         """
@@ -33,11 +33,12 @@ class SparkEndRecords(Records):
         first = ids.offset(LOOKED_AT).limit(1).scalar_subquery()
         recent = table.c.id > sa.func.coalesce(first, -1)
         given = table.c.features.contains(f'"{FEATURE}":', autoescape=True)
-        killed = table.c.outcome == Outcome.OOM_KILLED.value
+        full = table.c.cause.in_([each.value for each in Cause if each.is_own_heap])
+        died = (table.c.outcome == Outcome.OOM_KILLED.value) | full
         of_spark = table.c.task.contains("/spark.", autoescape=True)
-        columns = ("task", "outcome", "features", "allocation_bytes", "written_limit_bytes")
-        found = sa.select(*(table.c[name] for name in columns))
-        found = found.where(recent & (given | (killed & of_spark))).order_by(table.c.id)
+        columns = ("task", "outcome", "cause", "features", "allocation_bytes")
+        found = sa.select(*(table.c[name] for name in (*columns, "written_limit_bytes")))
+        found = found.where(recent & (given | (died & of_spark))).order_by(table.c.id)
         for row in self._database.rows(found):
             ended = _ended(row)
             if ended is not None and (FEATURE in ended.features or is_executors(ended.task)):
@@ -51,8 +52,13 @@ def _ended(row: sa.Row[Any]) -> Ended | None:
             task=TaskId.parse(row.task),
             outcome=Outcome(row.outcome),
             features=orjson.loads(row.features),
-            lowered=is_lowered_limit(row.allocation_bytes, row.written_limit_bytes),
+            lowered=_is_lowered(row.allocation_bytes, row.written_limit_bytes),
+            cause=None if row.cause is None else Cause(row.cause),
         )
     except (TypeError, ValueError) as error:
         log.error("an attempt of %s cannot be read: %s", row.task, error)
         return None
+
+
+def _is_lowered(limit_bytes: int | None, written_bytes: int | None) -> bool:
+    return written_bytes is not None and is_lowered_limit(limit_bytes, written_bytes)
