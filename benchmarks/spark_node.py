@@ -169,7 +169,7 @@ async def a_stand(cluster: Cluster, folder: Path) -> AsyncIterator[Stand]:
         async with a_shop(cluster.kubeconfig) as shop, a_shop(cluster.kubeconfig) as alone:
             opted_in = {"metadata": {"labels": {labels.ENABLED: "true"}}}
             await shop.core.patch_namespace(shop.namespace, opted_in)
-            await shop.enforce(mode="recommend", attempts=2, spark={"mode": "enforce"})
+            await shop.enforce(mode="recommend", attempts=3, spark={"mode": "enforce"})
             await sizes_in_mode(shop, "recommend")
             await until("the label at the API server", lambda: recognised(shop), WITHIN_S)
             for each in (shop, alone):

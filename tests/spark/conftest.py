@@ -32,7 +32,7 @@ async def shop(spark: None, plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterat
     async with a_shop(cluster.kubeconfig) as made:
         opted_in = {"metadata": {"labels": {labels.ENABLED: "true"}}}
         await made.core.patch_namespace(made.namespace, opted_in)
-        await made.enforce(mode="recommend", attempts=2, spark={"mode": "enforce"})
+        await made.enforce(mode="recommend", attempts=3, spark={"mode": "enforce"})
         await sizes_in_mode(made, "recommend")
         await until("the label at the API server", lambda: recognised(made), WITHIN_S)
         let_drivers_in(cluster, made.namespace)
