@@ -1,9 +1,9 @@
 """A real Spark on the real node, as written and as its drivers are given: `make bench-spark-node`.
 
-    python -P -m benchmarks.spark_node [--only tuned|adaptive|written|killed]
+    python -P -m benchmarks.spark_node [--only join|sort|adaptive|written|killed]
 
-tuned: a join and a sort without adaptive execution, of which nobody chose the 200 partitions; two
-runs, of which the second's log teaches, and four more. adaptive: the same join with it, in turns in
+join, sort: without adaptive execution, where nobody chose the 200 partitions; two runs, of which
+the second's log teaches, and four more. adaptive: the same join with it, in turns in
 a namespace that is left alone and in one where drivers are given what logs teach. written: the same
 join without adaptive execution at 2,000 partitions that its user wrote. killed: a job whose
 executors its cgroup kills at its default, run again until it gets through. Seconds are the job's,
@@ -17,9 +17,10 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -105,16 +106,14 @@ def given_to(ran: Ran) -> str:
     return ", ".join(f"{key}={value}" for key, value in json.loads(text)["properties"].items())
 
 
-async def tuned(stand: Stand) -> list[Measured]:
-    """A join and a sort whose number of partitions nobody chose."""
-    rows = []
-    for name, size in JOBS.items():
-        job = Application(name=f"{name}s", words=(name, size), properties=OFF, logs=stand.logs)
-        first = [await stand.run(job) for _ in range(BEFORE)]
-        said = await stand.teach(job)
-        then = [await stand.run(job) for _ in range(AFTER)]
-        rows.append(_measured(f"{name}, adaptive execution off", first, then, said))
-    return rows
+async def tuned(stand: Stand, name: str) -> list[Measured]:
+    """A job whose number of partitions nobody chose."""
+    words = (name, JOBS[name])
+    job = Application(name=f"{name}s", words=words, properties=OFF, logs=stand.logs)
+    first = [await stand.run(job) for _ in range(BEFORE)]
+    said = await stand.teach(job)
+    then = [await stand.run(job) for _ in range(AFTER)]
+    return [_measured(f"{name}, adaptive execution off", first, then, said)]
 
 
 async def adaptive(stand: Stand) -> list[Measured]:
@@ -151,7 +150,12 @@ async def killed(stand: Stand) -> list[Measured]:
     return []
 
 
-PARTS: Final = {"tuned": tuned, "adaptive": adaptive, "written": written, "killed": killed}
+PARTS: Final[Mapping[str, Callable[[Stand], Awaitable[list[Measured]]]]] = {
+    **{name: partial(tuned, name=name) for name in JOBS},
+    "adaptive": adaptive,
+    "written": written,
+    "killed": killed,
+}
 
 
 def _measured(job: str, first: Sequence[Ran], then: Sequence[Ran], said: str) -> Measured:
