@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -128,7 +128,13 @@ argo: setup
 test-argo: cluster-up argo ## a real Argo Workflows beside the cluster: killed steps, whose next pod it makes without a backoff
 	$(INSIDE) $(BIN)/pytest --capture=no tests/argo
 
-test-engines: test-airflow test-next-pods test-kueue test-argo ## real workflow engines beside the cluster, which make test leaves out: they take minutes
+spark: setup
+	@$(BIN)/python -m tests.rigs.spark_image
+
+test-spark: cluster-up spark ## a real Spark on the node: what its drivers are given, what wins over it, a killed job that gets through
+	$(INSIDE) $(BIN)/pytest --capture=no tests/spark
+
+test-engines: test-airflow test-next-pods test-kueue test-argo test-spark ## real workflow engines beside the cluster, which make test leaves out: they take minutes
 
 test-placing: setup ## two real nodes, a core each: what is observed of tasks that share them; on a cluster of its own
 	$(BIN)/pytest tests/placing
@@ -232,6 +238,9 @@ bench-split: setup ## jobs over items cut by each strategy, beside the best even
 bench-split-node: setup cluster-up ## Jobs over items on the real node, as written and as Plimsoll cuts them; bench-split-node.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.split_node
 
+bench-spark-node: cluster-up spark ## a real Spark on the node: a join and a sort as written and as their drivers are given, a killed job healed; bench-spark-node.json (ONLY=join, sort, adaptive, written, killed)
+	PYTHONPATH=. $(BIN)/python -P -m benchmarks.spark_node $(if $(ONLY),--only $(ONLY))
+
 bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks; into bench-scale.json
 	$(BIN)/python -P benchmarks/campaigns.py
 
@@ -264,6 +273,7 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/demo.in -c requirements/dev.lock -o requirements/demo.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/mlflow.in -o requirements/mlflow.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/airflow.in -o requirements/airflow.lock
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/spark.in -o requirements/spark.lock
 
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down

@@ -16,19 +16,28 @@ _OCI: Final = "application/vnd.oci.image"
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def write_image(folder: Path, reference: str, command: Sequence[str], target: Path) -> None:
+def write_image(
+    folder: Path,
+    reference: str,
+    command: Sequence[str],
+    target: Path,
+    entrypoint: Sequence[str] = (),
+) -> None:
     """Write an image in OCI layout, as `ctr images import` takes it.
 
     reference: with a host part and a tag, such as ``localhost/pause:1``; containerd would take
-    a name without a host to be on a registry.
+    a name without a host to be on a registry. entrypoint: what a pod's ``args`` are given to.
     """
+    started = {"Cmd": list(command), "WorkingDir": "/", "Env": ["PATH=/bin:/usr/bin"]}
+    if entrypoint:
+        started["Entrypoint"] = list(entrypoint)
     layer = _layer(folder)
     config = _document(
         {
             "architecture": ARCHITECTURES[platform.machine()],
             "os": "linux",
             "created": _EPOCH,
-            "config": {"Cmd": list(command), "WorkingDir": "/", "Env": ["PATH=/bin:/usr/bin"]},
+            "config": started,
             "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
             "history": [{"created": _EPOCH, "created_by": "plimsoll"}],
         }

@@ -119,8 +119,8 @@ def _is_a_command_of_campaigns(command: str) -> None:
 
 ELSEWHERE = (
     Elsewhere(
-        r"plimsoll spark \S+",
-        "tests/operator/commands/test_spark_command.py reads real event logs",
+        r"plimsoll spark \S+( --teach \S+)?",
+        "tests/operator/commands/test_spark_command.py reads real event logs, tests/spark teaches",
         _reads_a_log,
     ),
     Elsewhere(

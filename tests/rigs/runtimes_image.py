@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +59,7 @@ def make(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="plimsoll-runtimes-", dir=target.parent) as scratch:
         root = Path(scratch) / "root"
         root.mkdir()
-        for package in _download(Path(scratch)):
+        for package in download(_PACKAGES, Path(scratch)):
             run(["dpkg-deb", "-x", package, root], doing=f"unpacking {package.name}")
         for name in _UNNEEDED:
             shutil.rmtree(root / name, ignore_errors=True)
@@ -71,16 +71,20 @@ def make(target: Path) -> None:
         unfinished.replace(target)
 
 
-def _download(folder: Path) -> list[Path]:
-    download = ["apt-get", "-q", "download", *_PACKAGES]
+def download(packages: Sequence[str], folder: Path) -> list[Path]:
+    """Download packages of Debian into a folder; return their files.
+
+    Raises:
+        Trouble: if they are out of reach.
+
+    """
+    words = ["apt-get", "-q", "download", *packages]
     try:
-        run(download, doing="downloading Java from Debian", cwd=folder)
+        run(words, doing="downloading Java from Debian", cwd=folder)
     except Trouble:
         # A machine may never have asked for the lists, or its lists name what is gone by now.
         try_run(["apt-get", "-q", "update"], timeout_s=300.0)
-        run(
-            download, doing="downloading Java from Debian, as root after apt-get update", cwd=folder
-        )
+        run(words, doing="downloading Java from Debian, as root after apt-get update", cwd=folder)
     return sorted(folder.glob("*.deb"))
 
 

@@ -38,6 +38,8 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.cut_job import CutJob, cut_new_job
 from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
 from plimsoll_operator.splitting.leased_job import Leasing
+from plimsoll_operator.splitting.spark_driver import GivenDriver, give_driver
+from plimsoll_operator.splitting.spark_driver import Outcome as DriverOutcome
 
 A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
@@ -222,7 +224,7 @@ class Answerer:
         waits = self._wait(creation, sized)
         # Where it had better run is chosen when it is its turn, also if it is asked for again.
         hint = () if waits or is_held(creation.object) else self._hint(creation, sized)
-        patch = [*sized.patch, *waits, *hint]
+        patch = [*sized.patch, *waits, *hint, *self._driver(creation, sized)]
         return allowed(creation.uid, patch=patch, warnings=[sized.warning] if sized.warning else ())
 
     def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
@@ -259,6 +261,18 @@ class Answerer:
             return ()
         self.metrics.hinted(hinted.outcome)
         return hinted.patch
+
+    def _driver(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
+        """The operations that give a driver of Spark its properties; if they fail, it has none."""
+        try:
+            given = give_driver(creation.object, sized, self.state, self._unhealed())
+        except Exception as error:
+            self.log.warning("no-spark", "error", error=place_of(error))
+            given = GivenDriver(DriverOutcome.ERROR)
+        if given is None:
+            return ()
+        self.metrics.gave(given.outcome)
+        return given.patch
 
     def _expect(
         self, creation: Creation, sized: Sized, hinted: Hinted | None, now_s: float

@@ -14,6 +14,7 @@ from plimsoll_operator.pods.recognising import MAKERS, LeftAlone, Recognition
 from plimsoll_operator.sizing.node_hint import Outcome
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.splitting.cut_job import Outcome as Cut
+from plimsoll_operator.splitting.spark_driver import Outcome as Driver
 from plimsoll_predictor.core.decision import Reason
 
 E = TypeVar("E", bound=StrEnum)
@@ -92,6 +93,11 @@ class AdmissionMetrics:
         )
         self._cuts = self._by_result(
             "plimsoll_split_jobs", "New Jobs over items, by what became of that.", Cut
+        )
+        self._drivers = self._by_result(
+            "plimsoll_spark_drivers",
+            "New drivers of Spark whose policy may give them properties, by what became of that.",
+            Driver,
         )
         self.let_go = Counter(
             "plimsoll_order_let_go",
@@ -178,6 +184,10 @@ class AdmissionMetrics:
     def cut(self, outcome: Cut) -> None:
         """A Job over items was answered."""
         self._cuts[outcome].inc()
+
+    def gave(self, outcome: Driver) -> None:
+        """A driver of Spark was answered."""
+        self._drivers[outcome].inc()
 
     def recognised(self, found: Recognition) -> None:
         """One pod without a label was looked at."""

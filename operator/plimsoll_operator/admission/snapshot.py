@@ -24,6 +24,8 @@ from plimsoll_predictor.core.siblings import Siblings
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
+_TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller"})
+"""What a header has, or else its writer knew nothing of it."""
 
 
 class SnapshotError(Exception):
@@ -53,6 +55,7 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         namespaces=state.namespaces.copy(),
         siblings=state.siblings.copy(),
         placing=state.placing.copy(),
+        smaller=state.smaller.copy(),
     )
     return _lines(copied, position, saved_s)
 
@@ -101,13 +104,13 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     try:
         header, entries = _parse(text)
         read = AdmissionState()
-        told = (*_placing_in(header), *_order_in(header))
+        told = (*_placing_in(header), *_order_in(header), *_smaller_in(header))
         bad = (*_fill(read, entries), *_fill(read, told))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
         # A version that knew nothing of one wrote none: the feed tells it if asked anew.
         loads_told = "loads" in mapping(header.get("placing"))
-        complete = not bad and loads_told and header.keys() >= {"items", "ordered", "orders_jobs"}
+        complete = not bad and loads_told and header.keys() >= _TOLD
         position = Position(header["epoch"], int(header["revision"])) if complete else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
@@ -136,6 +139,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         },
         "ordered": sorted(state.ordered),
         "orders_jobs": state.orders_jobs,
+        "smaller": {str(task): steps for task, steps in state.smaller.items()},
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -190,6 +194,11 @@ def _order_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if tasks:
         data = {"tasks": tasks, "jobs": header.get("orders_jobs") is True}
         yield {"kind": ChangeKind.ORDER.value, "name": "", "data": data}
+
+
+def _smaller_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, steps in mapping(header.get("smaller")).items():
+        yield {"kind": ChangeKind.SMALLER.value, "name": name, "data": {"steps": steps}}
 
 
 def _put_aside(path: Path) -> str:

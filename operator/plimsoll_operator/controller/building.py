@@ -61,6 +61,7 @@ from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
+from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
@@ -133,10 +134,13 @@ class ControllerParts:
         self.publications = Publications(
             book, self.standings.fold, board, hub, self.live_needs.show
         )
-        self.runtimes, self.leaking, self.chunks = (
+        self.runtimes, self.leaking, self.chunks, self.smaller = (
             Runtimes(store, writer, hub),
             LeakingTasks(hub),
             ChunkLessons(store, writer, board),
+            SmallerPartitions(
+                *(store, writer, board, announcer), lambda task: policies.of_task(task).policy
+            ),
         )
         self.encounters, self.loads, nodes = (
             Encounters(store, writer, metrics.placing, now_s),
@@ -145,13 +149,7 @@ class ControllerParts:
         )
         self.bounds, self.placing_news = (
             ClusterBounds(board, policies, nodes),
-            PlacingNews(
-                self.encounters,
-                nodes,
-                policies,
-                told := ToldNodes(board),
-                self.loads,
-            ),
+            PlacingNews(self.encounters, nodes, policies, told := ToldNodes(board), self.loads),
         )
 
         # These parts show it.
@@ -310,6 +308,7 @@ class ControllerParts:
             self.encounters.attempt_ended,
             self.campaigns.attempt_ended,
             self.chunks.attempt_ended,
+            self.smaller.attempt_ended,
             self._count_end,
         )
         hub.subscribe(
@@ -337,6 +336,7 @@ class ControllerParts:
             self.leaking.task_forgotten,
             self.live_needs.task_forgotten,
             self.chunks.task_forgotten,
+            self.smaller.task_forgotten,
             lambda event: board.remove(event.task),
         )
 

@@ -57,6 +57,10 @@ class _Order(msgspec.Struct):
     jobs: bool = False  # an older controller would not resume any
 
 
+class _Smaller(msgspec.Struct):
+    steps: Count
+
+
 class _Host(msgspec.Struct):
     residents: list[tuple[Count, Count]]
 
@@ -81,6 +85,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.LOAD, message.loads),
         (ChangeKind.ORDER, message.orders),
         (ChangeKind.CHUNKS, message.chunks),
+        (ChangeKind.SMALLER, message.smaller),
     ):
         for name, data in entries.items():
             yield kind, name, data
@@ -88,6 +93,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.PAIRS, message.removed.pairs),
         (ChangeKind.ORDER, message.removed.orders),
         (ChangeKind.CHUNKS, message.removed.chunks),
+        (ChangeKind.SMALLER, message.removed.smaller),
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
         (ChangeKind.NAMESPACE, message.removed.namespaces),
@@ -125,6 +131,9 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
     elif kind is ChangeKind.CHUNKS:
         with contextlib.suppress(ValueError):
             state.chunks.pop(TaskId.parse(name), None)
+    elif kind is ChangeKind.SMALLER:
+        with contextlib.suppress(ValueError):
+            state.smaller.pop(TaskId.parse(name), None)
     elif kind in OF_THE_MOMENT or kind is ChangeKind.ORDER:
         _APPLY[kind](state, name, None)
 
@@ -206,6 +215,14 @@ def _apply_chunks(state: AdmissionState, name: str, data: _Data) -> None:
         state.chunks[task] = Learned.from_document(data)
 
 
+def _apply_smaller(state: AdmissionState, name: str, data: _Data) -> None:
+    task = TaskId.parse(name)
+    if data is None:
+        state.smaller.pop(task, None)
+    else:
+        state.smaller[task] = from_document(_Smaller, data, "the steps of partitions").steps
+
+
 def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
@@ -238,4 +255,5 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.LOAD: _apply_load,
     ChangeKind.ORDER: _apply_order,
     ChangeKind.CHUNKS: _apply_chunks,
+    ChangeKind.SMALLER: _apply_smaller,
 }

@@ -154,13 +154,12 @@ class FeedBoard:
         """Tell that a node takes no pods any more."""
         self._drop((ChangeKind.HOST, host))
 
-    def set_load(self, host: str, load: NodeLoad) -> None:
-        """Tell what is left of a node; the caller bounds their number."""
-        self._put((ChangeKind.LOAD, host), load.to_document())
-
-    def remove_load(self, host: str) -> None:
-        """Tell that nobody knows any more what is left of a node."""
-        self._drop((ChangeKind.LOAD, host))
+    def set_load(self, host: str, load: NodeLoad | None) -> None:
+        """Tell what is left of a node; None if nobody knows. The caller bounds their number."""
+        if load is None:
+            self._drop((ChangeKind.LOAD, host))
+        else:
+            self._put((ChangeKind.LOAD, host), load.to_document())
 
     def set_ordered(self, tasks: Collection[str] | None, *, jobs: bool = False) -> None:
         """Tell whose new pods may wait for their turn; None while nobody would let them go.
@@ -181,6 +180,16 @@ class FeedBoard:
             self._drop((ChangeKind.CHUNKS, str(task)))
         else:
             self._put((ChangeKind.CHUNKS, str(task)), learned.to_document())
+
+    def set_smaller(self, task: TaskId, steps: int) -> None:
+        """Tell how often executors were killed with ever smaller partitions; 0 for not at all.
+
+        task: the executors'. The caller bounds their number.
+        """
+        if not steps:
+            self._drop((ChangeKind.SMALLER, str(task)))
+        else:
+            self._put((ChangeKind.SMALLER, str(task)), {"steps": steps})
 
     def set_defaults(
         self,

@@ -11,6 +11,7 @@ r"""The feed's messages: JSON over HTTP.
      "loads": {"node-1": {"millicores": 8000, "idle_millicores": 900, "room_mib": 4096}},
      "orders": {"": {"tasks": ["shop/train"], "jobs": true}},
      "chunks": {"shop/train": {…}},
+     "smaller": {"shop/spark.sales.executor": {"steps": 1}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
@@ -31,6 +32,8 @@ older readers do not read them.
 controller would let them go; an older one never says so, and then no pod waits.
 ``chunks`` is what chunks of a task's Jobs over items took (``splitting.chunk_runs.Learned``); such
 Jobs stay as they are written where an older controller tells nothing, or an older reader is told.
+``smaller`` is how many times in turn executors of Spark were killed for memory, each time with
+smaller partitions; drivers are given nothing where an older controller or reader does not know it.
 """
 
 from __future__ import annotations
@@ -78,6 +81,8 @@ class ChangeKind(StrEnum):
     """The tasks whose new pods may wait for their turn; one entry, without a name."""
     CHUNKS = "chunks"
     """What chunks of a task's Jobs took, by the task's name."""
+    SMALLER = "smaller"
+    """How much smaller an application's partitions become, by the task of its executors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class Removed(msgspec.Struct, frozen=True):
     loads: Sequence[str] = ()
     orders: Sequence[str] = ()
     chunks: Sequence[str] = ()
+    smaller: Sequence[str] = ()
 
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +127,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     loads: dict[str, Any] = {}
     orders: dict[str, Any] = {}
     chunks: dict[str, Any] = {}
+    smaller: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):

@@ -51,6 +51,9 @@ CHUNK_ITEMS: Final = "chunk-items"
 CUT: Final = "plimsoll.dev/cut"
 """Annotation written by Plimsoll on such a Job: how it is cut, or would be, as JSON."""
 
+SPARK: Final = "plimsoll.dev/spark"
+"""Annotation written by Plimsoll on a driver of Spark: what it is given that its user did not set,
+or would be, and why, as JSON."""
 DECISION: Final = "plimsoll.dev/decision"
 """Annotation written by Plimsoll: the decision and its reason, as JSON."""
 LENT: Final = "plimsoll.dev/lent"

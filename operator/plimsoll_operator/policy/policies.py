@@ -30,6 +30,7 @@ from plimsoll_predictor.core.policy import (
     Retry,
 )
 from plimsoll_predictor.core.units import MIB, words_for_bytes
+from plimsoll_predictor.splitting.spark.given import LEAST_TAUGHT, MOST_TAUGHT
 
 MAX_SOURCE_NAME: Final = 254 + MAX_LABEL_CHARS
 """The longest label or annotation key: 253 of prefix, a slash, and the name."""
@@ -70,6 +71,8 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
     values["paused"] = base.paused or values.get("paused", False)
     if "cpu" in values:
         values["cpu"] = _cpu(base, values["cpu"], where)
+    if "spark" in values:
+        values["spark"] = replace(base.spark, **values["spark"])
     policy = replace(base, **values)
     if "max_bytes" in values and "min_bytes" not in values:
         # A cap is more important than an inherited floor.
@@ -182,10 +185,19 @@ def _source(name: str, source: Any) -> dict[str, str]:
     return given
 
 
+def _spark(value: Any) -> dict[str, Any]:
+    return fields_of(value, _SPARK_READERS, "spark: {mode: enforce}")
+
+
 _RISK_READERS: Final[Readers] = {
     "overheadSeconds": ("overhead_s", number(0, 86_400)),
     "penalty": ("penalty", number(1, 10_000)),
     "errorBudget": ("error_budget", number(0, 0.5)),
+}
+
+_SPARK_READERS: Final[Readers] = {
+    "mode": ("mode", choice(Mode)),
+    "partitions": ("partitions", integer(LEAST_TAUGHT, MOST_TAUGHT)),
 }
 
 _READERS: Final[Readers] = {
@@ -211,5 +223,6 @@ _READERS: Final[Readers] = {
     "killedAttempts": ("killed_attempts", choice(KilledAttempts)),
     "features": ("feature_sources", _features),
     "cpu": ("cpu", read_cpu),
+    "spark": ("spark", _spark),
 }
 """A reader's error follows the field and its value."""

@@ -44,6 +44,7 @@ class EventReason(StrEnum):
     TAKEN_BACK = "TakenBack"
     RESCUED = "Rescued"
     NOT_RESCUED = "NotRescued"
+    SMALLER_PARTITIONS = "SmallerPartitions"
     HELD = "Held"
     RELEASED = "Released"
     LEASED = "Leased"
@@ -65,6 +66,7 @@ _ACTIONS: Final = {
     EventReason.TAKEN_BACK: "Resize",
     EventReason.RESCUED: "Resize",
     EventReason.NOT_RESCUED: "Observe",
+    EventReason.SMALLER_PARTITIONS: "Split",
     EventReason.HELD: "Hold",
     EventReason.RELEASED: "Release",
     EventReason.LEASED: "Observe",
@@ -275,6 +277,17 @@ def not_rescued(reason: str, why: str) -> Happening:
     """A running pod nears its limit and is left as it is. reason: why, in a word."""
     note = f"it nears its memory limit and is not given more: {why}"
     return Happening(EventReason.NOT_RESCUED, note, reason)
+
+
+def smaller_partitions(step: int, most: int) -> Happening:
+    """A pod of Spark died of memory, and its application's next driver splits into more parts."""
+    note = (
+        f"its application's next driver is given smaller partitions, step {step} of {most}, where"
+        " its user set none"
+        if step <= most
+        else f"after {most} steps smaller partitions do not help: executors are given more memory"
+    )
+    return Happening(EventReason.SMALLER_PARTITIONS, note, str(step))
 
 
 def _sized(reason: EventReason, from_bytes: int | None, to_bytes: int, why: str) -> Happening:

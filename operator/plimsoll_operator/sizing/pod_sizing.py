@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.names.labels import RUN_OF
+from plimsoll_operator.names.labels import FEATURE_PREFIX, RUN_OF
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
@@ -17,6 +17,7 @@ from plimsoll_operator.pods.spec import (
     other_memory_bytes,
     qos_of,
     sized_container,
+    text_of,
 )
 from plimsoll_operator.pods.workflow_items import context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
@@ -72,7 +73,10 @@ from plimsoll_predictor.deciding.safeguards import (
     why_not_believed,
     why_not_lowered,
 )
+from plimsoll_predictor.splitting.spark.given import MOST_STEPS
+from plimsoll_predictor.splitting.spark.steps import FEATURE
 
+_STEPS: Final = frozenset(str(step) for step in range(1, MOST_STEPS + 1))
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT, Reason.NOT_LOWERED})
 """Decisions for what the author wrote, raised to a minimum at most."""
 
@@ -151,6 +155,8 @@ def _sized(read: ReadPod, state: AdmissionState) -> Sized:
     if is_lowered(read.was, wanted):
         decision, wanted = _held(read, decision, wanted, state)
     enforced = policy.mode is Mode.ENFORCE
+    if decision.allocation_bytes is not None and wanted != read.was:
+        decision, wanted = _partitions_first(read, decision, wanted, state)
     decision, wanted = _in_class(read, decision, wanted)
     decision, wanted = within_limit_of_others(read, decision, wanted)
     cpu = _cpu(read, wanted, state)
@@ -263,6 +269,28 @@ def _held(
         model_version=None,
     )
     return kept, memory
+
+
+def _partitions_first(
+    read: ReadPod, decision: Decision, wanted: Memory, state: AdmissionState
+) -> tuple[Decision, Memory]:
+    """Return a decision for an executor whose partitions are smaller, and were not too large yet.
+
+    It has what was written: what earlier ones needed beyond that, they needed for larger
+    partitions. Within a run only memory helps, so that a lift stays.
+    """
+    raised = (wanted.limit_bytes or 0) > (read.was.limit_bytes or 0)
+    if not raised or decision.reason is Reason.LIFTED:
+        return decision, wanted
+    step = text_of(read.body, f"{FEATURE_PREFIX}{FEATURE}")
+    if step is None or step not in _STEPS or state.smaller.get(read.identity.task) != int(step):
+        return decision, wanted
+    why = (
+        f"its application's partitions are made smaller before it has more than was written, step"
+        f" {step} of {MOST_STEPS}; without that: {decision.why}"
+    )
+    kept = replace(decision, allocation_bytes=read.was.request_bytes, reason=Reason.KEPT, why=why)
+    return replace(kept, bin=None, probability=None, model_version=None), read.was
 
 
 def _held_by_failures(read: ReadPod, wanted: Memory) -> str | None:

@@ -108,6 +108,16 @@ class CpuPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkPolicy:
+    """The policy for what drivers of Spark are given that their user did not set."""
+
+    mode: Mode = Mode.OFF
+    partitions: int | None = None
+    """Partitions of a shuffle where adaptive execution is off, as ``plimsoll spark --teach`` found
+    it; None where nothing was taught."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One task's policy, all levels resolved."""
 
@@ -155,6 +165,7 @@ class Policy:
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
     cpu: CpuPolicy = CpuPolicy()
+    spark: SparkPolicy = SparkPolicy()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""

@@ -20,6 +20,7 @@ from plimsoll_predictor.store.attempts.observations import ObservationRecords
 from plimsoll_predictor.store.attempts.peaks import PeakRecords
 from plimsoll_predictor.store.attempts.retries import RetryRecords
 from plimsoll_predictor.store.attempts.sightings import NewSighting
+from plimsoll_predictor.store.attempts.spark_ends import SparkEndRecords
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.learned.campaigns import CampaignRecords
@@ -59,6 +60,7 @@ class Store:
         self.encounters = EncounterRecords(database, clock)
         self.chunk_runs = ChunkRunRecords(database, clock)
         self.leased_jobs = LeasedJobRecords(database, clock)
+        self.spark_ends = SparkEndRecords(database, clock)
         self.shapes = ShapeRecords(database, clock)
         self.features = FeatureRecords(database, clock)
         self.campaigns = CampaignRecords(database, clock)

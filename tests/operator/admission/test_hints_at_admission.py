@@ -91,7 +91,7 @@ async def test_a_full_node_is_not_preferred_while_that_is_known(tmp_path: Path) 
         await until_true(lambda: server.state.placing.has_loads)
         for load in (NodeLoad(8000, 8000, 100), None):
             if load is None:
-                board.remove_load("node-2")
+                board.set_load("node-2", None)
                 await until_true(lambda: not server.state.placing.has_loads)
             tried = POD.patched(patch_in(await caller.review(POD, dryRun=True)))
             assert "node-3" in str(preferred(tried))
@@ -221,7 +221,7 @@ async def test_a_restarted_replica_has_loads_that_have_not_changed_since(tmp_pat
     async with a_feed(board) as url, running(settings_in(tmp_path, url)) as server:
         await until_true(lambda: server.freshness.from_feed)
         assert server.state.placing.loads() == loads
-        board.remove_load("node-1")
+        board.set_load("node-1", None)
         await until_true(lambda: len(server.state.placing.loads()) == 1)
 
 
@@ -257,7 +257,7 @@ def test_an_older_admission_reads_past_what_it_does_not_know() -> None:
     board.remove_host("node-2")
     board.set_load("node-1", NodeLoad(8000, 10, 5))
     board.set_load("node-2", NodeLoad(8000, 10, 5))
-    board.remove_load("node-2")
+    board.set_load("node-2", None)
     for version in (1, 2):
         text = board.message(1, "e1", version=version)
         older = msgspec.json.decode(text, type=OlderMessage)

@@ -43,6 +43,7 @@ def a_state() -> AdmissionState:
     policy = Policy(min_bytes=5).to_dict()
     namespace = {"policy": policy, "limit_ranges": [limit_range], "quotas": []}
     apply(state, ChangeKind.NAMESPACE, "shop", namespace)
+    apply(state, ChangeKind.SMALLER, "shop/spark.sales.executor", {"steps": 2})
     state.siblings.note("r1", "shop/s1", "align", 5e8)
     state.siblings.note("r1", "shop/s1", "sort", 3e8)
     return state
@@ -72,6 +73,7 @@ def test_what_was_written_is_loaded(tmp_path: Path) -> None:
     assert state.tasks == expected.tasks
     assert state.default_policy == expected.default_policy
     assert state.nodes == NODES
+    assert state.smaller == {TaskId("shop", "spark.sales.executor"): 2}
     assert state.namespace("shop").bounds.most == GIB
     assert state.namespace("shop").policy == Policy(min_bytes=5)
 

@@ -10,6 +10,7 @@ import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.spark import spark_command
+from plimsoll_predictor.splitting.spark.application import Application
 from tests.builders.spark_logs import (
     KILLED,
     OFF,
@@ -139,3 +140,18 @@ def test_what_a_log_says_cannot_colour_a_terminal(
     said = capsys.readouterr().out
     assert "\x1b[31m" not in said
     assert "[red]x" in said
+
+
+def test_what_a_log_teaches_is_said_beside_and_an_error_is_the_exit_status(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert spark_command([ON], OutputForm.JSON, lambda each: f"{each.name} teaches nothing") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["applications"][0]["name"] == "join-on"
+    assert "join-on teaches nothing" in err
+
+    def refused(_: Application) -> str:
+        raise ValueError("shop: write a task as namespace/name")
+
+    assert spark_command([ON], OutputForm.JSON, refused) == 1
+    assert "write a task as namespace/name" in capsys.readouterr().err

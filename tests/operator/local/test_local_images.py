@@ -123,6 +123,21 @@ def test_the_same_folder_makes_the_same_image(tmp_path: Path) -> None:
     assert names["io.containerd.image.name"] == "localhost/one:1"
 
 
+@pytest.mark.parametrize("entrypoint", [[], ["/entry.sh"]])
+def test_an_image_has_an_entrypoint_only_if_it_is_given_one(
+    tmp_path: Path, entrypoint: list[str]
+) -> None:
+    (tmp_path / "root").mkdir()
+    image = tmp_path / "image.tar"
+    write_image(tmp_path / "root", "localhost/one:1", ["/program"], image, entrypoint)
+    with tarfile.open(image) as tar:
+        blobs = [tar.extractfile(each) for each in tar.getmembers() if "blobs" in each.name]
+        texts = [each.read() for each in blobs if each is not None]
+    (started,) = (json.loads(text)["config"] for text in texts if b'"Cmd"' in text)
+    assert started["Cmd"] == ["/program"]
+    assert started.get("Entrypoint", []) == entrypoint
+
+
 def test_a_settings_file_that_is_named_replaces_the_users_and_not_the_machines() -> None:
     named = Path("/etc/pip.conf"), Path("/elsewhere/pip.conf")
     assert pip_files({"HOME": "/home/a", "PIP_CONFIG_FILE": str(named[1])}) == [*named]

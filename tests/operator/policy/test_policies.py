@@ -23,6 +23,7 @@ from plimsoll_predictor.core.policy import (
     Policy,
     Rescue,
     Retry,
+    SparkPolicy,
 )
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
@@ -50,6 +51,7 @@ EVERYTHING = {
     "jobsWait": "suspended",
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}},
+    "spark": {"mode": "enforce", "partitions": 8},
 }
 
 
@@ -78,7 +80,14 @@ def test_every_field_of_a_spec_reaches_the_policy() -> None:
         jobs_wait=JobsWait.SUSPENDED,
         killed_attempts=KilledAttempts.IGNORE,
         feature_sources={"rows": {"annotation": "example.com/rows"}},
+        spark=SparkPolicy(mode=Mode.ENFORCE, partitions=8),
     )
+
+
+def test_a_task_that_was_taught_keeps_the_mode_of_its_namespace() -> None:
+    base = policy_from_spec(Policy(), {"spark": {"mode": "enforce"}}, WHERE)
+    taught = policy_from_spec(base, {"spark": {"partitions": 8}}, WHERE)
+    assert taught.spark == SparkPolicy(mode=Mode.ENFORCE, partitions=8)
 
 
 def test_absent_null_and_unknown_fields_leave_the_base_as_it_is() -> None:
@@ -168,6 +177,9 @@ BAD_FIELDS = [
     pytest.param("placing", "auto", "write one of never, recommend, enforce"),
     pytest.param("killedAttempts", "never", "write one of count, ignore"),
     pytest.param("jobsWait", "never", "write one of gated, suspended"),
+    pytest.param("spark", "enforce", "is not a map; write spark: {mode: enforce}"),
+    pytest.param("spark", {"partitions": 10**9}, "write a number from 2 to 100"),
+    pytest.param("spark", {"partitions": 0}, "write a number from 2 to 100"),
     pytest.param("features", ["rows"], "is not a map"),
     pytest.param("features", {"rows": {"env": "A", "arg": "b"}}, "not exactly one source"),
     pytest.param("features", {"rows": {}}, "not exactly one source"),

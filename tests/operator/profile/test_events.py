@@ -62,6 +62,13 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "it nears its memory limit and is not given more: it rises in a line",
         ),
         pytest.param(
+            events.smaller_partitions(1, 3),
+            "SmallerPartitions",
+            "Normal",
+            "its application's next driver is given smaller partitions, step 1 of 3, where its user"
+            " set none",
+        ),
+        pytest.param(
             events.leaking("lifted 3 times", "job:9"),
             "Leaking",
             "Warning",

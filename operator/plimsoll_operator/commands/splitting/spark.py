@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import panel, plain, titled_table
+from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.spark_history.event_logs import EventLog, LogError
 from plimsoll_operator.wording.spark_words import words_for_application, words_for_finding
 from plimsoll_predictor.splitting.spark.application import Application
@@ -33,8 +34,13 @@ _NAMES: Final[dict[type[Finding], str]] = {
 }
 
 
-def spark_command(logs: Sequence[Path], output: OutputForm) -> int:
-    """Print what is found of each log; 1 if one of them could not be read."""
+def spark_command(
+    logs: Sequence[Path], output: OutputForm, taught: Callable[[Application], str] | None = None
+) -> int:
+    """Print what is found of each log; 1 if one of them could not be read or taught.
+
+    taught: has a task learn from an application, and returns in words what it learned.
+    """
     documents: list[dict[str, Any]] = []
     shown: list[RenderableType] = []
     failed = False
@@ -52,6 +58,12 @@ def spark_command(logs: Sequence[Path], output: OutputForm) -> int:
         found = findings_of(application)
         documents.append(_document(named, application, found))
         shown += _shown(application, found)
+        if taught is not None:
+            try:
+                complain(taught(application))
+            except (ApiError, ValueError) as error:
+                complain(f"plimsoll spark: {error}")
+                failed = True
     if documents:
         print_output({"applications": documents}, Group(*shown), output)
     return 1 if failed else 0

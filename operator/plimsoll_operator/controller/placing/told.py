@@ -41,4 +41,4 @@ class ToldNodes:
     def remove_load(self, host: str) -> None:
         """Tell that nobody knows any more what is left of a node."""
         self.here.forget_load(host)
-        self.board.remove_load(host)
+        self.board.set_load(host, None)

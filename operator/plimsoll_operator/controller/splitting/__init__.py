@@ -1,5 +1,7 @@
-"""What chunks of Jobs over items took: learned from the store, told to admission.
+"""What chunks of Jobs over items took, and which executors of Spark died: told to admission.
 
-In: attempts that ended, and the store. Out: what is known of each task's chunks, in the feed.
-May import: ``controller.hub``, ``feed``, ``names``, the predictor.
+In: attempts that ended, and the store. Out: what is known of each task's chunks, and how much
+smaller an application's partitions become, in the feed.
+May import: ``controller.hub``, ``controller.announcing``, ``feed``, ``profile``, ``splitting``,
+``pods``, ``names``, the predictor.
 """

@@ -30,12 +30,14 @@ OFF_HEAP_ENABLED: Final = "spark.memory.offHeap.enabled"
 FRACTION: Final = "spark.memory.fraction"
 PROCESS_TREE: Final = "spark.executor.processTreeMetrics.enabled"
 MASTER: Final = "spark.master"
+GIVEN: Final = "spark.plimsoll.partitions"
+"""Set by Plimsoll beside the number of partitions that it gives: any other number is the user's."""
 QUERY: Final = "spark.sql.execution.id"
 """Not a property that is set: the stages of a query have it."""
 
 READ: Final = frozenset(
     {
-        *(ADAPTIVE, COALESCE, ADVISORY, PARTITIONS, SPLIT, QUERY, MASTER),
+        *(ADAPTIVE, COALESCE, ADVISORY, PARTITIONS, SPLIT, QUERY, MASTER, GIVEN),
         *(HEAP, OVERHEAD, OVERHEAD_FACTOR, LEAST_OVERHEAD, KUBERNETES_FACTOR, RESOURCE_TYPE),
         *(PYTHON, OFF_HEAP, OFF_HEAP_ENABLED, FRACTION, PROCESS_TREE),
     }
@@ -46,7 +48,7 @@ DEFAULT_SPLIT_BYTES: Final = 128 * MIB
 DEFAULT_ADVISORY_BYTES: Final = 64 * MIB
 LEAST_PARTITION_BYTES: Final = MIB
 """Adaptive execution's ``minPartitionSize``."""
-_DEFAULT_PARTITIONS: Final = 200
+DEFAULT_PARTITIONS: Final = 200
 _DEFAULT_HEAP_BYTES: Final = GIB
 _DEFAULT_LEAST_OVERHEAD_BYTES: Final = 384 * MIB
 _JVM_FACTOR: Final = 0.1
@@ -85,7 +87,7 @@ class Settings:
     def partitions(self) -> int:
         """Partitions of a shuffle."""
         text = self.given.get(PARTITIONS, "")
-        return int(text) if text.isascii() and text.isdigit() else _DEFAULT_PARTITIONS
+        return int(text) if text.isascii() and text.isdigit() else DEFAULT_PARTITIONS
 
     @property
     def split_bytes(self) -> int:

@@ -1,0 +1,155 @@
+"""Gives a new driver of Spark the properties that its user did not set.
+
+The channel is a variable of its container that ``spark-submit`` and Python's launcher both put in
+front of the driver's JVM. Whatever the user set wins over it: in code, by ``--conf``, in a
+properties file (as in cluster mode), or in ``spark-defaults.conf``. tests/spark shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.attempts import attempts_of
+from plimsoll_operator.pods.spec import (
+    Pod,
+    annotations_of,
+    labels_of,
+    mapping,
+    sequence,
+    spec_of,
+)
+from plimsoll_operator.sizing.node_hint import has_room_for_note
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_operator.sizing.sized import Sized
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.deciding.safeguards import why_not_lowered
+from plimsoll_predictor.splitting.spark.given import Given, given_for
+from plimsoll_predictor.splitting.spark.settings import GIVEN, PARTITIONS
+from plimsoll_predictor.splitting.spark.steps import FEATURE, executors_of
+
+ROLE: Final = "spark-role"
+DRIVER: Final = "driver"
+OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+STEP: Final = f"{labels.FEATURE_PREFIX}{FEATURE}"
+_OF_EXECUTORS: Final = f"spark.kubernetes.executor.annotation.{STEP}"
+_MOST_OPTIONS_CHARS: Final = 16_384
+"""A longer variable is left as it is: all variables of a process share its room."""
+
+
+class Outcome(StrEnum):
+    """What became of one driver whose policy lets it be given something, for counting."""
+
+    GIVEN = "given"
+    RECOMMENDED = "recommended"
+    """The policy only recommends; the pod is as it was."""
+    NOTHING = "nothing"
+    """Nothing is known that would pay."""
+    ONE_ATTEMPT = "one-attempt"
+    """Fewer partitions were taught, and nobody is sure to make a second attempt."""
+    OWN = "own"
+    """The variable comes from elsewhere, or may: what is in it cannot be read here."""
+    NO_ROOM = "no-room"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenDriver:
+    """What becomes of one driver. patch: JSON Patch operations that follow the pod's own."""
+
+    outcome: Outcome
+    patch: Sequence[Operation] = ()
+
+
+def give_driver(
+    pod: Pod, sized: Sized, state: AdmissionState, unhealed: str | None
+) -> GivenDriver | None:
+    """Decide on a new pod; None if it is no driver, or its policy leaves it alone.
+
+    sized: the pod's own answer. unhealed: why a kill may not be noticed at present.
+    """
+    identity, note = sized.identity, sized.note
+    if identity is None or note is None or labels_of(pod).get(ROLE) != DRIVER:
+        return None
+    policy = state.knowledge_of(identity.task).policy
+    # One that has the annotation is asked for again, or was copied with what it was given.
+    if policy.spark.mode is Mode.OFF or labels.SPARK in annotations_of(pod):
+        return None
+    steps = state.smaller.get(executors_of(identity.task), 0)
+    given = given_for(policy.spark.partitions, steps)
+    if given is None:
+        return GivenDriver(Outcome.NOTHING)
+    if given.step == 0:
+        attempts = attempts_of(pod, identity, policy, note.attempt)
+        if why_not_lowered(attempts, unhealed) is not None:
+            return GivenDriver(Outcome.ONE_ATTEMPT)
+    return _given(pod, note.container, given, done=policy.spark.mode is Mode.ENFORCE)
+
+
+def _given(pod: Pod, container: str | None, given: Given, *, done: bool) -> GivenDriver:
+    if not has_room_for_note(pod):
+        return GivenDriver(Outcome.NO_ROOM)
+    note = _note(given, done=done)
+    if not done:
+        return GivenDriver(Outcome.RECOMMENDED, note)
+    found = _variable(pod, container, _options(given))
+    if found is None:
+        return GivenDriver(Outcome.OWN)
+    return GivenDriver(Outcome.GIVEN, [*found, *note, _annotated(STEP, str(given.step))])
+
+
+def _options(given: Given) -> str:
+    """Return options of a JVM: names and values of ours alone, without a space or a quote."""
+    properties = {
+        **given.properties,
+        GIVEN: given.properties[PARTITIONS],
+        _OF_EXECUTORS: str(given.step),
+    }
+    return " ".join(f"-D{name}={value}" for name, value in properties.items())
+
+
+def _variable(pod: Pod, name: str | None, options: str) -> list[Operation] | None:
+    """Return what puts options before those of the container's own; None if that is not sure."""
+    for at, container in enumerate(map(mapping, sequence(spec_of(pod).get("containers")))):
+        if container.get("name") == name:
+            return _in_container(container, f"/spec/containers/{at}/env", options)
+    return None
+
+
+def _in_container(container: Mapping[str, Any], path: str, options: str) -> list[Operation] | None:
+    if container.get("envFrom"):
+        return None  # it may have the variable, and what is written here would hide it
+    variables = [mapping(each) for each in sequence(container.get("env"))]
+    places = [at for at, each in enumerate(variables) if each.get("name") == OPTIONS]
+    if not places:
+        new = {"name": OPTIONS, "value": options}
+        return [_add(f"{path}/-", new) if variables else _add(path, [new])]
+    own = variables[places[-1]]
+    value = own.get("value", "" if "valueFrom" not in own else None)
+    if not isinstance(value, str) or len(value) > _MOST_OPTIONS_CHARS:
+        return None
+    # The last one of a name counts, so that what its user wrote there still wins.
+    return [_add(f"{path}/{places[-1]}/value", f"{options} {value}".rstrip())]
+
+
+def _note(given: Given, *, done: bool) -> list[Operation]:
+    if given.step:
+        why = f"executors were killed for memory; partitions are made smaller, step {given.step}"
+    else:
+        why = "an earlier run's log showed more partitions than it had work for"
+    note = {"step": given.step, "properties": dict(given.properties), "done": done, "why": why}
+    return [_annotated(labels.SPARK, orjson.dumps(note).decode())]
+
+
+def _annotated(name: str, value: str) -> Operation:
+    return _add(f"/metadata/annotations/{name.replace('~', '~0').replace('/', '~1')}", value)
+
+
+def _add(path: str, value: object) -> Operation:
+    return {"op": "add", "path": path, "value": value}

@@ -1,0 +1,86 @@
+"""How much smaller an application's partitions become, by the ends of its pods.
+
+Each pod of an application that was given smaller partitions says by how many steps. So the same
+end, seen twice or in another order, leads to the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_predictor.core.record import Cause, FeatureValue, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.splitting.spark.given import MOST_STEPS
+
+FEATURE: Final = "partitions-step"
+"""The feature of a driver and its executors under which the step stands."""
+_DRIVER: Final = ".driver"
+_EXECUTOR: Final = ".executor"
+_ENGINE: Final = "spark."
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A pod of Spark that ended.
+
+    cause: None if it succeeded, or if nobody knows. lowered: whether it had less memory than its
+    author wrote.
+    """
+
+    task: TaskId
+    outcome: Outcome
+    features: Mapping[str, FeatureValue]
+    lowered: bool
+    cause: Cause | None = None
+
+    @property
+    def died_of_memory(self) -> bool:
+        """Whether it was killed at what its author wrote, or its own heap was full."""
+        if self.cause is not None and self.cause.is_own_heap:
+            return True  # the heap follows Spark's properties, whatever its pod has
+        return self.outcome is Outcome.OOM_KILLED and not self.lowered
+
+
+def executors_of(driver: TaskId) -> TaskId:
+    """Return the task of the executors beside a driver's; the same where a label names both.
+
+    >>> str(executors_of(TaskId("shop", "spark.sales.driver")))
+    'shop/spark.sales.executor'
+    """
+    stem = driver.name.removesuffix(_DRIVER)
+    return driver if stem == driver.name else TaskId(driver.namespace, f"{stem}{_EXECUTOR}")
+
+
+def driver_of(task: TaskId) -> TaskId:
+    """Return the task of the driver beside its executors'; the inverse of ``executors_of``."""
+    stem = task.name.removesuffix(_EXECUTOR)
+    return task if stem == task.name else TaskId(task.namespace, f"{stem}{_DRIVER}")
+
+
+def is_executors(task: TaskId) -> bool:
+    """Say whether a task's name is that of an application's executors."""
+    return task.name.startswith(_ENGINE) and task.name.endswith(_EXECUTOR)
+
+
+def step_after(ended: Ended) -> int:
+    """Return the step that its application is at by this end; 0 where it says nothing.
+
+    An executor that died of memory leads to the next step; the one beyond ``MOST_STEPS`` says that
+    smaller partitions do not help. A driver that failed with fewer partitions than Spark's own
+    leads to the first, whatever it failed of. What was lowered is for a lift to heal.
+    """
+    given = _given(ended.features)
+    if ended.task.name.endswith(_DRIVER):
+        return 1 if given == 0 and ended.outcome is Outcome.FAILED else given or 0
+    return min((given or 0) + ended.died_of_memory, MOST_STEPS + 1)
+
+
+def _given(features: Mapping[str, FeatureValue]) -> int | None:
+    value = features.get(FEATURE)
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        value = int(value[:4])
+    if not isinstance(value, int | float) or not 0 <= value <= MOST_STEPS:
+        return None
+    return int(value)

@@ -1,0 +1,204 @@
+"""What a new driver of Spark is given, and when it is left as it was written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.splitting.spark_driver import (
+    OPTIONS,
+    STEP,
+    GivenDriver,
+    Outcome,
+    give_driver,
+)
+from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from tests.builders.pods import APod, a_pod, decision_of, memory_of
+from tests.rigs.admission_servers import knowledge_of
+
+DRIVERS = TaskId("shop", "spark.sales.driver")
+EXECUTORS = TaskId("shop", "spark.sales.executor")
+SMALLER = (
+    "-Dspark.sql.shuffle.partitions=400"
+    " -Dspark.sql.adaptive.advisoryPartitionSizeInBytes=16m"
+    " -Dspark.sql.files.maxPartitionBytes=64m"
+    " -Dspark.plimsoll.partitions=400"
+    " -Dspark.kubernetes.executor.annotation.features.plimsoll.dev/partitions-step=1"
+)
+
+
+def a_state(
+    mode: Mode = Mode.ENFORCE,
+    partitions: int | None = None,
+    steps: int = 0,
+    attempts: int | None = 3,
+    **policy: Any,
+) -> AdmissionState:
+    made = Policy(spark=SparkPolicy(mode=mode, partitions=partitions), attempts=attempts, **policy)
+    state = AdmissionState(tasks={DRIVERS: Knowledge(task=DRIVERS, policy=made)})
+    if steps:
+        state.smaller[EXECUTORS] = steps
+    return state
+
+
+def of_spark(role: str, name: str = "sales") -> APod:
+    app = {"spark-role": role, "spark-app-selector": "spark-1", "spark-app-name": name}
+    pod = a_pod().named(f"{name}-{role}").labelled(labels.AUTO).with_labels(app)
+    return pod.asking("1Gi").limited("1Gi").restarting("Never")
+
+
+DRIVER = of_spark("driver")
+
+
+def given(pod: APod, state: AdmissionState, unhealed: str | None = None) -> GivenDriver | None:
+    return give_driver(pod.built(), size(pod.built(), state), state, unhealed)
+
+
+def patched(pod: APod, state: AdmissionState) -> dict[str, Any]:
+    """As the API server would have it."""
+    found = given(pod, state)
+    assert found is not None
+    assert found.outcome is Outcome.GIVEN
+    return pod.patched([*size(pod.built(), state).patch, *found.patch]).built()
+
+
+def options_of(pod: dict[str, Any]) -> str:
+    (variable,) = (v for v in pod["spec"]["containers"][0]["env"] if v["name"] == OPTIONS)
+    return str(variable["value"])
+
+
+def test_after_a_kill_partitions_are_smaller_at_the_same_memory() -> None:
+    state = a_state(steps=1)
+    made = patched(DRIVER, state)
+    assert options_of(made) == SMALLER
+    assert memory_of(APod(made)) == ("1Gi", "1Gi")
+    annotations = made["metadata"]["annotations"]
+    assert annotations[STEP] == "1"
+    note = json.loads(annotations[labels.SPARK])
+    assert (note["step"], note["done"]) == (1, True)
+    assert note["properties"]["spark.sql.shuffle.partitions"] == "400"
+    assert "killed" in note["why"]
+
+
+def test_what_was_taught_is_given_where_another_attempt_is_sure() -> None:
+    made = patched(DRIVER, a_state(partitions=8))
+    assert options_of(made).startswith("-Dspark.sql.shuffle.partitions=8 ")
+    assert made["metadata"]["annotations"][STEP] == "0"
+
+
+def test_a_kill_comes_before_what_was_taught() -> None:
+    assert options_of(patched(DRIVER, a_state(partitions=8, steps=1))) == SMALLER
+
+
+@pytest.mark.parametrize(
+    ("pod", "state", "outcome"),
+    [
+        pytest.param(DRIVER, a_state(), Outcome.NOTHING, id="nothing is known"),
+        pytest.param(DRIVER, a_state(Mode.OFF, 8, 1), None, id="off, as by itself"),
+        pytest.param(DRIVER, AdmissionState(), None, id="an unknown task"),
+        pytest.param(of_spark("executor"), a_state(steps=1), None, id="an executor"),
+        pytest.param(a_pod(), a_state(steps=1), None, id="no pod of Spark"),
+        pytest.param(
+            DRIVER, a_state(Mode.RECOMMEND, steps=1), Outcome.RECOMMENDED, id="recommended"
+        ),
+        pytest.param(DRIVER, a_state(partitions=8, attempts=None), Outcome.ONE_ATTEMPT, id="once"),
+        pytest.param(DRIVER, a_state(steps=1, mode=Mode.ENFORCE, paused=True), None, id="paused"),
+        pytest.param(DRIVER.in_mode("off"), a_state(steps=1), None, id="the pod's own mode is off"),
+        pytest.param(of_spark("driver", "other"), a_state(steps=1), None, id="another application"),
+        pytest.param(
+            DRIVER.annotated({"n": "n" * 64_000}), a_state(steps=1), Outcome.NO_ROOM, id="no room"
+        ),
+    ],
+)
+def test_who_is_left_as_written(pod: APod, state: AdmissionState, outcome: Outcome | None) -> None:
+    found = given(pod, state)
+    assert (found.outcome if found else None) is outcome
+    assert found is None or all("/env" not in each["path"] for each in found.patch)
+
+
+def test_fewer_partitions_are_not_given_while_nobody_would_see_a_failure() -> None:
+    found = given(DRIVER, a_state(partitions=8), "the controller is away")
+    assert found == GivenDriver(Outcome.ONE_ATTEMPT)
+    more = given(DRIVER, a_state(steps=1), "the controller is away")
+    assert more is not None
+    assert more.outcome is Outcome.GIVEN
+
+
+def test_the_author_s_own_options_come_last_and_so_they_win() -> None:
+    own = "-Dspark.sql.shuffle.partitions=9 -Dx=y"
+    pod = DRIVER.with_environment({"A": "b", OPTIONS: own})
+    made = patched(pod, a_state(steps=1))
+    assert options_of(made) == f"{SMALLER} {own}"
+    assert made["spec"]["containers"][0]["env"][0] == {"name": "A", "value": "b"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"envFrom": [{"configMapRef": {"name": "m"}}]}, id="a map of variables"),
+        pytest.param(
+            {"env": [{"name": OPTIONS, "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]},
+            id="from elsewhere",
+        ),
+        pytest.param({"env": [{"name": OPTIONS, "value": "x" * 20_000}]}, id="too long"),
+        pytest.param({"env": [{"name": OPTIONS, "value": 7}]}, id="no text"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_left(fields: dict[str, Any]) -> None:
+    pod = DRIVER.built()
+    pod["spec"]["containers"][0] |= fields
+    assert given(APod(pod), a_state(steps=1)) == GivenDriver(Outcome.OWN)
+
+
+def test_a_pod_that_is_asked_for_again_is_given_nothing_more() -> None:
+    state = a_state(steps=1)
+    again = APod(patched(DRIVER, state))
+    assert given(again, replace(state, smaller={EXECUTORS: 2})) is None
+
+
+def test_two_applications_of_one_name_in_two_namespaces_are_two() -> None:
+    state = a_state(steps=1)
+    elsewhere = TaskId("other", DRIVERS.name)
+    state.tasks[elsewhere] = replace(state.tasks[DRIVERS], task=elsewhere)
+    assert given(DRIVER.in_namespace("other"), state) == GivenDriver(Outcome.NOTHING)
+
+
+def executor_after(step: str | None, told: int | None, **knows: Any) -> APod:
+    """An executor of 256Mi whose task is known to need some 500 MB, as it is admitted."""
+    known = replace(knowledge_of(**knows), task=EXECUTORS)
+    state = AdmissionState(tasks={EXECUTORS: known})
+    if told is not None:
+        state.smaller[EXECUTORS] = told
+    pod = of_spark("executor").asking("256Mi").limited("256Mi")
+    pod = pod if step is None else pod.annotated({STEP: step})
+    return pod.patched(size(pod.built(), state).patch)
+
+
+def test_an_executor_has_what_was_written_while_smaller_partitions_are_tried() -> None:
+    held = executor_after("1", 1)
+    assert memory_of(held) == ("256Mi", "256Mi")
+    assert decision_of(held)["reason"] == "kept"
+    assert "before it has more" in decision_of(held)["why"]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        pytest.param(None, None, id="nothing was given"),
+        pytest.param("1", 2, id="killed with these partitions, too"),
+        pytest.param("3", 4, id="after the last step"),
+        pytest.param("0", 0, id="for time alone"),
+        pytest.param("1", None, id="an annotation that nobody told of"),
+        pytest.param("10e9", 1, id="no step"),
+    ],
+)
+def test_an_executor_has_more_memory_as_ever(step: str | None, told: int | None) -> None:
+    assert memory_of(executor_after(step, told))[1] != "256Mi"

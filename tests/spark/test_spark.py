@@ -1,0 +1,129 @@
+"""A real Spark on the node: what its drivers are given, and what wins over it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.splitting.spark_driver import OPTIONS, STEP
+from plimsoll_predictor.splitting.spark.settings import ADAPTIVE, ADVISORY, PARTITIONS
+from tests.apiserver.controllers import Shop, until
+from tests.conftest import Cluster
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import WITHIN_S
+from tests.rigs.command_lines import run_here
+from tests.rigs.spark_applications import Application, Ran, executors_of, run_application
+from tests.rigs.spark_image import JOBS
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
+
+ALONE = ("--conf", "spark.master=local[1]")
+"""In the driver's own process: executors have no say in what a property is."""
+ASKS = ("found", PARTITIONS)
+GIVEN, OWN = "7", "14"
+KILLED_ROWS = "500000"
+MIB = 512
+"""A heap in whose pod a Python function cannot hold half of so many rows, and can hold an eighth.
+"""
+
+
+async def taught(shop: Shop, name: str, partitions: int) -> None:
+    """Write what ``plimsoll spark --teach`` writes, and wait until admission knows it."""
+    profile = {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "TaskProfile",
+        "metadata": {"name": f"spark.{name}.driver"},
+        "spec": {"spark": {"partitions": partitions}},
+    }
+    place = ("plimsoll.dev", "v1alpha1", shop.namespace, "taskprofiles")
+    await shop.custom.create_namespaced_custom_object(*place, profile)
+    await until(f"{name} is given", lambda: would_be_given(shop, name), WITHIN_S)
+
+
+async def would_be_given(shop: Shop, name: str) -> str | None:
+    """The options that admission would write on a driver, asked without side effect."""
+    container = {"name": "spark-kubernetes-driver", "image": "localhost/none:1"}
+    app = {"spark-role": "driver", "spark-app-selector": "spark-0", "spark-app-name": name}
+    pod = {
+        "metadata": {"name": f"{name}-probe", "labels": app},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    made = await shop.core.create_namespaced_pod(shop.namespace, pod, dry_run="All")
+    return options_of(made)
+
+
+def options_of(pod: Any) -> str | None:
+    """The value of the variable that Plimsoll writes; None without it."""
+    found = {each.name: each.value for each in pod.spec.containers[0].env or []}
+    return found.get(OPTIONS)
+
+
+def note_of(ran: Ran) -> Mapping[str, Any]:
+    note: Mapping[str, Any] = json.loads(ran.driver.metadata.annotations[labels.SPARK])
+    return note
+
+
+async def test_whatever_the_user_set_wins_over_what_is_given(shop: Shop) -> None:
+    await taught(shop, "asks", int(GIVEN))
+    set_, in_file = ("--conf", f"{PARTITIONS}={OWN}"), {PARTITIONS: OWN}
+    python = ["python3", JOBS, *ASKS, "spark.master=local[1]"]
+    defaults = {"spark-defaults.conf": f"{PARTITIONS} {OWN}\n"}
+    submitted = ["spark-submit", *ALONE, JOBS, *ASKS]
+    asking = {
+        "nothing": (Application(name="asks", words=ASKS, options=ALONE), GIVEN),
+        "nothing, by Python alone": (Application(name="asks", words=(), program=python), GIVEN),
+        "file": (Application(name="asks", words=ASKS, options=ALONE, properties=in_file), OWN),
+        "--conf": (Application(name="asks", words=ASKS, options=(*ALONE, *set_)), OWN),
+        "code": (
+            Application(name="asks", words=(*ASKS, f"{PARTITIONS}={OWN}"), options=ALONE),
+            OWN,
+        ),
+        "defaults": (Application(name="asks", words=(), program=submitted, files=defaults), OWN),
+    }
+    found = await asyncio.gather(*(run_application(shop, each) for each, _ in asking.values()))
+    said = {how: ran.said for how, ran in zip(asking, found, strict=True)}
+    assert said == {how: f"FOUND {wanted}" for how, (_, wanted) in asking.items()}
+    assert all(options_of(ran.driver) for ran in found)
+
+
+async def test_a_job_killed_at_its_default_gets_through_with_smaller_partitions_at_the_same_memory(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    job = Application(name="holds", words=("whole", KILLED_ROWS), executor_mib=MIB)
+    first = await run_application(shop, job)
+    assert (first.phase, options_of(first.driver)) == ("Failed", None)
+    for _ in range(3):
+        await until("the kill is told", lambda: would_be_given(shop, "holds"), WITHIN_S)
+        ran = await run_application(shop, job)
+        if ran.phase == "Succeeded":
+            break
+    assert ran.phase == "Succeeded", ran.said
+    note = note_of(ran)
+    assert note["done"] is True
+    assert note["properties"][ADVISORY] in {"16m", "4m", "1m"}
+    executors = [*await executors_of(shop, first), *await executors_of(shop, ran)]
+    memory = {each.spec.containers[0].resources.limits["memory"] for each in executors}
+    assert len(memory) == 1, memory
+    steps = {each.metadata.annotations.get(STEP) for each in await executors_of(shop, ran)}
+    assert steps == {str(note["step"])}
+
+
+async def test_what_a_log_teaches_is_given_to_the_next_driver(
+    shop: Shop, cluster: Cluster, logs: Path
+) -> None:
+    off = {ADAPTIVE: "false"}
+    job = Application(name="joins", words=("join", "200000"), properties=off, logs=logs)
+    assert (await run_application(shop, job)).phase == "Succeeded"
+    (log,) = (each for each in logs.iterdir() if each.is_file())
+    words = ["spark", str(log), "--teach", f"{shop.namespace}/spark.joins.driver"]
+    done = run_here(*words, "--kubeconfig", str(cluster.kubeconfig))
+    assert done.returncode == 0, done.stderr
+    assert "spec.spark.partitions is 6" in done.stderr
+    await until("it is given", lambda: would_be_given(shop, "joins"), WITHIN_S)
+    assert note_of(await run_application(shop, job))["properties"] == {PARTITIONS: "6"}
