@@ -144,7 +144,10 @@ class AdmissionMetrics:
             "Changed certificate files that could not be loaded; the old pair stays in use.",
             registry=self.registry,
         )
-        # A series that is there from the start: else its first increase is none to Prometheus.
+        self._begin_series()
+
+    def _begin_series(self) -> None:
+        """Have series there from the start: else their first increase is none to Prometheus."""
         for reason in _FAILED_OPEN:
             self.failed_open.labels(reason)
         for maker in MAKERS:
