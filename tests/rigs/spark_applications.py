@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.local.images import load_image
+from deploy.local.images import has_image, load_image
 
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
-from tests.rigs.spark_image import IMAGE, JOBS, require
+from tests.rigs.spark_image import JOBS, reference, require
 
 ENDED_WITHIN_S: Final = 240.0
 CONF: Final = "/opt/conf"
@@ -65,8 +65,10 @@ class Ran:
 
 
 def load_spark(cluster: Cluster) -> None:
-    """Put the image into the node."""
-    load_image(cluster.handle.layout, require())
+    """Put the image into the node, unless it is there."""
+    layout = cluster.handle.layout
+    if not has_image(layout, reference()):
+        load_image(layout, require())
 
 
 def let_drivers_in(cluster: Cluster, namespace: str) -> None:
@@ -122,7 +124,7 @@ def _properties(shop: Shop, application: Application, name: str, selector: str) 
         "spark.driver.memory": "512m",
         "spark.kubernetes.namespace": shop.namespace,
         "spark.kubernetes.driver.pod.name": name,
-        "spark.kubernetes.container.image": IMAGE,
+        "spark.kubernetes.container.image": reference(),
         "spark.kubernetes.container.image.pullPolicy": "Never",
         "spark.kubernetes.executor.request.cores": "100m",
         # What a test looks at afterwards.
@@ -153,7 +155,7 @@ def _pod(application: Application, name: str, selector: str) -> dict[str, Any]:
         volumes.append({"name": "logs", "hostPath": {"path": str(application.logs)}})
     container = {
         "name": "spark-kubernetes-driver",
-        "image": IMAGE,
+        "image": reference(),
         "imagePullPolicy": "Never",
         "args": list(application.program) or words,
         "env": [

@@ -26,7 +26,7 @@ from deploy.local.shell import run
 from tests.rigs.locked_environments import environment_of
 from tests.rigs.runtimes_image import download
 
-IMAGE: Final = "localhost/plimsoll-spark:1"
+NAME: Final = "localhost/plimsoll-spark"
 JOBS: Final = "/opt/jobs.py"
 _JOBS: Final = Path(__file__).with_name("spark_jobs.py")
 _LOCK: Final = CHECKOUT / "requirements" / "spark.lock"
@@ -65,11 +65,16 @@ esac
 """
 
 
+def reference() -> str:
+    """The image's full name; another one when its recipe changes."""
+    recipe = repr((_PACKAGES, _UNNEEDED, _NOT_OF_SPARK, _ENTRYPOINT)).encode()
+    recipe += _LOCK.read_bytes() + _JOBS.read_bytes()
+    return f"{NAME}:{hashlib.sha256(recipe).hexdigest()[:12]}"
+
+
 def archive(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the image's file is, or will be; another one when its recipe changes."""
-    recipe = repr((IMAGE, _PACKAGES, _UNNEEDED, _NOT_OF_SPARK, _ENTRYPOINT)).encode()
-    key = hashlib.sha256(recipe + _LOCK.read_bytes() + _JOBS.read_bytes()).hexdigest()[:12]
-    return cache_root(environment) / "images" / f"spark-{key}.tar"
+    """Where the image's file is, or will be."""
+    return cache_root(environment) / "images" / f"spark-{reference().rpartition(':')[2]}.tar"
 
 
 def make(target: Path) -> None:
@@ -89,7 +94,7 @@ def make(target: Path) -> None:
             shutil.rmtree(root / name, ignore_errors=True)
         _add_spark(root)
         unfinished = Path(scratch) / "image.tar"
-        write_image(root, IMAGE, ["spark-submit", JOBS], unfinished, ["/opt/entrypoint.sh"])
+        write_image(root, reference(), ["spark-submit", JOBS], unfinished, ["/opt/entrypoint.sh"])
         for older in target.parent.glob("spark-*.tar"):
             older.unlink()
         unfinished.replace(target)
