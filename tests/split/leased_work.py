@@ -22,17 +22,21 @@ Manifest = dict[str, Any]
 WORK: Final = """
 import os, sys, time
 import plimsoll_chunks
+last, held_back = int(os.environ["PLIMSOLL_ITEMS"]) - 1, f"{sys.argv[1]}/held-back"
 times_us, kib = [int(each) for each in sys.argv[3:]], int(sys.argv[2])
 with open(f"{sys.argv[1]}/{os.environ['WORKS_AS']}", "a") as record:
     for first, count in plimsoll_chunks.ranges():
         held = []
         for item in range(first, first + count):
+            while item == last and os.path.exists(held_back):
+                time.sleep(0.1)
             held.append(b"x" * (kib << 10))
             time.sleep(times_us[(item * 2654435761 >> 7) % len(times_us)] / 1e6)
             record.write(f"{item}\\n")
             record.flush()
 """
-"""Does ranges; it holds so many KiB for each item of one, and notes each item when it is done."""
+"""Does ranges; it holds so many KiB for each item of one, and notes each item when it is done. The
+last item of the Job waits while the folder has a file ``held-back``."""
 _MODULES: Final = Path(plimsoll_chunks.__file__).parent
 _PYTHON: Final = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
 _SHOWN: Final = {"/usr": "/usr", "/lib": "/usr/lib", "/lib64": "/usr/lib64"}
@@ -117,6 +121,11 @@ class Work:
         own = (str(_MODULES), str(self.folder), sys.base_prefix)
         return {**_SHOWN, **{each: each for each in own if not each.startswith("/usr")}}
 
+    @property
+    def held_back(self) -> Path:
+        """While this file is there, the last item waits, so that the Job does not end."""
+        return self.folder / "held-back"
+
     def records(self) -> dict[str, list[int]]:
         """The items that each pod did, by its own record; a killed one's last line may be cut."""
         return {
@@ -126,6 +135,7 @@ class Work:
                 if line.endswith("\n")
             ]
             for path in self.folder.iterdir()
+            if path != self.held_back
         }
 
     def done(self) -> Counter[int]:

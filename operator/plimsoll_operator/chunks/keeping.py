@@ -87,9 +87,11 @@ class Kept:
     uid: str = ""
     largest: dict[str, int] = field(default_factory=dict)
     granted_s: dict[str, float] = field(default_factory=dict)
+    item_s: dict[str, float] = field(default_factory=dict)
+    """What an item of its last range took a worker."""
     counts: Counter[Count] = field(default_factory=Counter)
-    changes: int = 0
-    written: int = 0
+    written: int = -1
+    """Of the record's changes, how many the shelf has."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def to_document(self) -> dict[str, Any]:
@@ -203,11 +205,7 @@ class Keeper:
     async def renew(self, name: JobName, worker: Worker, heard: Heard) -> Part | None:
         """Hear that a worker is at work; None if it does not have that lease any more."""
         kept = self.find(name)
-        before = kept.leases.parts.get(worker.name)
-        part = kept.leases.renew(worker, heard)
-        if part is not before or kept.written < kept.changes:
-            return await self._written(name, kept, part)
-        return part
+        return await self._written(name, kept, kept.leases.renew(worker, heard))
 
     async def died(self, name: JobName, worker: str, killed_bytes: int | None = None) -> None:
         """Take back what a worker had whose pod is over. killed_bytes: its limit, if it was that.
@@ -218,6 +216,7 @@ class Keeper:
         part = kept.leases.died(worker)
         kept.largest.pop(worker, None)
         kept.granted_s.pop(worker, None)
+        kept.item_s.pop(worker, None)
         if part is None:
             return
         self._count(kept, Count.TAKEN_BACK)
@@ -232,7 +231,7 @@ class Keeper:
         await self._written(name, kept, None)
 
     async def written(self, name: JobName) -> None:
-        """Write a record that was just opened."""
+        """Write a record that was just opened, if nobody has."""
         await self._written(name, self.find(name), None)
 
     def _read(
@@ -252,10 +251,13 @@ class Keeper:
         costs, now_s = kept.guided.costs, self._monotonic()
 
         def least(part: Part) -> int:
-            item_s = 0.0 if costs is None else costs.item_s
+            # A worker may be slower than the others.
+            item_s = max(
+                0.0 if costs is None else costs.item_s, kept.item_s.get(part.worker.name, 0)
+            )
             granted_s = kept.granted_s.get(part.worker.name)
             if granted_s is not None and part.leased > part.first:
-                # A worker may be slower than the others: its range is not done after all that time.
+                # Its range is not done after all that time.
                 item_s = max(item_s, (now_s - granted_s) / (part.leased - part.first))
             return math.ceil(HANDED_S / item_s) if item_s > 0 else 1
 
@@ -272,6 +274,7 @@ class Keeper:
         # Workers' clocks may be apart: only how long they took is asked for, and bounded by ours.
         most_s = max(0.0, self._monotonic() - granted_s)
         seconds = told.seconds if told.seconds is not None else most_s
+        kept.item_s[name] = min(seconds, most_s) / items
         kept.guided.done(Chunk(items, min(seconds, most_s), told.peak_bytes, largest))
 
     def _count(self, kept: Kept, what: Count) -> None:
@@ -280,12 +283,13 @@ class Keeper:
 
     async def _written(self, name: JobName, kept: Kept, answer: T) -> T:
         """Return the answer when all that led to it is written; others' changes share the write."""
-        kept.changes += 1
-        mine = kept.changes
+        mine = kept.leases.changes
+        if kept.written >= mine:
+            return answer
         try:
             async with asyncio.timeout(WRITTEN_WITHIN_S), kept.turn:
                 if kept.written < mine:
-                    changes = kept.changes
+                    changes = kept.leases.changes
                     await self._shelf.write(name, kept.to_document())
                     kept.written = changes
         except (OSError, TimeoutError) as error:

@@ -148,7 +148,9 @@ class ChunkServer:
         said = msgspec.json.decode(await request.read(), type=_Said)
         ack = await self.keeper.done(job, said.who, said.heard, said.to, said.told)
         part = self.keeper.find(job).leases.parts.get(said.worker)
-        end = {} if part is None or part.worker.life != said.life else {"end": part.told}
+        # The end of another part than that of its lease would mislead it.
+        its = part is not None and part.worker.life == said.life and part.has(said.heard)
+        end = {"end": part.told} if part is not None and its else {}
         return web.json_response({"ack": ack.value, **end, **self._more(job, said)})
 
     async def _renew(self, request: web.Request, job: JobName) -> web.Response:

@@ -86,6 +86,10 @@ class Part:
     end: int
     told: int
 
+    def has(self, heard: Heard) -> bool:
+        """Say whether a lease is, or was, of this part."""
+        return self.since <= heard.number <= self.number
+
     @property
     def to_give(self) -> int:
         """How many items others may be given, if it is not asked already."""
@@ -142,6 +146,8 @@ class Leases:
         """By the worker's name."""
         self.last: dict[str, int] = {}
         """Worker -> the number of the lease that it acknowledged last; the newest come last."""
+        self.changes = 0
+        """How often something of it changed that is to be written."""
         self._waits: dict[str, tuple[str, float]] = {}
         """Worker -> of whom it waits for a piece, and since when; not kept over a restart."""
 
@@ -219,7 +225,7 @@ class Leases:
         part = self.parts.get(worker.name)
         if part is not None and part.worker.life != worker.life:
             return Ack.REFUSED
-        of_part = part is not None and part.since <= heard.number <= part.number
+        of_part = part is not None and part.has(heard)
         if part is None or not of_part or to <= part.first:
             again = of_part or self.last.get(worker.name) == heard.number
             return Ack.AGAIN if again else Ack.REFUSED
@@ -231,6 +237,7 @@ class Leases:
         if len(self.last) >= MOST_WORKERS:
             del self.last[next(iter(self.last))]  # of those that came and went, the oldest
         self.last[worker.name] = heard.number
+        self.changes += 1
         return Ack.DONE
 
     def renew(self, worker: Worker, heard: Heard) -> Part | None:
@@ -245,6 +252,7 @@ class Leases:
         self.last.pop(name, None)
         self._waits.pop(name, None)
         part = self.parts.pop(name, None)
+        self.changes += 1
         if part is not None and part.first < part.end:
             self.free.append((part.first, part.end))
         return part
@@ -253,6 +261,7 @@ class Leases:
         """Count a share as done: its pod has succeeded, and Kubernetes makes no other."""
         first, end = self.share(index)
         self.silent.discard(index)
+        self.changes += 1
         self.free = [each for piece in self.free for each in _outside(piece, first, end)]
         for name, part in list(self.parts.items()):
             if first <= part.first < end:
@@ -281,6 +290,7 @@ class Leases:
             self.free.append((part.told, part.end))
             part = replace(part, end=part.told)
             self.parts[part.worker.name] = part
+            self.changes += 1
         return part
 
     def _leased(self, part: Part, sizing: Sizing) -> Lease:
@@ -292,6 +302,7 @@ class Leases:
         most = max(-(-here // 2), min(here, sizing.least(part)))
         items = max(1, min(most, sizing.next_items(self.left + self.reserved)))
         self.number += 1
+        self.changes += 1
         part = replace(
             part,
             number=self.number,
@@ -327,6 +338,7 @@ class Leases:
                 waits, since_s = True, now_s
                 lowered = replace(giver, told=giver.told - -(-giver.to_give // 2))
                 self.parts[giver.worker.name] = lowered
+                self.changes += 1
                 self._hear(lowered, None)
                 self._waits[worker.name] = giver.worker.name, now_s
         if (waits and now_s - since_s < PATIENCE_S) or self.owed(worker):

@@ -15,7 +15,7 @@ from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
+from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, NoLease, Worker
 
 KEY = b"k" * 32
 JOB = JobName("team", "scan", "run-1")
@@ -260,6 +260,16 @@ async def test_what_a_task_taught_sizes_the_first_lease_of_its_next_job() -> Non
         assert isinstance(found, Lease)
         assert found.items >= least
         assert (found.items > 1) == (least > 1)
+
+
+async def test_a_worker_that_waits_has_nothing_written() -> None:
+    shelf = Shelf()
+    kept = keeper(shelf, shares=1, items=1)
+    await kept.next(JOB, Worker("a", 0), None, Told())
+    writes = shelf.writes
+    for _ in range(5):
+        assert await kept.next(JOB, Worker("b", 0), None, Told()) is NoLease.WAIT
+    assert shelf.writes == writes
 
 
 async def test_after_a_kill_for_memory_chunks_have_half_the_items_at_most() -> None:
