@@ -16,7 +16,7 @@ from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
 from tests.ha.flowing import Flow, create_over
-from tests.ha.waiting_for_turns import COMPUTES, LONGEST_S, WAITS, Waiting, pods_that_wait
+from tests.ha.waiting_for_turns import COMPUTES, LONGEST_S, WAITS, Waiting, full, pods_that_wait
 from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]
@@ -35,18 +35,6 @@ async def waiting(node: Cluster, own: Shop, tmp_path: Path) -> AsyncIterator[Wai
         await shop.enforce(order="enforce")
         async with pods_that_wait(node, shop, own.namespace, tmp_path) as made:
             yield made
-
-
-async def full(waiting: Waiting) -> dict[str, str]:
-    """Run pods in all slots; the node of each."""
-    first = {
-        "computes-0": await waiting.run("computes-0", COMPUTES),
-        "waits-0": await waiting.run("waits-0", WAITS),
-    }
-    assert len(set(first.values())) == 2
-    for name in ("waits-1", "waits-2"):
-        first[name] = await waiting.run(name, WAITS)
-    return first
 
 
 async def test_admission_may_remove_its_gate_and_nothing_else(waiting: Waiting) -> None:

@@ -126,11 +126,18 @@ class Waiting:
         made = await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
         return str(made.metadata.uid)
 
-    async def create_job(self, name: str, **spec: Any) -> None:
-        """A Job of one pod that computes."""
+    async def create_job(self, name: str, *, tried: bool = False, **spec: Any) -> Any:
+        """A Job of pods that compute, one if nothing else is said. tried: nothing is created."""
         body = {"metadata": {"name": name}, "spec": {"template": a_manifest(COMPUTES), **spec}}
         batch = client.BatchV1Api(self.shop.core.api_client)
-        await batch.create_namespaced_job(self.shop.namespace, body)
+        more = {"dry_run": "All"} if tried else {}
+        return await batch.create_namespaced_job(self.shop.namespace, body, **more)
+
+    async def suspended(self) -> set[str]:
+        """The Jobs that are suspended, whoever did it."""
+        batch = client.BatchV1Api(self.shop.core.api_client)
+        found = await batch.list_namespaced_job(self.shop.namespace)
+        return {job.metadata.name for job in found.items if job.spec.suspend}
 
     async def pod_of_job(self, name: str) -> str | None:
         """The name of a Job's pod; None while it has none."""
@@ -138,15 +145,18 @@ class Waiting:
         of_job = (each for each, pod in pods.items() if pod.metadata.labels.get("job-name") == name)
         return next(of_job, None)
 
-    async def refused(self, name: str, change: dict[str, Any]) -> str:
-        """What the API server says to admission's account that would change a pod."""
+    async def refused(self, name: str, change: dict[str, Any], *, job: bool = False) -> str:
+        """What the API server says to admission's account that would change a pod, or a Job."""
         settings = client.Configuration(host=API)
         settings.ssl_ca_cert = self.shop.core.api_client.configuration.ssl_ca_cert
         token = (self.whole.folder / TOKEN).read_text()
         settings.api_key["BearerToken"] = f"Bearer {token}"
         async with client.ApiClient(settings) as api:
+            patch = client.CoreV1Api(api).patch_namespaced_pod
+            if job:
+                patch = client.BatchV1Api(api).patch_namespaced_job
             try:
-                await client.CoreV1Api(api).patch_namespaced_pod(
+                await patch(
                     name,
                     self.shop.namespace,
                     change,
@@ -242,6 +252,18 @@ class Waiting:
             ending.cancel()
             await asyncio.gather(ending, return_exceptions=True)
         assert set(await self.shop.pods()) == names
+
+
+async def full(waiting: Waiting) -> dict[str, str]:
+    """Run pods in all slots; the node of each."""
+    first = {
+        "computes-0": await waiting.run("computes-0", COMPUTES),
+        "waits-0": await waiting.run("waits-0", WAITS),
+    }
+    assert len(set(first.values())) == 2
+    for name in ("waits-1", "waits-2"):
+        first[name] = await waiting.run(name, WAITS)
+    return first
 
 
 @contextlib.asynccontextmanager

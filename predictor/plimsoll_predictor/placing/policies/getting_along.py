@@ -34,10 +34,7 @@ class GettingAlong:
         start = earlier if earlier is not None and len(earlier) == len(shares) else None
         self.prices = shadow_prices(slowdowns, shares, start)
         self.costs = cost_of_pairs(slowdowns) - OF_A_RESIDENT * self.prices[None, :]
-        at_random = random_slowdowns(slowdowns, shares, work)
-        # Ends are told as they were: who is believed to be slow by itself is no worse off for it.
-        beyond = outlook.beyond
-        self.fairness.renew(at_random if beyond is None else at_random * beyond)
+        self.fairness.renew(random_slowdowns(slowdowns, shares, work))
 
     def order(self, window: Sequence[Waiting], nodes: Sequence[Residents]) -> Choice:
         """Fill empty nodes in the order of the queue, then go by regret, fairness and age."""

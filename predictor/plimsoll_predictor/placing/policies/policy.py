@@ -33,14 +33,11 @@ class Outlook:
     """What a policy may know of kinds.
 
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone.
-    beyond: how many times as long as that a kind takes whoever is beside it; None for 1. While runs
-    are never alone, part of what any neighbour costs is believed to be the kind's own.
     """
 
     slowdowns: Array
     shares: Array
     work: Array
-    beyond: Array | None = None
 
 
 class Policy(Protocol):

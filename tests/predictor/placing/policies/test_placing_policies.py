@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.placing.fairness import random_slowdowns
 from plimsoll_predictor.placing.policies.catalogue import OWN, POLICIES
-from plimsoll_predictor.placing.policies.getting_along import GettingAlong
 from plimsoll_predictor.placing.policies.policy import Outlook, Policy, Residents, Waiting
 
 SIZE = 4
@@ -90,14 +88,3 @@ def test_the_bandit_comes_to_prefer_what_did_well() -> None:
     window = [Waiting(1, 0), Waiting(2, 0)]
     beside_0 = [policy.order(window, [(0,)]).job for _ in range(50)]
     assert beside_0.count(0) > 40
-
-
-def test_who_takes_longer_by_itself_is_no_worse_off_for_it() -> None:
-    policy = GettingAlong()
-    shares, work = np.full(SIZE, 1 / SIZE), np.ones(SIZE)
-    at_random = random_slowdowns(SLOWDOWNS, shares, work)
-    policy.learn(Outlook(SLOWDOWNS, shares, work, np.array([1.5, 1.0, 1.0, 1.0])))
-    for kind in (0, 1):
-        policy.ended(kind, (1,), 1.4 * float(at_random[kind]))
-    assert policy.fairness.weights[0] == 0.0
-    assert policy.fairness.weights[1] > 0.0

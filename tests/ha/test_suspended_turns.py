@@ -1,0 +1,111 @@
+"""Jobs that wait for their turn suspended: not counted by quotas, and resumed in their turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from kubernetes_asyncio import client
+
+from plimsoll_operator.names import labels
+from tests.apiserver.controllers import Shop, a_shop, until
+from tests.conftest import Cluster
+from tests.ha.waiting_for_turns import COMPUTES, Waiting, full, pods_that_wait
+
+pytestmark = [pytest.mark.node]
+
+MINE = "authors"
+SIDE_BY_SIDE: dict[str, Any] = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
+
+
+@pytest_asyncio.fixture
+async def waiting(node: Cluster, own: Shop, tmp_path: Path) -> AsyncIterator[Waiting]:
+    """Nodes are full, and new Jobs wait suspended; its author suspended one of them."""
+    async with a_shop(node.kubeconfig) as shop:
+        await shop.enforce(order="enforce", jobsWait="suspended")
+        async with pods_that_wait(node, shop, own.namespace, tmp_path) as made:
+            await full(made)
+            await until("a new Job would wait", lambda: would_wait(made))
+            await made.create_job(MINE, suspend=True)
+            yield made
+
+
+async def would_wait(waiting: Waiting) -> bool:
+    tried = await waiting.create_job("tried", tried=True)
+    return tried.spec.suspend is True
+
+
+async def end_all(waiting: Waiting) -> None:
+    """All that runs succeeds."""
+    for name, pod in (await waiting.shop.pods()).items():
+        if pod.spec.node_name and pod.status.phase in ("Pending", "Running"):
+            await waiting.shop.end(name, "succeeded")
+
+
+async def pods_used(shop: Shop) -> str | None:
+    """How many pods a quota of the namespace counts; None until it was counted."""
+    quota = await shop.core.read_namespaced_resource_quota("pods", shop.namespace)
+    return (quota.status.used or {}).get("pods")
+
+
+async def test_quotas_count_pods_behind_gates_and_not_those_of_suspended_jobs(
+    waiting: Waiting,
+) -> None:
+    hard = {"metadata": {"name": "pods"}, "spec": {"hard": {"pods": "100"}}}
+    await waiting.shop.core.create_namespaced_resource_quota(waiting.shop.namespace, hard)
+    await until("the quota is counted", lambda: pods_used(waiting.shop))
+    assert await pods_used(waiting.shop) == "4"
+    await waiting.create_job("side-by-side", **SIDE_BY_SIDE)
+    await waiting.create("gated", COMPUTES)
+    assert await waiting.held() == {"gated"}
+
+    async def counts_the_gated() -> bool:
+        return await pods_used(waiting.shop) == "5"
+
+    await until("the pod behind the gate is counted, and no other", counts_the_gated)
+    assert await waiting.suspended() == {MINE, "side-by-side"}
+
+
+async def test_jobs_are_resumed_in_their_turn_and_all_of_their_pods_together(
+    waiting: Waiting,
+) -> None:
+    await waiting.create_job("plain")
+    await waiting.create_job("hurries", activeDeadlineSeconds=3600)
+    await waiting.create_job("side-by-side", **SIDE_BY_SIDE)
+    every = {"plain", "hurries", "side-by-side"}
+    assert await waiting.suspended() == {MINE, *every}
+    for change in (
+        {
+            "spec": {"suspend": False, "parallelism": 9},
+            "metadata": {"labels": {labels.WAITS: None}},
+        },
+        {"spec": {"suspend": False}},
+        {"metadata": {"labels": {labels.WAITS: None}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+    ):
+        assert "may resume" in await waiting.refused("plain", change, job=True)
+    assert "may resume" in await waiting.refused(MINE, {"spec": {"suspend": False}}, job=True)
+    assert len(await waiting.shop.pods()) == 4
+
+    await end_all(waiting)
+
+    async def of_jobs() -> list[Any]:
+        pods = (await waiting.shop.pods()).values()
+        bound = [pod for pod in pods if pod.spec.node_name and pod.metadata.owner_references]
+        return bound if len(bound) == 4 else []
+
+    pods = await until("four pods of the Jobs have nodes", of_jobs)
+    assert await waiting.suspended() == {MINE}
+    for pod in pods:
+        assert pod.spec.scheduling_gates is None
+        # Not one of those who came without an order.
+        assert labels.HELD in pod.metadata.annotations
+    jobs = client.BatchV1Api(waiting.shop.core.api_client)
+    hurries = await jobs.read_namespaced_job("hurries", waiting.shop.namespace)
+    assert hurries.status.start_time > hurries.metadata.creation_timestamp
+    assert labels.WAITS not in hurries.metadata.labels
+    template = hurries.spec.template.spec.affinity.node_affinity
+    assert template.required_during_scheduling_ignored_during_execution is None
