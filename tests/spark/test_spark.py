@@ -122,7 +122,8 @@ async def test_what_a_log_teaches_is_given_to_the_next_driver(
     assert (await run_application(shop, job)).phase == "Succeeded"
     (log,) = (each for each in logs.iterdir() if each.is_file())
     words = ["spark", str(log), "--teach", f"{shop.namespace}/spark.joins.driver"]
-    done = run_here(*words, "--kubeconfig", str(cluster.kubeconfig))
+    kubeconfig = ("--kubeconfig", str(cluster.kubeconfig))
+    done = await asyncio.to_thread(run_here, *words, *kubeconfig)
     assert done.returncode == 0, done.stderr
     assert "spec.spark.partitions is 6" in done.stderr
     await until("it is given", lambda: would_be_given(shop, "joins"), WITHIN_S)
