@@ -24,7 +24,7 @@ from plimsoll_predictor.core.siblings import Siblings
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
-_TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller"})
+_TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller", "chunks"})
 """What a header has, or else its writer knew nothing of it."""
 
 
@@ -104,7 +104,12 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     try:
         header, entries = _parse(text)
         read = AdmissionState()
-        told = (*_placing_in(header), *_order_in(header), *_smaller_in(header))
+        told = (
+            *_placing_in(header),
+            *_order_in(header),
+            *_smaller_in(header),
+            *_chunks_in(header),
+        )
         bad = (*_fill(read, entries), *_fill(read, told))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
@@ -140,6 +145,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         "ordered": sorted(state.ordered),
         "orders_jobs": state.orders_jobs,
         "smaller": {str(task): steps for task, steps in state.smaller.items()},
+        "chunks": {str(task): learned.to_document() for task, learned in state.chunks.items()},
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -199,6 +205,11 @@ def _order_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _smaller_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name, steps in mapping(header.get("smaller")).items():
         yield {"kind": ChangeKind.SMALLER.value, "name": name, "data": {"steps": steps}}
+
+
+def _chunks_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, learned in mapping(header.get("chunks")).items():
+        yield {"kind": ChangeKind.CHUNKS.value, "name": name, "data": learned}
 
 
 def _put_aside(path: Path) -> str:

@@ -27,6 +27,8 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.splitting.chunk_runs import Learned
+from plimsoll_predictor.splitting.costs import Costs
 from tests.builders.nodes import a_node, nodes_of
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 
@@ -44,6 +46,7 @@ def a_state() -> AdmissionState:
     namespace = {"policy": policy, "limit_ranges": [limit_range], "quotas": []}
     apply(state, ChangeKind.NAMESPACE, "shop", namespace)
     apply(state, ChangeKind.SMALLER, "shop/spark.sales.executor", {"steps": 2})
+    state.chunks[TRAIN] = Learned(Costs(0.5, 1.0, 0.1, 0.01, 0.02, 40.0), None, wait_s=2.0, largest=40)
     state.siblings.note("r1", "shop/s1", "align", 5e8)
     state.siblings.note("r1", "shop/s1", "sort", 3e8)
     return state
@@ -74,6 +77,7 @@ def test_what_was_written_is_loaded(tmp_path: Path) -> None:
     assert state.default_policy == expected.default_policy
     assert state.nodes == NODES
     assert state.smaller == {TaskId("shop", "spark.sales.executor"): 2}
+    assert state.chunks == expected.chunks != {}
     assert state.namespace("shop").bounds.most == GIB
     assert state.namespace("shop").policy == Policy(min_bytes=5)
 
