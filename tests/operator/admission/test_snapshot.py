@@ -46,7 +46,9 @@ def a_state() -> AdmissionState:
     namespace = {"policy": policy, "limit_ranges": [limit_range], "quotas": []}
     apply(state, ChangeKind.NAMESPACE, "shop", namespace)
     apply(state, ChangeKind.SMALLER, "shop/spark.sales.executor", {"steps": 2})
-    state.chunks[TRAIN] = Learned(Costs(0.5, 1.0, 0.1, 0.01, 0.02, 40.0), None, wait_s=2.0, largest=40)
+    state.chunks[TRAIN] = Learned(
+        Costs(0.5, 1.0, 0.1, 0.01, 0.02, 40.0), None, wait_s=2.0, largest=40
+    )
     state.siblings.note("r1", "shop/s1", "align", 5e8)
     state.siblings.note("r1", "shop/s1", "sort", 3e8)
     return state
