@@ -9,7 +9,7 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop
-from tests.ha.waiting_for_turns import Waiting
+from tests.ha.waiting_for_turns import COMPUTES, WAITS, Waiting
 
 LOOK_EVERY_S = 0.2
 RUNS_S = 1.5
@@ -72,14 +72,18 @@ class Flow:
         return [name for name, at_s in self._runs_since_s.items() if now_s - at_s >= RUNS_S]
 
 
-async def create_over(
-    waiting: Waiting, tasks: Sequence[tuple[str, str]], lasting_s: float
-) -> dict[str, str]:
-    """Create a pod of each name and task, spread evenly over a time; their UIDs by name."""
-    made = {}
-    for name, task in tasks:
-        made[name] = await waiting.create(name, task)
-        await asyncio.sleep(lasting_s / len(tasks))
+async def create_until_gated(waiting: Waiting, gated: int, every_s: float) -> dict[str, str]:
+    """Create pods of both tasks in turns until so many were gated; the UIDs of all by name.
+
+    Some are not gated: those that come while nobody could hold them, or let them go.
+    """
+    made: dict[str, str] = {}
+    while gated:
+        name = f"flows-{len(made)}"
+        pod = await waiting.create(name, COMPUTES if len(made) % 2 else WAITS)
+        made[name] = pod.metadata.uid
+        gated -= _is_held(pod)
+        await asyncio.sleep(every_s)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Jobs that wait for their turn suspended: not counted by quotas, and resumed in their turn."""
+"""Jobs that wait for their turn suspended: resumed in it, and whoever of Plimsoll is killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from kubernetes_asyncio import client
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
-from tests.ha.waiting_for_turns import COMPUTES, Waiting, full, pods_that_wait
+from tests.ha.waiting_for_turns import (
+    COMPUTES,
+    LONGEST_S,
+    Waiting,
+    full,
+    pods_that_wait,
+)
 
 pytestmark = [pytest.mark.node]
 
@@ -51,22 +57,39 @@ async def pods_used(shop: Shop) -> str | None:
     return (quota.status.used or {}).get("pods")
 
 
-async def test_quotas_count_pods_behind_gates_and_not_those_of_suspended_jobs(
-    waiting: Waiting,
+@pytest_asyncio.fixture
+async def low(waiting: Waiting) -> AsyncIterator[str]:
+    """A PriorityClass below the usual."""
+    api = client.SchedulingV1Api(waiting.shop.core.api_client)
+    name = f"{waiting.shop.namespace}-low"
+    await api.create_priority_class({"metadata": {"name": name}, "value": -10})
+    yield name
+    await api.delete_priority_class(name)
+
+
+async def test_priorities_hold_and_quotas_count_pods_behind_gates_but_none_of_suspended_jobs(
+    waiting: Waiting, low: str
 ) -> None:
+    await waiting.create("low", COMPUTES, priorityClassName=low)
+    await waiting.create_job("low-job", priorityClassName=low)
     hard = {"metadata": {"name": "pods"}, "spec": {"hard": {"pods": "100"}}}
     await waiting.shop.core.create_namespaced_resource_quota(waiting.shop.namespace, hard)
     await until("the quota is counted", lambda: pods_used(waiting.shop))
-    assert await pods_used(waiting.shop) == "4"
+    assert await pods_used(waiting.shop) == "5"
     await waiting.create_job("side-by-side", **SIDE_BY_SIDE)
     await waiting.create("gated", COMPUTES)
-    assert await waiting.held() == {"gated"}
+    assert await waiting.held() == {"low", "gated"}
 
     async def counts_the_gated() -> bool:
-        return await pods_used(waiting.shop) == "5"
+        return await pods_used(waiting.shop) == "6"
 
-    await until("the pod behind the gate is counted, and no other", counts_the_gated)
-    assert await waiting.suspended() == {MINE, "side-by-side"}
+    await until("the pods behind gates are counted, and no other", counts_the_gated)
+    assert await waiting.suspended() == {MINE, "side-by-side", "low-job"}
+    # Of one place, those of a lower class get nothing, though they came first.
+    await waiting.shop.end("waits-1", "succeeded")
+    await until("the other has a node", lambda: waiting.node_of("gated"))
+    assert await waiting.held() == {"low"}
+    assert await waiting.suspended() == {MINE, "side-by-side", "low-job"}
 
 
 async def test_jobs_are_resumed_in_their_turn_and_all_of_their_pods_together(
@@ -109,3 +132,46 @@ async def test_jobs_are_resumed_in_their_turn_and_all_of_their_pods_together(
     assert labels.WAITS not in hurries.metadata.labels
     template = hurries.spec.template.spec.affinity.node_affinity
     assert template.required_during_scheduling_ignored_during_execution is None
+
+
+async def test_no_job_waits_for_a_plimsoll_that_is_away(waiting: Waiting) -> None:
+    for number in range(3):
+        await waiting.create_job(f"waits-{number}")
+    assert await waiting.suspended() == {MINE, "waits-0", "waits-1", "waits-2"}
+
+    async def only_mine() -> bool:
+        return await waiting.suspended() == {MINE}
+
+    await waiting.whole.processes["controller"].kill_for_good()
+    await until("all of ours are resumed", only_mine, LONGEST_S)
+    assert not await would_wait(waiting)
+    waiting.whole.processes["controller"].start()
+    await until("a new Job would wait again", lambda: would_wait(waiting))
+
+
+async def test_a_job_that_is_given_to_a_queue_is_never_resumed(waiting: Waiting) -> None:
+    await waiting.create_job("given")
+    await waiting.create_job("behind")
+    jobs = client.BatchV1Api(waiting.shop.core.api_client)
+    await jobs.patch_namespaced_job(
+        "given",
+        waiting.shop.namespace,
+        {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"}}},
+        _content_type="application/merge-patch+json",
+    )
+
+    async def marked() -> bool:
+        job = await jobs.read_namespaced_job("given", waiting.shop.namespace)
+        return labels.WAITS in job.metadata.labels
+
+    async def unmarked() -> bool:
+        return not await marked()
+
+    await until("Plimsoll has left it", unmarked)
+    await end_all(waiting)
+
+    async def behind_runs() -> bool:
+        return await waiting.pod_of_job("behind") is not None
+
+    await until("who came later has started", behind_runs)
+    assert await waiting.suspended() == {MINE, "given"}

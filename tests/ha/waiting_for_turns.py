@@ -119,16 +119,19 @@ class Waiting:
     shop: Shop
     whole: Whole
 
-    async def create(self, name: str, task: str) -> str:
-        """A bare pod that takes a slot; its UID."""
+    async def create(self, name: str, task: str, **of_pod: str) -> Any:
+        """A bare pod that takes a slot. of_pod: more of its spec."""
         body = a_manifest(task)
+        body["spec"].update(of_pod)
         body["metadata"]["name"] = name
-        made = await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
-        return str(made.metadata.uid)
+        return await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
 
     async def create_job(self, name: str, *, tried: bool = False, **spec: Any) -> Any:
         """A Job of pods that compute, one if nothing else is said. tried: nothing is created."""
-        body = {"metadata": {"name": name}, "spec": {"template": a_manifest(COMPUTES), **spec}}
+        template = a_manifest(COMPUTES)
+        if "priorityClassName" in spec:
+            template["spec"]["priorityClassName"] = spec.pop("priorityClassName")
+        body = {"metadata": {"name": name}, "spec": {"template": template, **spec}}
         batch = client.BatchV1Api(self.shop.core.api_client)
         more = {"dry_run": "All"} if tried else {}
         return await batch.create_namespaced_job(self.shop.namespace, body, **more)

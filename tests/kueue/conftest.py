@@ -44,3 +44,8 @@ async def queue(shop: Shop) -> AsyncIterator[Queue]:
     """A queue of the namespace, whose quota nobody has used, and which goes when a test ends."""
     async with a_queue(shop) as made:
         yield made
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what shares a Plimsoll last: it goes on to the end, and a cluster has one at a time."""
+    items.sort(key=lambda item: "plimsoll" in getattr(item, "fixturenames", ()))

@@ -1,4 +1,4 @@
-"""A cluster of two nodes of its own, with a Plimsoll that recommends, and a namespace."""
+"""A cluster of two nodes of its own, with a Plimsoll that recommends, a namespace, and a past."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from tests.conftest import Cluster
 from tests.e2e.conftest import plimsoll
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import sizes_in_mode
+from tests.placing.kinds import Ran, run_shuffled
 from tests.placing.two_nodes import two_nodes
 
 __all__ = ["plimsoll"]
+
+SEED = 16
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +27,15 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shop(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
     """A namespace without a policy: the default mode only recommends."""
     async with a_shop(cluster.kubeconfig) as made:
         await sizes_in_mode(made, "recommend")
         yield made
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def history(shop: Shop) -> list[Ran]:
+    """Pods of both kinds in random order, two at a time on each node; all tests learn from them."""
+    return await run_shuffled(shop, SEED, "past")

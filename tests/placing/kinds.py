@@ -5,24 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from tests.apiserver.controllers import Shop
 from tests.e2e.seeing import create, ended
-from tests.e2e.workloads import Manifest, a_pod
+from tests.e2e.workloads import LONG_S, Manifest, a_pod
 
 COMPUTES, WAITS, LASTS = "computes", "waits", "lasts"
 KINDS = {COMPUTES: "turns 1 5000 0", WAITS: "turns 30 8 100"}
 """Each takes some three seconds alone: one computes, one sleeps and computes a little between."""
-COMMANDS = {**KINDS, LASTS: "turns 400 0 100"}
-"""One more, that sleeps for forty seconds."""
+COMMANDS = {**KINDS, LASTS: f"eat 8 {LONG_S}"}
+"""One more, that sleeps until a test ends that."""
+RUNS, AT_ONCE = 40, 2
 NODES = ("node-1", "node-2")
 HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One pod, as Kubernetes tells it. started_s, finished_s: of its container, whole seconds."""
+    """One pod, as Kubernetes tells it.
+
+    started_s, finished_s: of its container, whole seconds. took_ms: as its program tells; 0 of one
+    that does not.
+    """
 
     uid: str
     kind: str
@@ -44,15 +50,24 @@ def a_pod_of(kind: str, name: str, node: str) -> Manifest:
     return pod
 
 
-async def run_all(shop: Shop, queues: dict[str, Sequence[str]], at_once: int) -> list[Ran]:
-    """Run each node's kinds in their order, ``at_once`` beside each other."""
+async def run_shuffled(shop: Shop, seed: int, prefix: str) -> list[Ran]:
+    """Run RUNS pods of both kinds in random order, AT_ONCE at a time on each node."""
+    draw = Random(seed)
+    kinds = [kind for kind in KINDS for _ in range(RUNS // len(KINDS))]
+    draw.shuffle(kinds)
+    return await _run_all(shop, {node: kinds[at::2] for at, node in enumerate(NODES)}, prefix)
+
+
+async def _run_all(shop: Shop, queues: dict[str, Sequence[str]], prefix: str) -> list[Ran]:
+    """Run each node's kinds in their order, AT_ONCE beside each other."""
 
     async def runs(node: str, waiting: list[tuple[int, str]]) -> list[Ran]:
         found = []
         while waiting:
             number, kind = waiting.pop(0)
-            await create(shop, a_pod_of(kind, f"{node}-{number}", node))
-            found.append(ran_of(kind, await ended(shop, f"{node}-{number}")))
+            name = f"{prefix}-{node}-{number}"
+            await create(shop, a_pod_of(kind, name, node))
+            found.append(ran_of(kind, await ended(shop, name)))
         return found
 
     async with asyncio.TaskGroup() as group:
@@ -60,7 +75,7 @@ async def run_all(shop: Shop, queues: dict[str, Sequence[str]], at_once: int) ->
             group.create_task(runs(node, waiting))
             for node, kinds in queues.items()
             for waiting in [list(enumerate(kinds))]
-            for _ in range(at_once)
+            for _ in range(AT_ONCE)
         ]
     return [each for place in places for each in place.result()]
 
@@ -75,7 +90,7 @@ def ran_of(kind: str, pod: Any) -> Ran:
         pod.spec.node_name,
         state.started_at.timestamp(),
         state.finished_at.timestamp(),
-        int(state.message),
+        int(state.message or 0),
     )
 
 

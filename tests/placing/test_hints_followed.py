@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from random import Random
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,14 +11,13 @@ import pytest_asyncio
 
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, until
-from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import create, running
 from tests.e2e.workloads import Manifest, a_pod
-from tests.placing.kinds import COMPUTES, HOSTNAME, KINDS, NODES, WAITS, run_all
+from tests.placing.kinds import COMPUTES, HOSTNAME, KINDS, NODES, WAITS, Ran, run_shuffled
 
-pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
-SEED, RUNS, AT_ONCE, FOLLOWERS = 33, 80, 2, 6
+SEED, FOLLOWERS = 33, 6
 WITHIN_S = 120.0
 LONG = {COMPUTES: "turns 400 8000 0", WAITS: "turns 12000 8 100"}
 
@@ -34,20 +33,20 @@ def hinted(pod: Any) -> list[str]:
     return [] if text is None else list(json.loads(text)["nodes"])
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def settled(shop: Shop, plimsoll: Plimsoll) -> Shop:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def settled(shop: Shop, history: list[Ran]) -> AsyncIterator[Shop]:
     """Both kinds ran beside each other and themselves; now one that computes has node-1."""
     await shop.enforce(mode="recommend", placing="enforce")
-    draw = Random(SEED)
-    kinds = [kind for kind in KINDS for _ in range(RUNS // len(KINDS))]
-    draw.shuffle(kinds)
-    await run_all(shop, {node: kinds[at::2] for at, node in enumerate(NODES)}, AT_ONCE)
+    assert {ran.kind for ran in history} == {COMPUTES, WAITS}
+    await run_shuffled(shop, SEED, "more")
     for kind, node in zip((COMPUTES, WAITS), NODES, strict=True):
         long = anywhere(f"long-{kind}", kind, LONG[kind])
         long["spec"]["nodeSelector"] = {HOSTNAME: node}
         await create(shop, long)
         await running(shop, f"long-{kind}")
-    return shop
+    yield shop
+    for kind in (COMPUTES, WAITS):
+        await _remove(shop, f"long-{kind}")
 
 
 async def test_who_computes_is_sent_to_who_waits(settled: Shop) -> None:
@@ -65,9 +64,13 @@ async def test_who_computes_is_sent_to_who_waits(settled: Shop) -> None:
         assert hinted(created)[:1] == [NODES[1]]
         await running(settled, name)
         bound.append((await settled.pods())[name].spec.node_name)
-        await settled.core.delete_namespaced_pod(name, settled.namespace, grace_period_seconds=0)
-        await until("it is gone", lambda name=name: _gone(settled, name), WITHIN_S)
+        await _remove(settled, name)
     assert bound == [NODES[1]] * FOLLOWERS
+
+
+async def _remove(shop: Shop, name: str) -> None:
+    await shop.core.delete_namespaced_pod(name, shop.namespace, grace_period_seconds=0)
+    await until("it is gone", lambda: _gone(shop, name), WITHIN_S)
 
 
 async def _gone(shop: Shop, name: str) -> bool:

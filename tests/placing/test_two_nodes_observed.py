@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from random import Random
 from statistics import median
 from typing import Any
 
@@ -17,23 +16,22 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.placing.kinds import UNLABELLED
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import CONTROLLER, Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, ended
+from tests.e2e.seeing import WITHIN_S, create, ended, go_on
 from tests.placing.kinds import (
     COMPUTES,
     KINDS,
     LASTS,
     NODES,
+    RUNS,
     WAITS,
     Ran,
     a_pod_of,
     beside,
     ran_of,
-    run_all,
 )
 
-pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
-SEED, RUNS, AT_ONCE = 16, 40, 2
 HALF = 0.5
 ROUNDED = 0.001
 """Averages are kept to three digits."""
@@ -41,22 +39,15 @@ TOLD_WITHIN_S = 5.0
 """Of a pod's start and end, by its kubelet: later ones may be told after a run that they touch."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def history(shop: Shop) -> list[Ran]:
-    """Pods of both kinds in random order, two at a time on each node."""
-    draw = Random(SEED)
-    kinds = [kind for kind in KINDS for _ in range(RUNS // len(KINDS))]
-    draw.shuffle(kinds)
-    return await run_all(shop, {node: kinds[at::2] for at, node in enumerate(NODES)}, AT_ONCE)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def observed(shop: Shop, plimsoll: Plimsoll, history: list[Ran]) -> dict[str, Observation]:
     """By the pod's UID."""
+    uids = {ran.uid for ran in history}
 
     def all_of_them() -> dict[str, Observation]:
         found = [each for kind in KINDS for each in plimsoll.observations(shop.task(kind))]
-        return {each.attempt_uid: each for each in found} if len(found) == len(history) else {}
+        ours = [each for each in found if each.attempt_uid in uids]
+        return {each.attempt_uid: each for each in ours} if len(ours) == len(uids) else {}
 
     found: dict[str, Observation] = await until("all observations", all_of_them, WITHIN_S)
     return found
@@ -95,11 +86,13 @@ async def test_what_ran_beside_each_run_is_what_the_pods_times_say(
 async def test_what_ran_beside_a_run_is_known_though_the_controller_was_killed_meanwhile(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    await create(shop, a_pod_of(LASTS, LASTS, "node-1"))
+    lasts = await create(shop, a_pod_of(LASTS, LASTS, "node-1"))
     first = ran_of(WAITS, await run_one(shop, "first"))
     await until("the first is observed", lambda: observation_of(plimsoll, shop, first), WITHIN_S)
     await plimsoll.killed(CONTROLLER)
     second = ran_of(WAITS, await run_one(shop, "second"))
+    await until("the second is observed", lambda: observation_of(plimsoll, shop, second), WITHIN_S)
+    await go_on(lasts.metadata.uid)
     lasting = ran_of(LASTS, await ended(shop, LASTS))
     assert second.finished_s <= lasting.finished_s
     seen = await until(
