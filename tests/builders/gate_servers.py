@@ -48,6 +48,8 @@ class GateServer:
     now_s: float = 0.0
     meddle: int = 0
     patched: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Paths of lists that were asked for without the right to."""
 
     def has(self, pod: APod, created: str = "2026-11-23T12:00:00Z") -> Pod:
         """Keep a pod, in place of the one of its name."""
@@ -106,6 +108,7 @@ class GateServer:
         kept = self.jobs if "/batch/" in path else self.pods
         if path in ("/api/v1/pods", "/apis/batch/v1/jobs"):
             if not self.lists or path.rpartition("/")[2] in self.forbidden:
+                self.refused.append(path)
                 return 403, {"message": "forbidden"}
             return 200, {"items": [each for each in kept.values() if _is_asked(each, request)]}
         if path.endswith("/priorityclasses"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,26 @@ async def pods_used(shop: Shop) -> str | None:
     return (quota.status.used or {}).get("pods")
 
 
+async def may_have(waiting: Waiting, priority_class: str) -> bool:
+    """Whether the API server takes a pod of that class."""
+    try:
+        await waiting.create_job("classed", tried=True, priorityClassName=priority_class)
+        await waiting.create("classed", COMPUTES, tried=True, priorityClassName=priority_class)
+    except client.ApiException as error:
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+        return False
+    return True
+
+
 @pytest_asyncio.fixture
 async def low(waiting: Waiting) -> AsyncIterator[str]:
     """A PriorityClass below the usual."""
     api = client.SchedulingV1Api(waiting.shop.core.api_client)
     name = f"{waiting.shop.namespace}-low"
     await api.create_priority_class({"metadata": {"name": name}, "value": -10})
+    # The API server's own admission knows it a moment later.
+    await until("a pod may have it", lambda: may_have(waiting, name))
     yield name
     await api.delete_priority_class(name)
 

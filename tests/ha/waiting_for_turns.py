@@ -119,12 +119,13 @@ class Waiting:
     shop: Shop
     whole: Whole
 
-    async def create(self, name: str, task: str, **of_pod: str) -> Any:
-        """A bare pod that takes a slot. of_pod: more of its spec."""
+    async def create(self, name: str, task: str, *, tried: bool = False, **of_pod: str) -> Any:
+        """A bare pod that takes a slot. tried: nothing is created. of_pod: more of its spec."""
         body = a_manifest(task)
         body["spec"].update(of_pod)
         body["metadata"]["name"] = name
-        return await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
+        more = {"dry_run": "All"} if tried else {}
+        return await self.shop.core.create_namespaced_pod(self.shop.namespace, body, **more)
 
     async def create_job(self, name: str, *, tried: bool = False, **spec: Any) -> Any:
         """A Job of pods that compute, one if nothing else is said. tried: nothing is created."""

@@ -27,6 +27,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.cutting import Cut, cut
 from plimsoll_predictor.splitting.proposing import Verdict
 
+MOST_LEASING_PODS: Final = 2_000
+"""All of a Job's pods are listed every few seconds while it leases."""
 CHUNK_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.CHUNK_ITEMS}"
 
 
@@ -86,19 +88,27 @@ def cut_new_job(
         words = f"Plimsoll leaves the Job as it is written: {error}"
         return CutJob(Outcome.UNREADABLE, job, warning=words)
     if wants_leases(job):
-        return _leased(job, task, policy, leasing)
+        return _leased(job, over_items, (task, policy), leasing)
     return _cut(job, over_items, moment, (task, policy))
 
 
 def _leased(
-    job: Mapping[str, Any], task: TaskId, policy: Policy, leasing: Leasing | None
+    job: Mapping[str, Any],
+    over_items: ItemsJob,
+    whose: tuple[TaskId, Policy],
+    leasing: Leasing | None,
 ) -> CutJob:
     """Have the Job's pods told how to lease; nothing else of it changes."""
+    task, policy = whose
     why = None
     if leasing is None:
         why = "leases are switched off (leases.enabled)"
     elif policy.mode is not Mode.ENFORCE:
         why = f"the task's mode is {policy.mode.value}, and they need enforce"
+    elif _has_deadline(job):
+        why = "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits"
+    elif over_items.cuttable.pods > MOST_LEASING_PODS:
+        why = f"it has more than {MOST_LEASING_PODS:,} pods"
     else:
         try:
             patch, notes = told_template(job, task.namespace, leasing)
@@ -108,6 +118,12 @@ def _leased(
             return CutJob(Outcome.LEASED, job, patch, notes)
     words = f"Plimsoll gives its pods no leases, so each does its share: {why}"
     return CutJob(Outcome.KEPT, job, warning=words)
+
+
+def _has_deadline(job: Mapping[str, Any]) -> bool:
+    spec = mapping(job.get("spec"))
+    pods = mapping(mapping(spec.get("template")).get("spec"))
+    return any(each.get("activeDeadlineSeconds") is not None for each in (spec, pods))
 
 
 def _cut(

@@ -66,7 +66,8 @@ def told_template(
 ) -> tuple[list[Operation], dict[str, str]]:
     """Return the operations for the Job's container, and the annotations for its template.
 
-    A Job that is asked for again has all of it; one that was copied gets its own.
+    A Job that is asked for again has all of it; one that was copied gets its own: by the record of
+    the one before, all of it may be done.
 
     Raises:
         NotOverItems: if there is no container for it, or no room.
@@ -78,7 +79,7 @@ def told_template(
     spec = mapping(sequence(mapping(template.get("spec")).get("containers"))[container.index])
     there = [mapping(each) for each in sequence(spec.get("env"))]
     told = run_of(job)
-    if told is not None and _has_token(there, leasing.key, namespace, told):
+    if told == leasing.run and _has_token(there, leasing.key, namespace, told):
         return [], {labels.LEASE_RUN: told}
     notes = {labels.LEASE_RUN: leasing.run}
     if not has_room(job, notes):

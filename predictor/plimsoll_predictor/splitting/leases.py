@@ -173,11 +173,12 @@ class Leases:
             raise ValueError(f"index {index!r} of a job of {self.shares} shares")
         return share_of(self.items, self.shares, index)
 
-    def has_left(self, first: int, end: int) -> bool:
-        """Say whether an item from ``first`` to ``end - 1`` is to be done."""
-        silent = map(self.share, self.silent)
+    def has_left(self, index: int) -> bool:
+        """Say whether an item of an index's share is to be done. Cost: O(pieces)."""
+        if index in self.silent:
+            return True
         parts = ((each.first, each.end) for each in self.parts.values())
-        return any(_within([*self.free, *silent, *parts], first, end))
+        return any(_within([*self.free, *parts], *self.share(index)))
 
     def owed(self, worker: Worker) -> list[tuple[int, int]]:
         """Return what is left of a worker's share that it does not have itself."""

@@ -68,9 +68,29 @@ def test_its_pods_are_told_how_to_lease_and_nothing_else_changes() -> None:
 def test_a_job_that_is_asked_for_again_has_all_of_it_already() -> None:
     job = a_leased_job()
     made = after(job, answered(job))
-    again = answered(made, Leasing(LEASING.url, KEY, "review-2"))
+    again = answered(made)
     assert (again.outcome, list(again.patch)) == (Outcome.LEASED, [])
     assert again.notes == {labels.LEASE_RUN: "review-1"}
+
+
+def test_a_copy_of_a_job_gets_a_run_of_its_own_as_all_may_be_done_by_the_others_record() -> None:
+    job = a_leased_job()
+    made = after(job, answered(job))
+    copied = after(made, answered(made, Leasing(LEASING.url, KEY, "review-2")))
+    assert told(copied)["PLIMSOLL_CHUNKS_JOB"].endswith("/review-2")
+    assert is_token_of(
+        KEY, JobName("shop", "train", "review-2"), told(copied)["PLIMSOLL_CHUNKS_TOKEN"]
+    )
+
+
+@pytest.mark.parametrize("where", ["its own", "its pods'"])
+def test_a_job_with_a_deadline_leases_nothing_as_a_pod_that_is_cut_off_waits(where: str) -> None:
+    job = a_leased_job()
+    spec = job["spec"] if where == "its own" else job["spec"]["template"]["spec"]
+    spec["activeDeadlineSeconds"] = 60
+    found = answered(job)
+    assert (found.outcome, list(found.patch)) == (Outcome.KEPT, [])
+    assert "activeDeadlineSeconds" in found.warning
 
 
 def test_a_job_that_was_copied_from_another_namespace_gets_its_own() -> None:

@@ -21,7 +21,13 @@ from plimsoll_predictor.splitting.spark.given import (
 )
 from plimsoll_predictor.splitting.spark.reading import read_application
 from plimsoll_predictor.splitting.spark.settings import ADAPTIVE, ADVISORY, GIVEN, PARTITIONS, SPLIT
-from plimsoll_predictor.splitting.spark.steps import FEATURE, Ended, executors_of, step_after
+from plimsoll_predictor.splitting.spark.steps import (
+    FEATURE,
+    NOTHING,
+    Ended,
+    executors_of,
+    step_after,
+)
 from tests.builders.spark_logs import KILLED, OFF, ON, a_start, an_end, real_lines
 from tests.predictor.splitting.test_spark_findings import a_shuffle
 
@@ -99,16 +105,17 @@ def test_a_shuffle_of_more_bytes_teaches_more_partitions() -> None:
 def test_kills_drop_what_was_taught_and_make_partitions_smaller_three_times() -> None:
     steps = [given_for(8, step) for step in range(1, MOST_STEPS + 3)]
     properties = [dict(each.properties) for each in steps if each is not None]
-    assert [each[PARTITIONS] for each in properties] == ["400", "800", "1600", "1600", "1600"]
-    assert [each[ADVISORY] for each in properties] == ["16m", "4m", "1m", "1m", "1m"]
-    assert [each[SPLIT] for each in properties] == ["64m", "32m", "16m", "16m", "16m"]
+    assert [each[PARTITIONS] for each in properties] == ["400", "800", "1600"]
+    assert [each[ADVISORY] for each in properties] == ["16m", "4m", "1m"]
+    assert [each[SPLIT] for each in properties] == ["64m", "32m", "16m"]
+    assert steps[MOST_STEPS:] == [None, None], "then nothing is given"
 
 
 @given(taught=st.none() | st.integers(-(10**12), 10**12), steps=st.integers(-(10**9), 10**9))
 def test_no_number_leads_beyond_what_spark_bears(taught: int | None, steps: int) -> None:
     found = given_for(taught, steps)
     if found is None:
-        assert steps <= 0
+        assert steps <= 0 or steps > MOST_STEPS
         return
     partitions = int(found.properties[PARTITIONS])
     assert LEAST_TAUGHT <= partitions <= 1600
@@ -151,9 +158,13 @@ def an_end_of(
         ),
         pytest.param(an_end_of(EXECUTORS, Outcome.OOM_KILLED, "10e9"), 1, id="no number"),
         pytest.param(an_end_of(EXECUTORS, Outcome.OOM_KILLED, 1e9), 1, id="a number of nobody's"),
-        pytest.param(an_end_of(DRIVERS, Outcome.FAILED, 0.0), 1, id="failed with fewer ones"),
+        pytest.param(an_end_of(DRIVERS, Outcome.FAILED, 0.0), NOTHING, id="failed with fewer ones"),
         pytest.param(an_end_of(DRIVERS, Outcome.FAILED), 0, id="failed as written"),
-        pytest.param(an_end_of(DRIVERS, Outcome.FAILED, 2.0), 2, id="failed with smaller ones"),
+        pytest.param(an_end_of(DRIVERS, Outcome.FAILED, 2.0), 3, id="failed with smaller ones"),
+        pytest.param(an_end_of(DRIVERS, Outcome.FAILED, 3.0), 4, id="failed with the smallest"),
+        pytest.param(
+            an_end_of(TaskId("shop", "nightly"), Outcome.FAILED, 0.0), NOTHING, id="of one task"
+        ),
         pytest.param(an_end_of(DRIVERS, Outcome.OOM_KILLED), 0, id="the driver was killed"),
     ],
 )

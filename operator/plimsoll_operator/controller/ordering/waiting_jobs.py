@@ -57,6 +57,8 @@ class WaitingJobs:
     _tried_s: float | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
     _took_s: float = field(default=0.0, init=False)
+    _may_list: bool = field(default=False, init=False)
+    """Asked before the first list: most installations let no Job wait, and give no such right."""
     _may_patch: bool = field(default=False, init=False)
     _trouble: str | None = field(default=None, init=False)
 
@@ -77,8 +79,12 @@ class WaitingJobs:
             return []
         self._tried_s = now_s
         try:
+            self._may_list = self._may_list or await self._may("list")
+            if not self._may_list:
+                return []
             found = await self._look()
         except ApiError as error:
+            self._may_list = False
             self._note(str(error))
             return []
         self._listed_s, self._took_s = now_s, self.now_s() - now_s
@@ -112,7 +118,7 @@ class WaitingJobs:
                 await self.api.items(path_of(SCHEDULING, "priorityclasses"))
             )
         if not self._may_patch:
-            self._may_patch = await self._may()
+            self._may_patch = await self._may("patch")
         waiting = {str(metadata_of(job).get("uid")): job for job in jobs if waits_for_turn(job)}
         vanished = {uid: name for uid, name in self._known.items() if uid not in waiting}
         self._known = {uid: _named(job) for uid, job in waiting.items()}
@@ -147,8 +153,8 @@ class WaitingJobs:
         except ApiError as error:
             log.info("a Job keeps its label", job=path_of_job(job), error=str(error))
 
-    async def _may(self) -> bool:
-        asked = {"verb": "patch", "group": "batch", "resource": "jobs", "namespace": ""}
+    async def _may(self, verb: str) -> bool:
+        asked = {"verb": verb, "group": "batch", "resource": "jobs", "namespace": ""}
         review = {"spec": {"resourceAttributes": asked}}
         answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
         return mapping(answered.get("status")).get("allowed") is True

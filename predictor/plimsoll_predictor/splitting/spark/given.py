@@ -54,7 +54,8 @@ def given_for(taught: int | None, steps: int) -> Given | None:
     """Return what the next driver is given; None for nothing.
 
     taught: partitions for time; None where nothing was taught. A number that no log teaches is as
-    none. steps: how often in turn executors were killed; beyond ``MOST_STEPS`` nothing changes.
+    none. steps: how often in turn executors were killed; beyond ``MOST_STEPS`` nothing is given, as
+    smaller partitions did not help, or a driver failed with what it was given.
 
     >>> given_for(8, 0)
     Given(step=0, properties={'spark.sql.shuffle.partitions': '8'})
@@ -65,7 +66,9 @@ def given_for(taught: int | None, steps: int) -> Given | None:
         if taught is None or not LEAST_TAUGHT <= taught <= MOST_TAUGHT:
             return None
         return Given(0, {PARTITIONS: str(taught)})
-    step = min(steps, MOST_STEPS)
+    if steps > MOST_STEPS:
+        return None
+    step = steps
     properties = {
         PARTITIONS: str(DEFAULT_PARTITIONS * _MORE**step),
         ADVISORY: f"{DEFAULT_ADVISORY_BYTES // _SMALLER**step // MIB}m",

@@ -16,6 +16,8 @@ from plimsoll_predictor.splitting.spark.given import MOST_STEPS
 
 FEATURE: Final = "partitions-step"
 """The feature of a driver and its executors under which the step stands."""
+NOTHING: Final = MOST_STEPS + 2
+"""Nothing is given any more: a driver failed with fewer partitions than Spark's own."""
 _DRIVER: Final = ".driver"
 _EXECUTOR: Final = ".executor"
 _ENGINE: Final = "spark."
@@ -68,12 +70,17 @@ def step_after(ended: Ended) -> int:
     """Return the step that its application is at by this end; 0 where it says nothing.
 
     An executor that died of memory leads to the next step; the one beyond ``MOST_STEPS`` says that
-    smaller partitions do not help. A driver that failed with fewer partitions than Spark's own
-    leads to the first, whatever it failed of. What was lowered is for a lift to heal.
+    smaller partitions do not help. A driver that failed with fewer partitions than Spark's own, of
+    whatever, is given nothing any more. One that failed with smaller ones leads to the next step,
+    as its executors' deaths do: whatever it fails of, it is given nothing in the end. Where driver
+    and executors are one task, each of its pods counts so. What was lowered is for a lift to heal.
     """
     given = _given(ended.features)
+    failed = ended.outcome is Outcome.FAILED and not ended.died_of_memory
+    if failed and given is not None and not is_executors(ended.task):
+        return NOTHING if given == 0 else min(given + 1, MOST_STEPS + 1)
     if ended.task.name.endswith(_DRIVER):
-        return 1 if given == 0 and ended.outcome is Outcome.FAILED else given or 0
+        return given or 0
     return min((given or 0) + ended.died_of_memory, MOST_STEPS + 1)
 
 

@@ -11,6 +11,7 @@ from plimsoll_operator.controller.ordering.waiting_jobs import (
     ABLE_FOR_S,
     IDLE_EVERY_S,
     LIST_EVERY_S,
+    WaitingJobs,
 )
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
@@ -186,3 +187,25 @@ async def test_who_may_not_resume_jobs_has_none_suspended(queueing: Queueing) ->
         told.append(queueing.orders_jobs)
         assert queueing.ordered >= {str(CPU)}
     assert told == [True, False, True]
+
+
+async def test_where_no_job_may_be_listed_none_is_asked_for(queueing: Queueing) -> None:
+    jobs = WaitingJobs(queueing.releases.api, lambda: queueing.server.now_s)
+    told = []
+    for forbidden in ({"jobs"}, {"jobs"}, set[str]()):
+        queueing.server.forbidden = forbidden
+        queueing.server.now_s += IDLE_EVERY_S
+        assert await jobs.look(wanted=False) == []
+        told.append(jobs.are_resumed())
+    assert told == [False, False, True], "the right came with an upgrade"
+    assert queueing.server.refused == []
+
+
+async def test_who_may_list_jobs_no_more_has_none_suspended(queueing: Queueing) -> None:
+    told = []
+    for forbidden in (set[str](), {"jobs"}, {"jobs"}, {"jobs"}):
+        queueing.server.forbidden = forbidden
+        await queueing.look(ABLE_FOR_S + 1.0)
+        told.append(queueing.orders_jobs)
+    assert told == [True, False, False, False]
+    assert len(queueing.server.refused) == 1

@@ -19,7 +19,7 @@ from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.splitting.spark.steps import FEATURE
+from plimsoll_predictor.splitting.spark.steps import FEATURE, NOTHING
 from plimsoll_predictor.store import Novelty, Store, Writer
 from tests.builders.stores import an_attempt, open_store
 
@@ -114,11 +114,11 @@ async def test_pods_of_others_and_runs_that_were_lowered_say_nothing(tmp_path: P
         assert partitions.told == {}
 
 
-async def test_a_driver_that_failed_with_fewer_partitions_gets_more(tmp_path: Path) -> None:
+async def test_a_driver_that_failed_with_fewer_partitions_is_given_nothing(tmp_path: Path) -> None:
     async with learning(tmp_path) as partitions:
         failed = an_attempt("a").of(DRIVERS).ending(Outcome.FAILED).knowing(**{FEATURE: 0.0})
         partitions.ended(failed.built, role="driver")
-        assert partitions.told == {str(EXECUTORS): {"steps": 1}}
+        assert partitions.told == {str(EXECUTORS): {"steps": NOTHING}}
 
 
 async def test_a_task_that_is_forgotten_is_told_no_more(tmp_path: Path) -> None:
