@@ -63,9 +63,14 @@ def test_admission_is_asked_by_the_api_server_and_asks_the_controller_alone(
 def test_the_controller_asks_the_api_server_alone(locked: dict[str, Document]) -> None:
     assert _rules(locked["controller"], "ingress") == {
         (8081, "admission"), (8081, "agent"), (8081, "test"), (8081, "namespace"),
-        (8083, "namespace"),
     }  # fmt: skip
     assert _rules(locked["controller"], "egress") == {(6443, "10.0.0.1/32")}
+
+
+def test_where_leases_are_on_pods_of_all_namespaces_reach_their_port(helm: Helm) -> None:
+    documents = helm.render({**LOCKED, "leases": {"enabled": True}})
+    policy = named(documents, "NetworkPolicy", f"{NAME}-controller")
+    assert (8083, "namespace") in _rules(policy, "ingress")
 
 
 def test_the_agent_asks_the_controller_alone(locked: dict[str, Document]) -> None:

@@ -154,11 +154,12 @@ def serve(address: str, program: str, imported: Sequence[str]) -> NoReturn:
             if key.fileobj is listening:
                 connection, _ = listening.accept()
                 pid = _fork(connection, program)
-                connection.sendall(f"{pid}\n".encode())
                 ends = os.pidfd_open(pid)
                 running[ends] = (pid, connection)
                 waiting.register(ends, selectors.EVENT_READ)
                 waiting.register(connection, selectors.EVENT_READ, pid)
+                # Last: who hears of it may end this server at once, which has to end it as well.
+                connection.sendall(f"{pid}\n".encode())
             elif key.data is not None:
                 # Whoever has asked says no more: it is gone, and nobody waits for the program.
                 waiting.unregister(key.fileobj)
