@@ -28,7 +28,6 @@ WORDS = {
     "profilingcampaigns/status": "status",
     "mutatingwebhookconfigurations": "`caBundle`",
     "leases": "its Lease",
-    "jobs": "Jobs with get",
     "secrets": "the Secrets it made",
 }
 """Resource to what the page says of it."""
