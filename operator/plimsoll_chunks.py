@@ -30,7 +30,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -308,8 +308,17 @@ class _Talk:
         """What it has begun, it keeps, wherever its part shall end."""
         if "lease" not in answer and "end" in answer:
             self.end = max(int(answer["end"]), self.goal)
-        self.owed = [(int(first), int(end)) for first, end in answer.get("owed", ())]
+        owed = ((int(first), int(end)) for first, end in answer.get("owed", ()))
+        self.owed = list(self._beyond(owed))
         self._again_s = min(max(0.05, float(answer.get("again_s", PAUSE_S))), 60.0)
+
+    def _beyond(self, owed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Leave out what it has itself: its end may have been lowered as the answer was written."""
+        for first, end in owed:
+            its = first < self.end and end > self.at
+            begins = self.end if its else first
+            if begins < end:
+                yield begins, end
 
     def _me(self) -> dict[str, Any]:
         worker = self._worker

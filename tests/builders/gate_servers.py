@@ -48,6 +48,8 @@ class GateServer:
     now_s: float = 0.0
     meddle: int = 0
     patched: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    """Paths of lists that were asked for, with the right to or not."""
     refused: list[str] = field(default_factory=list)
     """Paths of lists that were asked for without the right to."""
 
@@ -107,6 +109,7 @@ class GateServer:
             return 201, {"status": {"allowed": allowed}}
         kept = self.jobs if "/batch/" in path else self.pods
         if path in ("/api/v1/pods", "/apis/batch/v1/jobs"):
+            self.listed.append(path)
             if not self.lists or path.rpartition("/")[2] in self.forbidden:
                 self.refused.append(path)
                 return 403, {"message": "forbidden"}

@@ -166,7 +166,7 @@ async def a_queue() -> AsyncIterator[Queueing]:
         )
         clock, past, board, told = [NOON_S + 30.0], Past(), FeedBoard("e1"), Silent()
         policies = TaskPolicies(Policy(mode=Mode.ENFORCE), Hub())
-        policies.set_namespace_spec("shop", {"order": "enforce"})
+        policies.set_namespace_spec("shop", {"order": "enforce", "jobsWait": "suspended"})
         releases = Releases(
             api=Kube(api).api,
             ordered=OrderedTasks(past, past, policies),

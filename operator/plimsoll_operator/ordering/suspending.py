@@ -16,13 +16,14 @@ from plimsoll_operator.ordering.gate import note_of_wait
 from plimsoll_operator.ordering.holding import Outcome, Readiness, is_grouped, says_when_or_where
 from plimsoll_operator.ordering.suspended_jobs import (
     is_queued,
+    is_suspended,
     pods_at_once,
     suspending,
 )
 from plimsoll_operator.pods.creation import wrote_label
 from plimsoll_operator.pods.engines.table import engine_run
 from plimsoll_operator.pods.job_attempts import may_start_late
-from plimsoll_operator.pods.spec import EMPTY, labels_of, mapping
+from plimsoll_operator.pods.spec import EMPTY, annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, pod_of_job, task_and_policy_of
 from plimsoll_operator.sizing.node_hint import has_room_for_note
 from plimsoll_operator.sizing.patch import Operation
@@ -70,12 +71,17 @@ def _is_wanted(policy: Policy, moment: Moment) -> bool:
 def _marked(job: Mapping[str, Any]) -> Suspension | None:
     """Return what becomes of a Job that has the label already; None if it is asked for again.
 
-    It may be a copy of one that waited. Then its author wrote that it is suspended: it stays so.
+    It may be a copy of one that waited. A Job's resumption takes the label away, so that it was
+    Plimsoll that suspended the other, and nobody would ever resume the copy: it starts.
     """
-    if wrote_label(job, WAITS):
-        taken = [{"op": "remove", "path": f"/metadata/labels/{WAITS.replace('/', '~1')}"}]
-        return Suspension(Outcome.CHOSEN, taken)
-    return None
+    if not wrote_label(job, WAITS):
+        return None
+    taken: list[Operation] = [
+        {"op": "remove", "path": f"/metadata/labels/{WAITS.replace('/', '~1')}"}
+    ]
+    if HELD in annotations_of(job) and is_suspended(job):
+        taken.append({"op": "replace", "path": "/spec/suspend", "value": False})
+    return Suspension(Outcome.CHOSEN, taken)
 
 
 def _why_not(job: Mapping[str, Any], task: TaskId, moment: Moment) -> Outcome | None:

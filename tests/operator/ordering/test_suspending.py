@@ -134,12 +134,23 @@ def test_who_is_asked_for_again_stays_as_it_is() -> None:
     assert of(APod(job).patched(first.patch).built()) is None
 
 
-def test_a_copy_of_a_job_that_waited_is_its_authors() -> None:
-    copied = a_job("train", pod=POD, labels={labels.WAITS: "true"}, suspend=True)
+@pytest.mark.parametrize(
+    ("held", "queued", "suspended"),
+    [
+        pytest.param(True, False, False, id="nobody else would ever resume it"),
+        pytest.param(True, True, True, id="a queue's"),
+        pytest.param(False, False, True, id="without Plimsoll's note it is its author's"),
+    ],
+)
+def test_a_copy_of_a_job_that_waited_starts(*, held: bool, queued: bool, suspended: bool) -> None:
+    marks = {labels.WAITS: "true", **({"kueue.x-k8s.io/queue-name": "q"} if queued else {})}
+    copied = a_job("train", pod=POD, labels=marks, suspend=True)
+    if held:
+        copied["metadata"]["annotations"] = {labels.HELD: "{}"}
     fields: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{labels.WAITS}": {}}}}
     copied["metadata"]["managedFields"] = [{"manager": "kubectl", "fieldsV1": fields}]
     suspension = of(copied)
     assert suspension is not None
     after = APod(copied).patched(suspension.patch).built()
-    assert after["spec"]["suspend"]
+    assert after["spec"]["suspend"] is suspended
     assert not waits_for_turn(after)

@@ -147,7 +147,7 @@ class Releases:
         now_s = self.monotonic_s()
         if self._began_s is None:
             self._began_s = now_s
-        for sighting in await self.jobs.look(wanted=self.ordered.policies.has_order):
+        for sighting in await self.jobs.look(wanted=self.ordered.policies.has_suspended):
             self._see_waiting(sighting.stand_in, gone=sighting.gone)
         await self._renew(now_s)
         if not self.held:

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 SCHEDULING: Final = "/apis/scheduling.k8s.io/v1"
 REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 LIST_EVERY_S: Final = 2.0
-"""Where a policy has an order, or any Job waits: what a Job waits beyond its turn."""
+"""Where a policy has Jobs wait, or any Job waits: what a Job waits beyond its turn."""
 IDLE_EVERY_S: Final = 60.0
 """Elsewhere: for Jobs that were suspended before nobody wanted an order any more."""
 SHARE: Final = 0.05
@@ -71,7 +71,7 @@ class WaitingJobs:
     async def look(self, *, wanted: bool) -> list[Sighting]:
         """Return all that wait, and whose label was taken away, if it is time to look; else none.
 
-        wanted: whether any policy has an order. An API server that does not answer is asked again.
+        wanted: whether any policy has Jobs wait. An API server that does not answer is asked again.
         """
         now_s = self.now_s()
         pause_s = LIST_EVERY_S if wanted or self._known else IDLE_EVERY_S

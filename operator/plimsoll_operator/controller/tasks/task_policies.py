@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from plimsoll_operator.controller.hub.hub import Hub, PolicyChanged, ProfileSpecChanged
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE
@@ -18,11 +18,13 @@ from plimsoll_operator.policy.policy_levels import (
     PausedBy,
     is_cluster_policy,
 )
-from plimsoll_predictor.core.policy import Order, Placing, Policy
+from plimsoll_predictor.core.policy import JobsWait, Order, Placing, Policy
 from plimsoll_predictor.core.task import TaskId
 
 Spec = Mapping[str, Any]
 K = TypeVar("K")
+_USUAL: Final = {"placing": "never", "order": "never", "jobsWait": "gated"}
+"""Fields by which specs ask for what costs something, and the word that asks for none of it."""
 
 
 class TaskPolicies:
@@ -50,8 +52,8 @@ class TaskPolicies:
         """Fields of the cluster's SizingPolicy that were ignored, in words."""
         self._namespace_specs: dict[str, Spec] = {}
         self._profile_specs: dict[tuple[str, str], Spec] = {}
-        self._asking: dict[str, set[tuple[str, ...]]] = {"placing": set(), "order": set()}
-        """The namespaces and profiles whose own spec asks for hints, or for an order."""
+        self._asking: dict[str, set[tuple[str, ...]]] = {field: set() for field in _USUAL}
+        """The namespaces and profiles whose own spec asks for hints, an order, suspended Jobs."""
 
     @property
     def has_hints(self) -> bool:
@@ -62,6 +64,13 @@ class TaskPolicies:
     def has_order(self) -> bool:
         """Whether any level asks for an order in which pods start."""
         return self.default.order is not Order.NEVER or bool(self._asking["order"])
+
+    @property
+    def has_suspended(self) -> bool:
+        """Whether any level has Jobs wait for their turn suspended."""
+        return self.has_order and (
+            self.default.jobs_wait is JobsWait.SUSPENDED or bool(self._asking["jobsWait"])
+        )
 
     def leave_alone(self, namespace: object) -> bool:
         """Say whether people have excluded the namespace from all that Plimsoll does."""
@@ -124,7 +133,7 @@ class TaskPolicies:
 
     def _note_asking(self, key: tuple[str, ...], spec: Spec | None) -> None:
         for field, asking in self._asking.items():
-            if (spec or {}).get(field) in (None, "never"):
+            if (spec or {}).get(field) in (None, _USUAL[field]):
                 asking.discard(key)
             else:
                 asking.add(key)

@@ -209,3 +209,15 @@ async def test_who_may_list_jobs_no_more_has_none_suspended(queueing: Queueing) 
         told.append(queueing.orders_jobs)
     assert told == [True, False, False, False]
     assert len(queueing.server.refused) == 1
+
+
+async def test_where_pods_wait_behind_gates_alone_jobs_are_seldom_listed(
+    queueing: Queueing,
+) -> None:
+    queueing.policies.set_namespace_spec("shop", {"order": "enforce"})
+    queueing.server.listed.clear()
+    for _ in range(10):
+        await queueing.look(LIST_EVERY_S)
+    assert queueing.server.listed.count("/apis/batch/v1/jobs") == 0
+    await queueing.look(IDLE_EVERY_S)
+    assert queueing.server.listed.count("/apis/batch/v1/jobs") == 1
