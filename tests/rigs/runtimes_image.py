@@ -9,12 +9,13 @@ cache: a cluster's network has no way out. Nothing is installed on this machine.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -55,18 +56,34 @@ def make(target: Path) -> None:
         Trouble: if Debian's packages are out of reach.
 
     """
+    with unpacked(target, "runtimes", _PACKAGES, _UNNEEDED) as (root, unfinished):
+        _add_programs(root)
+        write_image(root, IMAGE, JAVA, unfinished)
+
+
+@contextlib.contextmanager
+def unpacked(
+    target: Path, stem: str, packages: Sequence[str], unneeded: Sequence[str]
+) -> Iterator[tuple[Path, Path]]:
+    """Unpack packages of Debian; yield their root, and the file that becomes ``target``.
+
+    stem: of the names of the files that it takes the place of. unneeded: folders that are left out.
+
+    Raises:
+        Trouble: if Debian's packages are out of reach.
+
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="plimsoll-runtimes-", dir=target.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=f"plimsoll-{stem}-", dir=target.parent) as scratch:
         root = Path(scratch) / "root"
         root.mkdir()
-        for package in download(_PACKAGES, Path(scratch)):
+        for package in download(packages, Path(scratch)):
             run(["dpkg-deb", "-x", package, root], doing=f"unpacking {package.name}")
-        for name in _UNNEEDED:
+        for name in unneeded:
             shutil.rmtree(root / name, ignore_errors=True)
-        _add_programs(root)
         unfinished = Path(scratch) / "image.tar"
-        write_image(root, IMAGE, JAVA, unfinished)
-        for older in target.parent.glob("runtimes-*.tar"):
+        yield root, unfinished
+        for older in target.parent.glob(f"{stem}-*.tar"):
             older.unlink()
         unfinished.replace(target)
 

@@ -14,17 +14,15 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from deploy.local.archive import write_image
 from deploy.local.layout import CHECKOUT, cache_root
-from deploy.local.shell import run
 
 from tests.rigs.locked_environments import environment_of
-from tests.rigs.runtimes_image import download
+from tests.rigs.runtimes_image import unpacked
 
 NAME: Final = "localhost/plimsoll-spark"
 JOBS: Final = "/opt/jobs.py"
@@ -84,20 +82,9 @@ def make(target: Path) -> None:
         Trouble: if Debian's packages are out of reach.
 
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="plimsoll-spark-", dir=target.parent) as scratch:
-        root = Path(scratch) / "root"
-        root.mkdir()
-        for package in download(_PACKAGES, Path(scratch)):
-            run(["dpkg-deb", "-x", package, root], doing=f"unpacking {package.name}")
-        for name in _UNNEEDED:
-            shutil.rmtree(root / name, ignore_errors=True)
+    with unpacked(target, "spark", _PACKAGES, _UNNEEDED) as (root, unfinished):
         _add_spark(root)
-        unfinished = Path(scratch) / "image.tar"
         write_image(root, reference(), ["spark-submit", JOBS], unfinished, ["/opt/entrypoint.sh"])
-        for older in target.parent.glob("spark-*.tar"):
-            older.unlink()
-        unfinished.replace(target)
 
 
 def _add_spark(root: Path) -> None:
