@@ -9,6 +9,7 @@ import pytest
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME
 
+from plimsoll_operator.names import labels
 from tests.apiserver.crds import install_crds
 from tests.chart.creating import is_decided
 from tests.chart.helm import Helm
@@ -130,3 +131,34 @@ def test_a_cluster_without_a_place_for_the_store_is_told_at_once(
         refused = cluster_helm.run("install", NAME, str(CHART), "-n", NAME, "--wait")
         assert "the cluster has no default StorageClass" in refused.stderr
         assert cluster_helm.do("list", "-n", NAME, "--all", "--short") == ""
+
+
+def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off(
+    cluster_helm: Helm, cluster: Cluster, image: str, shop: str
+) -> None:
+    values = chart_values(image, order={"enabled": True})
+    with a_release(cluster_helm, cluster, values) as release:
+        # None of them sees the Job that waits: with the upgrade the rights to resume it go.
+        for each in ("controller", "admission"):
+            cluster.kubectl("scale", "-n", NAME, f"deployment/{NAME}-{each}", "--replicas=0")
+            cluster.kubectl(
+                *("wait", "-n", NAME, "--for=delete", "pod", "--timeout=120s"),
+                *("-l", f"app.kubernetes.io/component={each}"),
+            )
+        pod = a_pod("waits", "eat 8 1", task="waits")
+        job = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "waits", "labels": {labels.WAITS: "true"}},
+            "spec": {"suspend": True, "template": {"spec": pod["spec"]}},
+        }
+        cluster.apply(job, "-n", shop)
+        assert cluster.get("job", "waits", "-n", shop)["spec"]["suspend"] is True
+        release.upgrade("--set", "order.enabled=false")
+        after = cluster.get("job", "waits", "-n", shop)
+        assert after["spec"]["suspend"] is False
+        assert labels.WAITS not in after["metadata"].get("labels", {})
+        left = cluster.kubectl("get", "clusterroles", "-o", "name")
+        assert f"{NAME}-release" not in left
+        # The next upgrade finds nothing of an order, and asks for nothing.
+        release.upgrade("--set", "admission.drainSeconds=6")
