@@ -16,6 +16,7 @@ Objects = Mapping[str, Sequence[Mapping[str, Any]]]
 KINDS: Final = {
     "PersistentVolume": ("/api/v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
+    "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
 }
 """Kind -> the path of its group, its plural, whether it is in a namespace."""
@@ -56,13 +57,13 @@ def _answer(path: str, objects: Objects) -> dict[str, Any] | None:
         own = list(objects.get(kind, ()))
         if path == group:
             return _resources(group, version)
-        if namespaced and path.startswith(f"{group}/namespaces/"):
-            namespace, _, name = path.removeprefix(f"{group}/namespaces/").partition(f"/{plural}/")
-            for each in own:
-                if each["metadata"] == {"namespace": namespace, "name": name}:
-                    return {"apiVersion": version, "kind": kind, **each}
-        elif path == f"{group}/{plural}":
+        if path == f"{group}/{plural}":
             return {"apiVersion": version, "kind": f"{kind}List", "metadata": {}, "items": own}
+        for each in own:
+            meta = each["metadata"]
+            within = f"/namespaces/{meta['namespace']}" if namespaced else ""
+            if path == f"{group}{within}/{plural}/{meta['name']}":
+                return {"apiVersion": version, "kind": kind, **each}
     return None
 
 

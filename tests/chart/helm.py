@@ -55,10 +55,11 @@ class Helm:
         return done.stderr
 
     def against(
-        self, kubeconfig: Path, values: Mapping[str, Any]
+        self, kubeconfig: Path, values: Mapping[str, Any], *more: str
     ) -> subprocess.CompletedProcess[str]:
-        """Render with what ``lookup`` finds on a cluster."""
-        return self._template(values, NAME, "--dry-run=server", "--kubeconfig", str(kubeconfig))
+        """Render with what ``lookup`` finds on a cluster. more: options of ``helm template``."""
+        words = ("--dry-run=server", "--kubeconfig", str(kubeconfig), *more)
+        return self._template(values, NAME, *words)
 
     def notes(self, values: Mapping[str, Any]) -> str:
         """What an installation with these values would tell people; needs a cluster."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from deploy.chart.rendering import NAME
 
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.names.labels import ORDER_GATE, WAITS
-from tests.chart.helm import Document, Helm, named, pod_specs
+from tests.chart.empty_clusters import a_cluster_with
+from tests.chart.helm import Document, Helm, documents_in, named, pod_specs
 
 ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
 WHO_WAITS = (
@@ -100,3 +103,28 @@ def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
             "pre-delete",
             "-1",
         )
+
+
+@pytest.mark.parametrize(
+    ("was_on", "way", "hooks"),
+    [
+        pytest.param(True, ["--is-upgrade"], 4, id="switched off"),
+        pytest.param(False, ["--is-upgrade"], 0, id="it never was on"),
+        pytest.param(True, [], 0, id="another installation of that name"),
+    ],
+)
+def test_an_upgrade_that_switches_it_off_lets_go_who_waits(
+    helm: Helm, tmp_path: Path, *, was_on: bool, way: list[str], hooks: int
+) -> None:
+    there = {"ClusterRole": [{"metadata": {"name": ADMISSION}}] if was_on else []}
+    with a_cluster_with(tmp_path, there) as kubeconfig:
+        done = helm.against(kubeconfig, {"persistence": {"enabled": False}}, *way)
+    assert done.returncode == 0, done.stderr
+    of_release = [each for each in documents_in(done.stdout) if each["metadata"]["name"] == RELEASE]
+    assert [each["metadata"]["annotations"]["helm.sh/hook"] for each in of_release] == [
+        "post-upgrade"
+    ] * hooks
+    if hooks:
+        assert rules(of_release, "ClusterRole", RELEASE) == list(WHO_WAITS), "no webhook goes"
+        (container,) = pod_specs(of_release)[RELEASE]["containers"]
+        assert container["args"] == ["release"]
