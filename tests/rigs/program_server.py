@@ -63,8 +63,9 @@ class Forked:
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
-        os.kill(self.pid, number)
+        """Send it a signal; nothing where it has ended, as Popen does."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask it to end."""

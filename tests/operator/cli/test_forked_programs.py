@@ -67,6 +67,7 @@ def test_a_signal_ends_the_one_that_it_is_sent_to(waiting: ProgramServer) -> Non
         assert [said.readline(), said.readline()] == ["begun\n", "begun\n"]
         first.send_signal(signal.SIGKILL)
         assert first.wait() == -signal.SIGKILL
+        first.send_signal(signal.SIGTERM)  # to nobody
         second.terminate()
         assert second.wait() == -signal.SIGTERM
 
