@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import plimsoll_chunks
 from plimsoll_operator.names import labels
+from plimsoll_predictor.splitting.costs import MOST_ITEMS
 from tests.rigs.eater import IMAGE
 
 Manifest = dict[str, Any]
@@ -23,20 +24,23 @@ WORK: Final = """
 import os, sys, time
 import plimsoll_chunks
 last, held_back = int(os.environ["PLIMSOLL_ITEMS"]) - 1, f"{sys.argv[1]}/held-back"
-times_us, kib = [int(each) for each in sys.argv[3:]], int(sys.argv[2])
+light, heavy, heavy_from = [int(each) for each in sys.argv[2].split(",")]
+times_us = [int(each) for each in sys.argv[3:]]
+share = (last + 1) // int(os.environ["PLIMSOLL_SHARES"])
 with open(f"{sys.argv[1]}/{os.environ['WORKS_AS']}", "a") as record:
     for first, count in plimsoll_chunks.ranges():
         held = []
         for item in range(first, first + count):
             while item == last and os.path.exists(held_back):
                 time.sleep(0.1)
-            held.append(b"x" * (kib << 10))
+            held.append(b"x" * ((heavy if item % share >= heavy_from else light) << 10))
             time.sleep(times_us[(item * 2654435761 >> 7) % len(times_us)] / 1e6)
             record.write(f"{item}\\n")
             record.flush()
 """
-"""Does ranges; it holds so many KiB for each item of one, and notes each item when it is done. The
-last item of the Job waits while the folder has a file ``held-back``."""
+"""Does ranges; it holds so many KiB for each item of one, others for late ones of a share, and
+notes each item when it is done. The last item of the Job waits while the folder has a file ``held-back``.
+"""
 _MODULES: Final = Path(plimsoll_chunks.__file__).parent
 _PYTHON: Final = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
 _SHOWN: Final = {"/usr": "/usr", "/lib": "/usr/lib", "/lib64": "/usr/lib64"}
@@ -47,7 +51,8 @@ _SHOWN: Final = {"/usr": "/usr", "/lib": "/usr/lib", "/lib64": "/usr/lib64"}
 class Work:
     """A leased Job. folder: of its pods' records. times_us: that its items take, by a hash.
 
-    kib: that a range holds for each of its items. environment: of its pods.
+    kib: that a range holds for each of its items; heavy_kib: for those of a share from
+    ``heavy_from`` on. environment: of its pods.
     """
 
     name: str
@@ -58,13 +63,16 @@ class Work:
     times_us: tuple[int, ...]
     memory: str = "128Mi"
     kib: int = 0
+    heavy_kib: int = 0
+    heavy_from: int = MOST_ITEMS
     leased: bool = True
     retries: int = 10
     environment: dict[str, str] = field(default_factory=dict)
 
     def manifest(self) -> Manifest:
         """It, as its author writes it."""
-        command = [*(str(_PYTHON), "-u", "-c", WORK, str(self.folder), str(self.kib))]
+        held = f"{self.kib},{self.heavy_kib},{self.heavy_from}"
+        command = [*(str(_PYTHON), "-u", "-c", WORK, str(self.folder), held)]
         told = {
             "PLIMSOLL_ITEMS": str(self.items),
             "PLIMSOLL_SHARES": str(self.workers),

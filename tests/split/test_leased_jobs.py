@@ -10,7 +10,7 @@ import pytest
 
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, end_of, job_is, pods_of_job
+from tests.e2e.seeing import WITHIN_S, create, end_of, job_is, memory_of, pods_of_job
 from tests.split.leased_work import Work, kill
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
@@ -106,3 +106,32 @@ async def test_chunks_fit_a_container_of_half_of_what_a_share_needs(
     assert (await event_of(shop, work.name)).startswith("120 items of 120 done")
     assert [end_of(pod) for pod in await pods_of_job(shop, work.name)] == [("Completed", 0)] * 2
     assert sorted(work.done().elements()) == list(range(120))
+
+
+async def test_what_is_killed_for_memory_gets_smaller_chunks_and_as_much_memory(
+    shop: Shop, plimsoll: Plimsoll, tmp_path: Path
+) -> None:
+    work = Work(
+        name="heavier",
+        task="heavier",
+        folder=tmp_path,
+        items=120,
+        workers=2,
+        times_us=(50_000,),
+        memory="128Mi",
+        kib=512,
+        heavy_kib=10240,  # by then a worker does some fifteen at once
+        heavy_from=31,
+    )
+    await create(shop, work.manifest())
+    await job_is(shop, work.name, "Complete")
+    assert (await event_of(shop, work.name)).startswith("120 items of 120 done")
+    pods = await pods_of_job(shop, work.name)
+    assert {memory_of(pod) for pod in pods} == {("128Mi", "128Mi")}, "no pod had more"
+    ends = [end_of(pod) for pod in pods]
+    assert ends.count(("Completed", 0)) == 2
+    assert 1 <= ends.count(("OOMKilled", 137)) <= 2
+    killed = {pod.metadata.name for pod in pods if pod.status.phase == "Failed"}
+    found = await shop.core.list_namespaced_event(shop.namespace)
+    told = {each.involved_object.name for each in found.items if each.reason == "SmallerChunks"}
+    assert told == killed

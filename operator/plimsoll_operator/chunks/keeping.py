@@ -15,6 +15,7 @@ from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.splitting import lease_records
+from plimsoll_predictor.splitting.jobs import MOST_WORKERS
 from plimsoll_predictor.splitting.leases import (
     Ack,
     Heard,
@@ -89,6 +90,9 @@ class Kept:
     granted_s: dict[str, float] = field(default_factory=dict)
     item_s: dict[str, float] = field(default_factory=dict)
     """What an item of its last range took a worker."""
+    spared: set[str] = field(default_factory=set)
+    """Workers that were killed for memory, whose next attempt does smaller chunks in as much; not
+    kept over a restart."""
     counts: Counter[Count] = field(default_factory=Counter)
     written: int = -1
     """Of the record's changes, how many the shelf has."""
@@ -221,7 +225,9 @@ class Keeper:
             return
         self._count(kept, Count.TAKEN_BACK)
         if killed_bytes is not None and part.leased > part.first:
-            kept.guided.killed(part.leased - part.first, killed_bytes)
+            smaller = kept.guided.killed(part.leased - part.first, killed_bytes)
+            if smaller and len(kept.spared) < MOST_WORKERS:
+                kept.spared.add(worker)
         await self._written(name, kept, None)
 
     async def ended(self, name: JobName, index: int) -> None:

@@ -251,6 +251,7 @@ class ControllerParts:
                     leaking=self.leaking,
                     retries=self.retries,
                     announcer=announcer,
+                    spares=self.leased.spares,
                     made=metrics.lifts,
                     now_s=now_s,
                 ),

@@ -44,6 +44,7 @@ class EventReason(StrEnum):
     TAKEN_BACK = "TakenBack"
     RESCUED = "Rescued"
     NOT_RESCUED = "NotRescued"
+    SMALLER_CHUNKS = "SmallerChunks"
     SMALLER_PARTITIONS = "SmallerPartitions"
     HELD = "Held"
     RELEASED = "Released"
@@ -66,6 +67,7 @@ _ACTIONS: Final = {
     EventReason.TAKEN_BACK: "Resize",
     EventReason.RESCUED: "Resize",
     EventReason.NOT_RESCUED: "Observe",
+    EventReason.SMALLER_CHUNKS: "Split",
     EventReason.SMALLER_PARTITIONS: "Split",
     EventReason.HELD: "Hold",
     EventReason.RELEASED: "Release",
@@ -93,6 +95,7 @@ _WARNINGS: Final = frozenset(
         EventReason.RUNNING_LONG,
         EventReason.MENDED,
         EventReason.NOT_RESCUED,
+        EventReason.SMALLER_CHUNKS,
     }
 )
 """Somebody should look at a kill, at a task left alone and at a run that may hang."""
@@ -277,6 +280,15 @@ def not_rescued(reason: str, why: str) -> Happening:
     """A running pod nears its limit and is left as it is. reason: why, in a word."""
     note = f"it nears its memory limit and is not given more: {why}"
     return Happening(EventReason.NOT_RESCUED, note, reason)
+
+
+def smaller_chunks(at_bytes: int, next_attempt: int, cause: Cause | None) -> Happening:
+    """A pod that leases its items was OOM-killed; its next attempt leases less at once."""
+    note = (
+        f"{_killed(at_bytes, cause)}; attempt {next_attempt} of this run gets as much, and leases"
+        " half of the items at once, or fewer"
+    )
+    return Happening(EventReason.SMALLER_CHUNKS, note, str(next_attempt))
 
 
 def smaller_partitions(step: int, most: int) -> Happening:

@@ -148,6 +148,9 @@ class _Case:
             f"attempt {lift.attempt} of this run: {words_for_bytes(lift.after_bytes)} was too "
             f"small, lifted to {words_for_bytes(lifted_bytes or lift.allocation_bytes)}"
         )
+        if lift.is_held:
+            held = words_for_bytes(lift.allocation_bytes)
+            why = f"attempt {lift.attempt} of this run: does smaller chunks in {held}, as before"
         return self._sized(lift.allocation_bytes, Reason.LIFTED, why, attempt=lift.attempt)
 
     def _cold_start(self) -> Decision:

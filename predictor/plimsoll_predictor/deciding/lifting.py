@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import plural, words_for_bytes
 from plimsoll_predictor.deciding.bursts import fails_in_burst, over_shown
 from plimsoll_predictor.deciding.clamping import Range
@@ -48,6 +49,25 @@ class Leaking:
     """No further attempt is worth its memory; ``reason`` is for people."""
 
     reason: str
+
+
+def may_be_held(failed: FailedAttempt, policy: Policy) -> bool:
+    """Say whether a run may go on with as much memory, if it will need less, as in smaller chunks.
+
+    Only if two more of its attempts may be killed for memory, so that it is lifted all the same if
+    that was wrong; and once.
+    """
+    left = failed.attempts_left
+    return left is not None and left >= 2 and failed.attempt == 1 and policy.max_lifts >= 2
+
+
+def held_lift(failed: FailedAttempt) -> Lift:
+    """Return the next attempt's allocation: what the killed one had."""
+    return Lift(
+        allocation_bytes=failed.allocation_bytes,
+        attempt=failed.attempt + 1,
+        after_bytes=failed.allocation_bytes,
+    )
 
 
 def next_allocation(

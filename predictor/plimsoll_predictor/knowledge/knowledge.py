@@ -38,6 +38,16 @@ class Lift:
     the lift was made: a later one alone is no news for it."""
 
     @property
+    def is_held(self) -> bool:
+        """Whether its attempts get as much as the killed one, since they will need less."""
+        return not self.as_written and self.allocation_bytes == self.after_bytes
+
+    @property
+    def tells_need(self) -> bool:
+        """Whether its attempts are known to need more than the killed one had."""
+        return not (self.as_written or self.is_held)
+
+    @property
     def told(self) -> tuple[int | bool, ...]:
         """What the feed tells of it. An older reader knows no ``as_written``, nor the time."""
         told = self.allocation_bytes, self.attempt, self.after_bytes

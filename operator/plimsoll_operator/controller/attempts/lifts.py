@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 from weakref import WeakValueDictionary
@@ -33,6 +33,7 @@ from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.pods.identity import Retrier
+from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -43,18 +44,29 @@ from plimsoll_predictor.deciding.giving_back import (
     no_less_than_written,
 )
 from plimsoll_predictor.deciding.lift_reasons import lift_reasons
-from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
+from plimsoll_predictor.deciding.lifting import (
+    FailedAttempt,
+    Leaking,
+    held_lift,
+    may_be_held,
+    next_allocation,
+)
 from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, Writer
 
+Spares = Callable[[Pod], Awaitable[bool]]
+"""Says whether a killed pod's next attempt will need less, so that it may have as much memory."""
 _COUNTING: Final = frozenset({Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER})
 """Who counts the attempts that it makes, whatever they ended of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifts:
-    """Lifts killed runs and ends the lifts of those that succeeded. made: counts lifts."""
+    """Lifts killed runs and ends the lifts of those that succeeded.
+
+    spares: says which of them need none. made: counts lifts.
+    """
 
     store: Store
     writer: Writer
@@ -63,6 +75,7 @@ class Lifts:
     leaking: LeakingTasks
     retries: Retries
     announcer: Announcer
+    spares: Spares
     made: Counter
     now_s: Callable[[], float]
     _turns: WeakValueDictionary[tuple[TaskId, str], asyncio.Lock] = field(
@@ -238,6 +251,12 @@ class Lifts:
             attempts_left=watched.attempts.to_risk,
             run=run,
         )
+        if may_be_held(failed, knowledge.policy) and await self.spares(ended.pod):
+            held = replace(held_lift(failed), killed_s=killed_s)
+            await self._put(killed, held)
+            happening = events.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
+            self.announcer.announce(happening, ended.pod)
+            return held
         bounds = self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes)
         answer = next_allocation(failed, knowledge, bounds)
         if isinstance(answer, Leaking) and killed.is_lowered:
@@ -286,4 +305,7 @@ def _lifts_over(lift: Lift, killed: Observation) -> bool:
         return False
     if lift.as_written:
         return killed.is_lowered
-    return lift.allocation_bytes > (killed.allocation_bytes or 0)
+    killed_bytes = killed.allocation_bytes or 0
+    return lift.allocation_bytes > killed_bytes or (
+        lift.is_held and lift.allocation_bytes == killed_bytes
+    )

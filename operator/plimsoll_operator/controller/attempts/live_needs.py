@@ -217,7 +217,7 @@ class LiveNeeds:
         for uid, (task, run, _) in self._lingering.items():
             lift = self.book.look(task).lifts.get(run) if task in self._marked else None
             in_flight = self._tasks.get(task)
-            if in_flight is not None and lift is not None and not lift.as_written:
+            if in_flight is not None and lift is not None and lift.tells_need:
                 in_flight.lifted(uid, lift)
 
     def _take_climbs(self, now_s: float) -> None:
@@ -291,7 +291,7 @@ class LiveNeeds:
         lift = self.book.look(running.task).lifts.get(running.run)
         if lift is None or number < lift.attempt:
             return  # pods of one Job may share a run
-        if not lift.as_written:
+        if lift.tells_need:
             self._note(running, lift.after_bytes)
             self._tasks[running.task].lifted(running.attempt_uid, lift)
             if number == lift.attempt:

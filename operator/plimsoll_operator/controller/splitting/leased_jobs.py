@@ -141,18 +141,25 @@ class LeasedJobs:
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """A pod appeared, changed or went: what it had is free if it is over."""
-        run = annotations_of(pod).get(labels.LEASE_RUN)
-        if run is None or not (gone or is_over(pod)):
-            return
-        metadata = metadata_of(pod)
-        try:
-            name = JobName(
-                str(metadata.get("namespace")), str(labels_of(pod).get(_JOB_NAME)), str(run)
-            )
-        except ValueError:
-            return
-        if name in self.keeper.jobs:
+        name = _leased_by(pod)
+        if name in self.keeper.jobs and (gone or is_over(pod)):
             self._over.put_nowait((name, over_of(pod)))
+
+    async def spares(self, killed: Pod) -> bool:
+        """Say whether the next pod of a killed one does smaller chunks in as much memory.
+
+        False where that is not known: it gets more memory, as every run.
+        """
+        name = _leased_by(killed)
+        if name not in self.keeper.jobs or not is_over(killed):
+            return False
+        over = over_of(killed)
+        try:
+            await self._take_back(name, over)
+        except NotWritten as error:
+            log.warning("a pod's items are taken back later", job=str(name), why=str(error))
+        kept = self.keeper.jobs.get(name)
+        return kept is not None and over.worker in kept.spared
 
     async def run(self) -> None:
         """Go on with the Jobs that have a record, and follow all, until cancelled."""
@@ -233,6 +240,18 @@ class LeasedJobs:
         await self._shelf.close(name, task, taught)
         self.keeper.close(name)
         del self._read[name]
+
+
+def _leased_by(pod: Pod) -> JobName | None:
+    """Return the Job whose items a pod leases; None if it leases none."""
+    run = annotations_of(pod).get(labels.LEASE_RUN)
+    if run is None:
+        return None
+    namespace, job = metadata_of(pod).get("namespace"), labels_of(pod).get(_JOB_NAME)
+    try:
+        return JobName(str(namespace), str(job), str(run))
+    except ValueError:
+        return None
 
 
 def over_of(pod: Pod) -> Over:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.splitting.after_kill import KilledChunk, smaller_is_cheaper
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, ChunkSums, Costs
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.peaks import MOST_BYTES, PeakSums
@@ -84,10 +85,21 @@ class Guided:
         if self.past.times.count >= self._fit_again:
             self._learn()
 
-    def killed(self, items: int, container_bytes: int) -> None:
-        """Hear that a worker was killed for memory: chunks become smaller at once."""
-        self.past.peaks.killed(items, container_bytes)
+    def killed(self, items: int, container_bytes: int) -> bool:
+        """Hear that a worker was killed for memory: chunks become smaller at once.
+
+        Return whether that is cheaper than more memory, so that its next attempt needs none.
+        """
+        sums = self.past.peaks
+        before = None
+        if sums.killed_items is not None and sums.killed_bytes is not None:
+            before = KilledChunk(sums.killed_items, sums.killed_bytes)
+        killed = KilledChunk(items, container_bytes)
+        costs, wait_s = self.past.costs(), self._job.wait_s
+        cheaper = smaller_is_cheaper(killed, before, self.past.memory(), costs, wait_s)
+        sums.killed(items, container_bytes)
         self._learn()
+        return cheaper
 
     def ended(self, makespan_s: float) -> None:
         """Count the run."""

@@ -192,6 +192,28 @@ async def test_what_a_pod_had_is_free_when_it_is_seen_to_be_over(tmp_path: Path)
         assert (again.first, again.end) == (1, 10)
 
 
+async def test_a_pod_killed_with_several_items_is_spared_more_memory_and_one_killed_again_is_not(
+    tmp_path: Path,
+) -> None:
+    async with following(tmp_path, Api(a_leasing_job())) as rig:
+        await rig.leased.open(NAME)
+        killed = a_pod("p-0", 0, "Failed", "OOMKilled")
+        assert not await rig.leased.spares(killed), "it had nothing"
+        worker = Worker("p-0", 0)
+        first = await rig.lease(worker)
+        await rig.leased.keeper.done(
+            NAME, worker, Heard(first.number, first.end), None, Told(4.0, 20 * MIB, 1024 * MIB)
+        )
+        assert (await rig.lease(worker)).items == 2
+        assert not await rig.leased.spares(a_pod("p-0", 0)), "it runs"
+        assert await rig.leased.spares(killed)
+        assert await rig.leased.spares(killed), "seen again"
+        again = await rig.lease(Worker("p-0-next", 0))
+        assert again.items == 1
+        assert not await rig.leased.spares(a_pod("p-0-next", 0, "Failed", "OOMKilled"))
+        assert not await rig.leased.spares(a_pod("other", 1, "Failed", "OOMKilled"))
+
+
 async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) -> None:
     api = Api(a_leasing_job(), [a_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:

@@ -1,0 +1,54 @@
+"""What a worker that was killed for memory is given next: smaller chunks, or more memory. Pure.
+
+Whichever costs less. Smaller chunks cost waits: what is left is taken in more leases. More memory
+costs itself for all the time that is left. Chunks are halved once at one size; where that was not
+enough, items themselves are too large, and only memory helps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_predictor.splitting.costs import Costs
+from plimsoll_predictor.splitting.peaks import Peaks
+
+MORE_MEMORY: Final = 1.0
+"""What a lift adds, of what the killed one had: a ladder's step is twice at most, mostly."""
+
+
+@dataclass(frozen=True, slots=True)
+class KilledChunk:
+    """A chunk of so many items whose worker was killed for memory, in so much."""
+
+    items: int
+    container_bytes: int
+
+
+def smaller_is_cheaper(
+    killed: KilledChunk,
+    before: KilledChunk | None,
+    peaks: Peaks | None,
+    costs: Costs | None,
+    wait_s: float,
+) -> bool:
+    """Say whether half of a killed chunk's items, in as much memory, cost less than more memory.
+
+    before: the smallest chunk that was killed before. wait_s: what one more lease costs a worker.
+    peaks, costs: None where no chunk has told.
+    """
+    half = killed.items // 2
+    if half < 1:
+        return False
+    if (
+        before is not None
+        and killed.container_bytes <= before.container_bytes
+        and killed.items <= before.items // 2
+    ):
+        return False  # halved already, and killed again
+    if peaks is not None and peaks.apart and peaks.mean_bytes(1) >= killed.container_bytes:
+        return False
+    if costs is None or costs.item_s <= 0:
+        return True
+    # Twice the leases: each of the old ones waits once more.
+    return (wait_s + costs.chunk_s) / (half * costs.item_s) / 2 <= MORE_MEMORY
