@@ -39,7 +39,8 @@ with open(f"{sys.argv[1]}/{os.environ['WORKS_AS']}", "a") as record:
             record.flush()
 """
 """Does ranges; it holds so many KiB for each item of one, others for late ones of a share, and
-notes each item when it is done. The last item of the Job waits while the folder has a file ``held-back``.
+notes each item when it is done. The last item of the Job waits while the folder has a file
+``held-back``.
 """
 _MODULES: Final = Path(plimsoll_chunks.__file__).parent
 _PYTHON: Final = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
