@@ -192,6 +192,30 @@ async def test_what_a_pod_had_is_free_when_it_is_seen_to_be_over(tmp_path: Path)
         assert (again.first, again.end) == (1, 10)
 
 
+async def test_what_a_pod_died_of_is_for_pods_of_its_share_and_the_job_ends_without(
+    tmp_path: Path,
+) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0), a_pod("p-1", 1)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        lost = await rig.lease(Worker("p-0", 0))
+        api.pods[0] = a_pod("p-0", 0, "Failed")
+        leases = rig.leased.keeper.find(NAME).leases
+        await until_true(lambda: "p-0" not in leases.parts)
+        other, given = Worker("p-1", 1), list[int]()
+        while isinstance(found := await rig.leased.keeper.next(NAME, other, None, Told()), Lease):
+            given.append(found.first)
+            await rig.done(other, found, found.first + found.items)
+        assert lost.first not in given
+        assert lost.first + lost.items in given
+        # The index has failed for good, and the Job with it.
+        assert api.job is not None
+        failed = {"type": "Failed", "status": "True"}
+        api.job["status"] = {"failedIndexes": "0", "conditions": [failed]}
+        await until_true(lambda: not rig.store.leased_jobs.open())
+        assert f"{20 - lost.items} items of 400 done" in rig.told[0]
+
+
 async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) -> None:
     api = Api(a_leasing_job(), [a_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
