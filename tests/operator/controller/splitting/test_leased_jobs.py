@@ -22,6 +22,7 @@ from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
+from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, leased_task_of
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.stores import open_store
 from tests.operator.splitting.test_leased_job import a_leased_job, after, answered
@@ -150,7 +151,11 @@ async def test_a_job_is_opened_by_its_first_worker_and_closed_when_it_has_ended(
         await until_true(lambda: not rig.store.leased_jobs.open())
         (words,) = rig.told
         assert words.startswith("Job train of shop/train: 1 item of 400 done, in 1 lease;")
-        assert rig.store.leased_jobs.taught(TaskId("shop", "train")) is not None
+        known = leased_task_of(rig.store.leased_jobs.taught(TaskId("shop", "train")))
+        assert known is not None
+        assert known.last == LastLeased(
+            items=ITEMS, workers=4, shares=40, done=1, leases=1, taken_back=0, refused=0
+        )
         with pytest.raises(UnknownJob):
             await rig.leased.open(NAME)
 
