@@ -8,7 +8,8 @@
 Items are numbers from 0 on. A range counts as done when the loop asks for the next one; what raises
 counts as not done. A worker has its own share, and once that is done, pieces of others'. One that
 Plimsoll does not answer goes on by itself, to the end of what it has: nobody is given an item
-before that end. It says what it did when it is answered again.
+before that end. It says what it did when it is answered again; until then it does not wait for
+answers, a thread beside it does.
 
 A worker that is never answered does its share, as if Plimsoll did not exist; it waits for
 ALONE_AFTER_S before, because a pod before it, of the same index, may have been answered. If it was,
@@ -162,15 +163,19 @@ def _owed(talk: _Talk) -> Iterator[tuple[int, int]]:
 class _Talk:
     """What a worker knows by Plimsoll's answers. at, goal: the range that it is to do now.
 
-    end: up to it the worker may go by itself. owed: pieces of its share that others have.
+    end: up to it the worker may go by itself. owed: pieces of its share that others have. The
+    thread beside the worker changes these two alone, and never gives it more to do.
     """
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._turn = threading.Lock()
+        """Held while Plimsoll is asked, and so for long where it does not answer."""
+        self._moving = threading.Lock()
+        """Held while the worker goes on, or hears how far it may; never while Plimsoll is asked."""
         self._lease: int | None = None
-        self._said = True
-        """Whether Plimsoll knows all that was done."""
+        self._known = 0
+        """Plimsoll knows that all before it is done; below ``at`` if it was not told yet."""
         self._again_s = PAUSE_S
         self._answered = True
         self._next_try_s = 0.0
@@ -197,14 +202,15 @@ class _Talk:
 
     def did(self, took_s: float) -> None:
         """Note that the range is done. What comes next does not wait for Plimsoll's answer."""
-        with self._turn:
-            self.at, self._said, self._took_s = self.goal, False, took_s
+        with self._moving:
+            self.at, self._took_s = self.goal, took_s
 
     def more(self) -> bool:
         """Go on to the next range; False where there is none: finished, or cut off for too long."""
         until_s: float | None = None
         while not self.finished:
-            if self._tries(self._tell_and_ask):
+            # Who is not answered asks no more while it has work: the thread beside it does.
+            if (self._answered or self.at >= self.end) and self._tries(self._tell_and_ask):
                 until_s = None
                 if self.at < self.goal:
                     return True
@@ -212,7 +218,7 @@ class _Talk:
                 continue
             if self._goes_on():
                 return True
-            if not self.owed and (self._said or self._in_share()):
+            if not self.owed and (self._known == self.at or self._in_share()):
                 return False  # all of its share is done by itself
             now_s = time.monotonic()
             until_s = until_s or now_s + self._worker.patience_s
@@ -223,7 +229,7 @@ class _Talk:
 
     def _goes_on(self) -> bool:
         """Take the next range without being leased it, if it has one."""
-        with self._turn:
+        with self._moving:
             if self.at < self.end:
                 self.goal = min(self.end, self.at + max(1, self.size))
             return self.at < self.goal
@@ -243,25 +249,29 @@ class _Talk:
 
     def _tries(self, call: Callable[[], None]) -> bool:
         """Say whether it was answered. While it is not, the next try is later and later."""
-        if time.monotonic() < self._next_try_s:
-            return False
-        try:
-            with self._turn:
+        with self._turn:
+            # The other thread may have tried while this one waited for its turn.
+            if time.monotonic() < self._next_try_s:
+                return False
+            try:
                 call()
-        except (_NotAnswered, LookupError, TypeError, ValueError) as error:
-            if self._answered:
-                _say(f"is not answered, and tries again: {error}")
-            self._answered = False
-            refused = isinstance(error, _NotAnswered) and error.refused
-            pause_s = LONGEST_PAUSE_S if refused else self._pause_s
-            self._next_try_s = time.monotonic() + pause_s
-            self._pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            return False
-        self._answered, self._next_try_s, self._pause_s = True, 0.0, PAUSE_S
-        return True
+            except (_NotAnswered, LookupError, TypeError, ValueError) as error:
+                self._try_later(error)
+                return False
+            self._answered, self._next_try_s, self._pause_s = True, 0.0, PAUSE_S
+            return True
+
+    def _try_later(self, error: Exception) -> None:
+        if self._answered:
+            _say(f"is not answered, and tries again: {error}")
+        self._answered = False
+        refused = isinstance(error, _NotAnswered) and error.refused
+        pause_s = LONGEST_PAUSE_S if refused else self._pause_s
+        self._next_try_s = time.monotonic() + pause_s
+        self._pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _tell_and_ask(self) -> None:
-        if not self._said:
+        if self._known < self.at:
             self._tell()
         self._ask()
 
@@ -278,7 +288,7 @@ class _Talk:
         if answer.get("ack") == "refused":
             _say(f"had its lease {self._lease} taken back: others do it")
             self._lease, self.end = None, self.at
-        self._said, self._took_s = True, None
+        self._known, self._took_s = self.at, None
         self._hear(answer)
 
     def _ask(self) -> None:
@@ -289,7 +299,7 @@ class _Talk:
             if not 0 <= first < first + size <= end <= self._worker.total:
                 raise ValueError(f"items {first} to {first + size} of {self._worker.total}")
             self._lease, self.size, self.end = lease, size, end
-            self.at, self.goal = first, first + size
+            self.at, self.goal, self._known = first, first + size, first
         else:
             self.finished = answer["none"] == "finished"
             self.end = self.at
@@ -306,16 +316,17 @@ class _Talk:
 
     def _hear(self, answer: Answer) -> None:
         """What it has begun, it keeps, wherever its part shall end."""
-        if "lease" not in answer and "end" in answer:
-            self.end = max(int(answer["end"]), self.goal)
-        owed = ((int(first), int(end)) for first, end in answer.get("owed", ()))
-        self.owed = list(self._beyond(owed))
+        owed = [(int(first), int(end)) for first, end in answer.get("owed", ())]
+        with self._moving:
+            if "lease" not in answer and "end" in answer:
+                self.end = max(int(answer["end"]), self.goal)
+            self.owed = list(self._beyond(owed))
         self._again_s = min(max(0.05, float(answer.get("again_s", PAUSE_S))), 60.0)
 
     def _beyond(self, owed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Leave out what it has itself: its end may have been lowered as the answer was written."""
         for first, end in owed:
-            its = first < self.end and end > self.at
+            its = first < self.end and end > self._known
             begins = self.end if its else first
             if begins < end:
                 yield begins, end

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import LeasedJob
+from plimsoll_operator.wording.splitting_words import words_for_leased
 from plimsoll_predictor.core.durations import words_for_duration
-from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.splitting import lease_records
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS
 from plimsoll_predictor.splitting.leases import (
@@ -27,6 +27,7 @@ from plimsoll_predictor.splitting.leases import (
     Worker,
 )
 from plimsoll_predictor.splitting.strategies.guided import Guided
+from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, taught_document
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 MOST_JOBS: Final = 10_000
@@ -85,6 +86,7 @@ class Kept:
 
     leases: Leases
     guided: Guided
+    workers: int = 1
     uid: str = ""
     largest: dict[str, int] = field(default_factory=dict)
     granted_s: dict[str, float] = field(default_factory=dict)
@@ -107,14 +109,26 @@ class Kept:
             "counts": {each.value: number for each, number in self.counts.items()},
         }
 
+    def taught(self) -> dict[str, Any]:
+        """Return what is kept of it when it has ended."""
+        return taught_document(self.guided, self._went())
+
     def words(self) -> str:
         """Return how it went, in a sentence."""
-        costs, counts = self.guided.costs, self.counts
+        costs = self.guided.costs
         took = "" if costs is None else f"; an item took {words_for_duration(costs.item_s)}"
-        return (
-            f"{counted(self.leases.done, 'item')} of {self.leases.items:,} done, in"
-            f" {counted(counts[Count.DONE], 'lease')}; {counts[Count.TAKEN_BACK]} taken back,"
-            f" {counts[Count.REFUSED]} refused{took}"
+        return f"{words_for_leased(self._went())}{took}"
+
+    def _went(self) -> LastLeased:
+        return LastLeased(
+            items=self.leases.items,
+            workers=self.workers,
+            shares=self.leases.shares,
+            done=self.leases.done,
+            leases=self.counts[Count.DONE],
+            taken_back=self.counts[Count.TAKEN_BACK],
+            refused=self.counts[Count.REFUSED],
+            limit_bytes=self.guided.most_bytes,
         )
 
 
@@ -157,7 +171,7 @@ class Keeper:
             if (leases.items, leases.shares) != (job.items, leased.shares):
                 raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
         guided.begin(job, Cut.LEASED)
-        kept = self.jobs[name] = Kept(leases, guided, leased.uid, counts=counts)
+        kept = self.jobs[name] = Kept(leases, guided, job.workers, leased.uid, counts=counts)
         return kept
 
     def close(self, name: JobName) -> None:

@@ -1,5 +1,6 @@
 """The data that is shown, read from the store at a bounded cost.
 
 In: the store and a task. Out: frozen records that pages, files and tables draw from.
-May import: ``campaigns``, ``profile``, ``sizing``, ``pods``, ``wording`` and the predictor.
+May import: ``campaigns``, ``profile``, ``sizing``, ``pods``, ``splitting``, ``wording`` and the
+predictor.
 """

@@ -1,4 +1,4 @@
-"""What is known of a task's chunks, and what its Jobs over items take by how they are cut."""
+"""What is known of a task's chunks and leases, and what its Jobs take by how they are cut."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.splitting.leased_job import START_S, WAIT_S
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
 from plimsoll_predictor.splitting.cutting import Cut, CuttableJob, curve, cut, pods_of
+from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.last_job import last_job
 from plimsoll_predictor.splitting.proposing import Plan
+from plimsoll_predictor.splitting.strategies.leased_task import (
+    LeasedTask,
+    first_lease,
+    leased_task_of,
+)
 from plimsoll_predictor.store import Store
 
 
@@ -95,3 +102,64 @@ def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
     if pods > items:
         raise ValueError(f"{pods} pods cannot share {counted(items, 'item')}")
     return replace(last, items=items, workers=min(workers, pods), pods=pods)
+
+
+@dataclass(frozen=True, slots=True)
+class NextLease:
+    """What a worker of a Job is leased first. memory_bytes: None if none was measured."""
+
+    job: Job
+    shares: int
+    items: int
+    seconds: float
+    memory_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedFacts:
+    """What a task's leased Jobs taught. next: None where nobody knows or says how large a Job is.
+
+    wait_s: until a lease comes.
+    """
+
+    task: TaskId
+    learned: LeasedTask
+    next: NextLease | None
+    wait_s: float = WAIT_S
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        return {
+            **self.learned.to_document(),
+            "wait_s": self.wait_s,
+            "next": None if self.next is None else asdict(self.next),
+        }
+
+
+def leased_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> LeasedFacts | None:
+    """Read what is known; None if no leased Job of the task has ended. Cost: one query."""
+    taught = store.leased_jobs.taught(task)
+    learned = leased_task_of(taught)
+    if learned is None:
+        return None
+    return LeasedFacts(task, learned, _next_lease(taught, learned, asked))
+
+
+def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease | None:
+    last = learned.last
+    items = asked.items or (last.items if last else None)
+    workers = asked.workers or (last.workers if last else None)
+    if items is None or workers is None:
+        return None
+    pods = asked.pods or (last.shares if last and asked.workers is None else workers)
+    shares = max(1, min(pods, items))
+    job = Job(items, min(workers, shares), START_S, WAIT_S)
+    leased = first_lease(taught, job, shares, last.limit_bytes if last else None)
+    peaks = learned.peaks
+    return NextLease(
+        job=job,
+        shares=shares,
+        items=leased,
+        seconds=learned.costs.mean_s(leased),
+        memory_bytes=peaks.mean_bytes(leased) if peaks else None,
+    )

@@ -8,29 +8,67 @@ from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted, words_for_bytes
 from plimsoll_predictor.splitting.chunk_runs import Learned
+from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.cutting import Cut, CuttableJob
 from plimsoll_predictor.splitting.peaks import Peaks
 from plimsoll_predictor.splitting.proposing import Verdict
+from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, LeasedTask
 
 
 def words_for_splitting(learned: Learned, job: CuttableJob, found: Cut) -> Mapping[str, str]:
     """Return a line for each thing that is known, by its name."""
     costs = learned.costs
     return {
-        "an item takes": (
-            f"{words_for_duration(costs.item_s)}, varying by {words_for_duration(costs.spread_s)}"
-        ),
+        "an item takes": words_for_item(costs),
         "a pod takes": (
             f"{words_for_duration(costs.chunk_s)} whatever it does,"
             f" and {words_for_duration(learned.wait_s)} until it starts"
         ),
-        "memory": _words_for_memory(learned.peaks),
-        "a job": (
-            f"{counted(job.items, 'item')}, {counted(job.workers, 'worker')} at once,"
-            f" {counted(job.pods, 'pod')}"
-        ),
+        "memory": _words_for_memory(learned.peaks, "pods"),
+        "a job": words_for_job(job.items, job.workers, job.pods),
         "best cut": words_for_cut(job, found),
     }
+
+
+def words_for_job(items: int, workers: int, pods: int) -> str:
+    """Return how large a Job is."""
+    each = counted(items, "item"), counted(workers, "worker"), counted(pods, "pod")
+    return "{}, {} at once, {}".format(*each)
+
+
+def words_for_leases(learned: LeasedTask, wait_s: float) -> Mapping[str, str]:
+    """Return a line for each thing that leased Jobs taught. wait_s: until a lease comes."""
+    costs, last = learned.costs, learned.last
+    return {
+        "an item takes": words_for_item(costs),
+        "a lease takes": (
+            f"{words_for_duration(costs.chunk_s)} whatever it has,"
+            f" and {words_for_duration(wait_s)} until it comes"
+        ),
+        "memory": _words_for_memory(learned.peaks, "leases"),
+        "the last job": "not kept" if last is None else words_for_leased(last),
+    }
+
+
+def words_for_leased(last: LastLeased) -> str:
+    """Return how a leased Job went."""
+    return (
+        f"{counted(last.done, 'item')} of {last.items:,} done, in {counted(last.leases, 'lease')};"
+        f" {last.taken_back} taken back, {last.refused} refused"
+    )
+
+
+def words_for_next_lease(items: int, seconds: float, memory_bytes: float | None) -> str:
+    """Return what a worker is leased first."""
+    memory = "" if memory_bytes is None else f", {words_for_bytes(memory_bytes)}"
+    takes = words_for_duration(seconds)
+    return f"{counted(items, 'item')} at first: {takes}{memory}; fewer toward the end"
+
+
+def words_for_item(costs: Costs) -> str:
+    """Return what an item takes."""
+    takes, varies = words_for_duration(costs.item_s), words_for_duration(costs.spread_s)
+    return f"{takes}, varying by {varies}"
 
 
 def words_for_cut(job: CuttableJob, found: Cut) -> str:
@@ -46,11 +84,11 @@ def words_for_cut(job: CuttableJob, found: Cut) -> str:
     return f"{pods} of {items}: {gain} less time{grows}"
 
 
-def _words_for_memory(peaks: Peaks | None) -> str:
+def _words_for_memory(peaks: Peaks | None, of: str) -> str:
     if peaks is None:
         return "not measured"
     if not peaks.apart:
-        return f"{words_for_bytes(peaks.mean_bytes(peaks.largest))}; all pods did as many items"
+        return f"{words_for_bytes(peaks.mean_bytes(peaks.largest))}; all {of} had as many items"
     return (
         f"{words_for_bytes(peaks.base_bytes)}, and {words_for_bytes(peaks.slope_bytes)} an item;"
         f" varies by {peaks.noise:.0%}"

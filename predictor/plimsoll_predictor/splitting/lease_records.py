@@ -31,6 +31,7 @@ class _Part(msgspec.Struct):
     leased: _Whole
     end: _Whole
     told: _Whole
+    held: _Whole = 0
 
 
 class _Document(msgspec.Struct):
@@ -42,6 +43,8 @@ class _Document(msgspec.Struct):
     free: Annotated[list[tuple[_Whole, _Whole]], msgspec.Meta(max_length=3 * MOST_WORKERS)]
     parts: Annotated[list[_Part], msgspec.Meta(max_length=MOST_WORKERS)]
     last: Annotated[dict[_Name, _Whole], msgspec.Meta(max_length=MOST_WORKERS)]
+    begun: Annotated[list[_Whole], msgspec.Meta(max_length=3 * MOST_WORKERS)] = []
+    """Of ``free``: who reads no such field, as older versions, gives these pieces to anybody."""
 
 
 def to_document(leases: Leases) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def to_document(leases: Leases) -> dict[str, Any]:
     parts = [
         _Part(
             *(each.worker.name, each.worker.index, each.worker.life, each.worker.goes_on),
-            *(each.number, each.since, each.first, each.leased, each.end, each.told),
+            *(each.number, each.since, each.first, each.leased, each.end, each.told, each.held),
         )
         for each in leases.parts.values()
     ]
@@ -62,6 +65,7 @@ def to_document(leases: Leases) -> dict[str, Any]:
         free=leases.free,
         parts=parts,
         last=leases.last,
+        begun=sorted(leases.begun),
     )
     written: dict[str, Any] = write_document(document)
     return written
@@ -75,13 +79,13 @@ def from_document(document: object) -> Leases:
     """
     read = read_document(_Document, document, "the leases of a job")
     leases = Leases(read.items, read.shares)
-    leases.silent = set(read.silent)
+    leases.silent, leases.begun = set(read.silent), set(read.begun)
     leases.number, leases.free, leases.last = read.number, [*read.free], {**read.last}
     for each in read.parts:
         worker = Worker(each.name, each.index, each.life, each.goes_on)
         numbers = each.number, each.since
         leases.parts[each.name] = Part(
-            worker, *numbers, each.first, each.leased, each.end, each.told
+            worker, *numbers, each.first, each.leased, each.end, each.told, each.held
         )
     _check(leases, read)
     return leases
@@ -94,8 +98,15 @@ def _check(leases: Leases, read: _Document) -> None:
     if len(leases.parts) != len(read.parts) or len(leases.silent) != len(read.silent):
         raise ValueError("the leases of a job: a worker or an index is there twice")
     for each in read.parts:
-        if not each.first <= each.leased <= each.told <= each.end or each.number > read.number:
+        orderly = each.first <= each.leased <= each.told <= each.end and each.held <= each.told
+        if not orderly or each.number > read.number:
             raise ValueError(f"the leases of a job: what {each.name} has makes no sense")
+    if not leases.begun <= {first for first, _ in leases.free}:
+        raise ValueError("the leases of a job: what was begun is not free")
+    _check_pieces(leases, read)
+
+
+def _check_pieces(leases: Leases, read: _Document) -> None:
     end = 0
     for first, then in sorted(_pieces(leases)):
         if first < end or then < first or then > read.items:

@@ -9,6 +9,9 @@ front of it. A worker that has done its part is given a piece from the end of an
 two steps: the other's end is lowered here, and only when the other has said that it knows
 (``Heard``) is the piece free. So a worker that hears nothing may go on to the last end that it
 knows of, for as long as it likes: nobody else has an item before it. No clock decides who has what.
+
+What a worker had begun when it died may be what it died of. Only workers of the share in which it
+lies are given that again: without leases they would die of it, too, and nobody else would.
 """
 
 from __future__ import annotations
@@ -75,7 +78,8 @@ class Part:
 
     leased: up to this item it was told to work; ``first`` if it was told nothing. told: the end
     that it shall have; below ``end`` until it has said that it knows. number: of its newest lease;
-    since: of its first one in this part.
+    since: of its first one in this part. held: what is before it was begun by one that died, and is
+    given to no other.
     """
 
     worker: Worker
@@ -85,6 +89,7 @@ class Part:
     leased: int
     end: int
     told: int
+    held: int = 0
 
     def has(self, heard: Heard) -> bool:
         """Say whether a lease is, or was, of this part."""
@@ -93,7 +98,16 @@ class Part:
     @property
     def to_give(self) -> int:
         """How many items others may be given, if it is not asked already."""
-        return self.told - max(self.leased, self.first) if self.told == self.end else 0
+        after = max(self.first, self.leased, self.held)
+        return self.told - after if self.told == self.end else 0
+
+    @property
+    def begun(self) -> int:
+        """The item before which is what its worker may have died of, if it died now.
+
+        If it died of the same as the one before, that is in its lease, and not after it.
+        """
+        return self.leased if self.leased > self.first else max(self.first, self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +156,8 @@ class Leases:
         """Indexes that were not heard of; their shares are nobody else's."""
         self.free: list[tuple[int, int]] = []
         """What nobody has: first items, and those after the last."""
+        self.begun: set[int] = set()
+        """First items of those pieces of ``free`` that workers of their share get, and no other."""
         self.parts: dict[str, Part] = {}
         """By the worker's name."""
         self.last: dict[str, int] = {}
@@ -211,7 +227,8 @@ class Leases:
             found = self._found(worker)
             if found is None:
                 return self._asked(worker, now_s, sizing)
-            part = Part(worker, 0, self.number + 1, found[0], found[0], found[1], found[1])
+            first, end, held = found
+            part = Part(worker, 0, self.number + 1, first, first, end, end, held)
         return self._leased(part, sizing)
 
     def acknowledge(self, worker: Worker, heard: Heard, to: int) -> Ack:
@@ -249,13 +266,19 @@ class Leases:
         return self._hear(part, heard)
 
     def died(self, name: str) -> Part | None:
-        """Free what a worker has, that can no longer do it; None if it has nothing."""
+        """Free what a worker has, that can no longer do it; None if it has nothing.
+
+        What it had begun is free for workers of the share that it is of, the rest for all.
+        """
         self.last.pop(name, None)
         self._waits.pop(name, None)
         part = self.parts.pop(name, None)
         self.changes += 1
-        if part is not None and part.first < part.end:
-            self.free.append((part.first, part.end))
+        if part is not None and part.first < part.begun:
+            self.begun.add(part.first)
+            self.free.append((part.first, part.begun))
+        if part is not None and part.begun < part.end:
+            self.free.append((part.begun, part.end))
         return part
 
     def ended(self, index: int) -> None:
@@ -263,7 +286,9 @@ class Leases:
         first, end = self.share(index)
         self.silent.discard(index)
         self.changes += 1
-        self.free = [each for piece in self.free for each in _outside(piece, first, end)]
+        # A piece lies in one share or in another, never in two.
+        self.free = [piece for piece in self.free if not first <= piece[0] < end]
+        self.begun -= {each for each in self.begun if first <= each < end}
         for name, part in list(self.parts.items()):
             if first <= part.first < end:
                 del self.parts[name]
@@ -301,6 +326,9 @@ class Leases:
         here = end - part.first
         # Half of it can still be given to others, unless that is not worth it.
         most = max(-(-here // 2), min(here, sizing.least(part)))
+        if part.held > part.first:
+            # Each worker that dies of it tells more of what it is, and the others do the rest.
+            most = -(-(part.held - part.first) // 2)
         items = max(1, min(most, sizing.next_items(self.left + self.reserved)))
         self.number += 1
         self.changes += 1
@@ -314,19 +342,31 @@ class Leases:
         self._waits.pop(part.worker.name, None)
         return _lease(part)
 
-    def _found(self, worker: Worker) -> tuple[int, int] | None:
-        """Return a piece that nobody has: of the worker's own share, else of another's."""
+    def _found(self, worker: Worker) -> tuple[int, int, int] | None:
+        """Return a piece that nobody has: of the worker's own share, else of another's.
+
+        Its last number is the item before which it was begun already.
+        """
         first, end = self.share(worker.index)
         if worker.index in self.silent:
             self.silent.discard(worker.index)
-            return (first, end) if first < end else self._found(worker)
-        if not self.free:
-            return None
-        # The newest is the smallest, mostly, and its worker waits for it.
+            return (first, end, first) if first < end else self._found(worker)
         own = [piece for piece in self.free if first <= piece[0] < end]
-        piece = (own or self.free)[-1]
+        begun = [piece for piece in own if piece[0] in self.begun]
+        others = [piece for piece in self.free if piece[0] not in self.begun]
+        # The newest is the smallest, mostly, and its worker waits for it.
+        piece = next(iter((begun or own or others)[-1:]), None)
+        if piece is None:
+            return None
         self.free.remove(piece)
-        return piece
+        if not begun:
+            return *piece, piece[0]
+        self.begun.discard(piece[0])
+        # With what comes after it: who is cut off goes on to the end of its part.
+        after = [each for each in own if each[0] == piece[1] and each[0] not in self.begun]
+        for each in after:
+            self.free.remove(each)
+        return piece[0], after[0][1] if after else piece[1], piece[1]
 
     def _asked(self, worker: Worker, now_s: float, sizing: Sizing) -> NoLease:
         """Ask a worker for the end of its part, if nobody does yet. The first one gets it."""
@@ -355,8 +395,3 @@ def _lease(part: Part) -> Lease:
 def _within(pieces: Iterable[tuple[int, int]], first: int, end: int) -> Iterable[tuple[int, int]]:
     cut = ((max(first, one), min(end, other)) for one, other in pieces)
     return (piece for piece in cut if piece[0] < piece[1])
-
-
-def _outside(piece: tuple[int, int], first: int, end: int) -> list[tuple[int, int]]:
-    """A piece lies in one share or in another, never in two."""
-    return [] if first <= piece[0] < end else [piece]

@@ -38,6 +38,34 @@ def test_a_job_goes_on_after_a_restart() -> None:
     assert leased(again, a_worker("c-2", 2)).first == 20
 
 
+def test_what_a_dead_worker_had_begun_is_its_shares_also_after_a_restart() -> None:
+    again = from_document(_written())
+    leased(again, a_worker("d", 3))
+    assert again.begun == {20}
+    assert leased(again, a_worker("another", 3)).first == 25
+    held = leased(again, a_worker("c-2", 2), most=5)
+    assert (held.first, held.items) == (20, 3)
+    again.died("c-2")
+    assert from_document(to_document(again)).begun == {20}
+
+
+def test_a_part_that_was_begun_is_so_after_a_restart() -> None:
+    first = from_document(_written())
+    leased(first, a_worker("c-2", 2))
+    again = from_document(json.loads(json.dumps(to_document(first))))
+    assert again.parts == first.parts
+    assert again.parts["c-2"].held == 25
+
+
+def test_a_record_of_an_older_version_is_read() -> None:
+    written = _written()
+    del written["begun"]
+    for part in written["parts"]:
+        del part["held"]
+    again = from_document(written)
+    assert (again.left, again.begun) == (25, set())
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -53,6 +81,7 @@ def test_a_job_goes_on_after_a_restart() -> None:
         pytest.param({"parts": []}, id="a part is lost"),
         pytest.param({"silent": [4]}, id="an index that it does not have"),
         pytest.param({"silent": [3, 3]}, id="an index twice"),
+        pytest.param({"begun": [21]}, id="what was begun is not free"),
         pytest.param({"last": {"x" * 300: 1}}, id="a name that no pod has"),
     ],
 )

@@ -1,6 +1,9 @@
-"""``plimsoll split``: what is known of a task's chunks, and what a Job takes by how it is cut."""
+"""``plimsoll split``: what a task's chunks and leases take, and a Job by how it is cut."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Group, RenderableType
 
@@ -9,9 +12,20 @@ from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.names import labels
-from plimsoll_operator.views.splitting_facts import Asked, SplittingFacts, splitting_facts
+from plimsoll_operator.views.splitting_facts import (
+    Asked,
+    LeasedFacts,
+    SplittingFacts,
+    leased_facts,
+    splitting_facts,
+)
 from plimsoll_operator.wording.figure_words import words_for_size
-from plimsoll_operator.wording.splitting_words import words_for_splitting
+from plimsoll_operator.wording.splitting_words import (
+    words_for_job,
+    words_for_leases,
+    words_for_next_lease,
+    words_for_splitting,
+)
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import StoreError
@@ -23,18 +37,39 @@ def split_command(named: str, store_url: str, output: OutputForm, asked: Asked) 
         task = TaskId.parse(named)
         with existing_store(store_url) as store:
             facts = splitting_facts(store, task, asked)
+            leased = leased_facts(store, task, asked)
     except (StoreError, ValueError) as error:
         complain(f"plimsoll split: {error}")
         return 1
-    if facts is None:
+    if facts is None and leased is None:
         complain(
             f"plimsoll split: {task}: no Job over items is known;"
             f" write the annotation {labels.ITEMS} on its Jobs"
         )
         return 1
-    head = panel(str(task), words_for_splitting(facts.learned, facts.job, facts.cut))
-    print_output(facts.to_document(), Group(head, _table(facts)), output)
+    document: dict[str, Any] = {"task": str(task)} if facts is None else facts.to_document()
+    document["leased"] = None if leased is None else leased.to_document()
+    print_output(document, Group(*_shown(facts, leased)), output)
     return 0
+
+
+def _shown(facts: SplittingFacts | None, leased: LeasedFacts | None) -> Iterator[RenderableType]:
+    if leased is not None:
+        only = {} if facts is not None else {"cut": "no Job of it that leases nothing is known"}
+        yield panel(f"{leased.task}, leased", {**_leased_words(leased), **only})
+    if facts is not None:
+        words = words_for_splitting(facts.learned, facts.job, facts.cut)
+        yield panel(str(facts.task), words)
+        yield _table(facts)
+
+
+def _leased_words(facts: LeasedFacts) -> dict[str, str]:
+    words, found = dict(words_for_leases(facts.learned, facts.wait_s)), facts.next
+    if found is None:
+        return {**words, "a lease": "say how large a Job is: --items and --workers"}
+    words["a job"] = words_for_job(found.job.items, found.job.workers, found.shares)
+    words["a lease"] = words_for_next_lease(found.items, found.seconds, found.memory_bytes)
+    return words
 
 
 def _table(facts: SplittingFacts) -> RenderableType:

@@ -236,7 +236,7 @@ class LeasedJobs:
             await self.keeper.ended(name, index)
 
     async def _close(self, name: JobName, task: TaskId) -> None:
-        taught = self.keeper.find(name).guided.to_document()
+        taught = self.keeper.find(name).taught()
         await self._shelf.close(name, task, taught)
         self.keeper.close(name)
         del self._read[name]

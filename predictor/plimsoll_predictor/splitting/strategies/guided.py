@@ -41,6 +41,11 @@ class Guided:
         """What items and chunks cost; None if no chunk has told."""
         return self._costs
 
+    @property
+    def most_bytes(self) -> int | None:
+        """A worker's memory; None if it is no bound."""
+        return self._most_bytes
+
     def bound(self, most_bytes: int | None) -> None:
         """Hear of a worker's memory; the least that any told is the bound."""
         if most_bytes is None or not 0 < most_bytes <= MOST_BYTES:

@@ -22,6 +22,7 @@ from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
+from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, leased_task_of
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.stores import open_store
 from tests.operator.splitting.test_leased_job import a_leased_job, after, answered
@@ -150,7 +151,11 @@ async def test_a_job_is_opened_by_its_first_worker_and_closed_when_it_has_ended(
         await until_true(lambda: not rig.store.leased_jobs.open())
         (words,) = rig.told
         assert words.startswith("Job train of shop/train: 1 item of 400 done, in 1 lease;")
-        assert rig.store.leased_jobs.taught(TaskId("shop", "train")) is not None
+        known = leased_task_of(rig.store.leased_jobs.taught(TaskId("shop", "train")))
+        assert known is not None
+        assert known.last == LastLeased(
+            items=ITEMS, workers=4, shares=40, done=1, leases=1, taken_back=0, refused=0
+        )
         with pytest.raises(UnknownJob):
             await rig.leased.open(NAME)
 
@@ -212,6 +217,30 @@ async def test_a_pod_killed_with_several_items_is_spared_more_memory_and_one_kil
         assert again.items == 1
         assert not await rig.leased.spares(a_pod("p-0-next", 0, "Failed", "OOMKilled"))
         assert not await rig.leased.spares(a_pod("other", 1, "Failed", "OOMKilled"))
+
+
+async def test_what_a_pod_died_of_is_for_pods_of_its_share_and_the_job_ends_without(
+    tmp_path: Path,
+) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0), a_pod("p-1", 1)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        lost = await rig.lease(Worker("p-0", 0))
+        api.pods[0] = a_pod("p-0", 0, "Failed")
+        leases = rig.leased.keeper.find(NAME).leases
+        await until_true(lambda: "p-0" not in leases.parts)
+        other, given = Worker("p-1", 1), list[int]()
+        while isinstance(found := await rig.leased.keeper.next(NAME, other, None, Told()), Lease):
+            given.append(found.first)
+            await rig.done(other, found, found.first + found.items)
+        assert lost.first not in given
+        assert lost.first + lost.items in given
+        # The index has failed for good, and the Job with it.
+        assert api.job is not None
+        failed = {"type": "Failed", "status": "True"}
+        api.job["status"] = {"failedIndexes": "0", "conditions": [failed]}
+        await until_true(lambda: not rig.store.leased_jobs.open())
+        assert f"{20 - lost.items} items of 400 done" in rig.told[0]
 
 
 async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) -> None:

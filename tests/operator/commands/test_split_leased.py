@@ -1,0 +1,136 @@
+"""`plimsoll split` of tasks whose Jobs lease their items."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.splitting.split import split_command
+from plimsoll_operator.views.splitting_facts import Asked
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.splitting.strategies.guided import Guided
+from plimsoll_predictor.splitting.strategies.leased_task import (
+    LastLeased,
+    leased_task_of,
+    taught_document,
+)
+from plimsoll_predictor.splitting.strategies.strategy import Chunk
+from plimsoll_predictor.store import Store
+from tests.builders.stores import TRAIN
+from tests.operator.commands.test_split_command import chunks_of
+
+LAST = LastLeased(
+    items=4000, workers=4, shares=4, done=3990, leases=61, taken_back=2, refused=1, limit_bytes=GIB
+)
+
+
+def a_taught(limit_bytes: int | None = GIB) -> dict[str, Any]:
+    """Items of 2 s; 50Mi, and 1Mi an item."""
+    guided = Guided(limit_bytes)
+    for items in (1, 2, 4, 8, 16, 8, 4, 16):
+        guided.done(Chunk(items, 2.0 * items, (50 + items) * MIB, items))
+    return taught_document(guided, LAST)
+
+
+def stored(folder: Path, taught: dict[str, Any], job: str = "shop/train/run-1") -> str:
+    address = f"sqlite:///{folder}/plimsoll.db"
+    store = Store.open(address)
+    store.leased_jobs.close(job, TRAIN, taught)
+    store.close()
+    return address
+
+
+def told(
+    url: str, capsys: pytest.CaptureFixture[str], asked: Asked | None = None
+) -> dict[str, Any]:
+    assert split_command(str(TRAIN), url, OutputForm.JSON, asked or Asked()) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_it_says_what_leased_jobs_taught_and_that_no_other_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught())
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    shown = capsys.readouterr().out
+    for words in (
+        "2 s, varying by",
+        "0 s whatever it has, and 0.05 s until it comes",
+        "50Mi, and",
+        "3,990 items of 4,000 done, in 61 leases; 2 taken back, 1 refused",
+        "4,000 items, 4 workers at once, 4 pods",
+        "at first:",
+        "no Job of it that leases nothing is known",
+    ):
+        assert words in shown
+
+
+def test_what_it_says_can_be_read_by_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leased = told(stored(tmp_path, a_taught()), capsys)["leased"]
+    assert leased["costs"]["item_s"] == pytest.approx(2.0)
+    assert leased["last"]["taken_back"] == 2
+    following = leased["next"]
+    assert following["items"] == 30, "of 60 s at most"
+    assert following["seconds"] == pytest.approx(60.0)
+    assert following["memory_bytes"] == pytest.approx(80 * MIB, rel=0.02)
+
+
+def test_a_lease_is_half_of_a_share_at_most_and_fits_the_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught())
+    small = told(url, capsys, Asked(items=40, workers=4))["leased"]["next"]
+    assert (small["items"], small["shares"], small["job"]["workers"]) == (5, 4, 4)
+    tight = {**a_taught(), "last": {**a_taught()["last"], "limit_bytes": 64 * MIB}}
+    assert told(stored(tmp_path, tight), capsys)["leased"]["next"]["items"] < 14
+
+
+def test_what_an_older_version_kept_is_shown_without_its_last_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = {name: each for name, each in a_taught().items() if name != "last"}
+    url = stored(tmp_path, older)
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    shown = capsys.readouterr().out
+    assert "not kept" in shown
+    assert "--items and --workers" in shown
+    assert told(url, capsys, Asked(items=40, workers=4))["leased"]["next"]["items"] == 5
+
+
+def test_a_task_whose_jobs_were_cut_as_well_shows_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught())
+    store = Store.open(url)
+    store.observations.record(chunks_of("one"))
+    store.close()
+    found = told(url, capsys)
+    assert found["job"]["items"] == 400
+    assert found["leased"]["last"]["items"] == 4000
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    shown = capsys.readouterr().out
+    assert "best cut" in shown
+    assert "no Job of it that leases nothing" not in shown
+
+
+@pytest.mark.parametrize(
+    "taught",
+    [None, [], {"times": "no"}, Guided().to_document()],
+    ids=["nothing", "a list", "no sums", "of a Job none of whose leases was acknowledged"],
+)
+def test_what_taught_nothing_is_nothing(taught: object) -> None:
+    assert leased_task_of(taught) is None
+
+
+def test_a_last_job_that_makes_no_sense_is_none() -> None:
+    broken = {**a_taught(), "last": {**a_taught()["last"], "items": 0}}
+    known = leased_task_of(broken)
+    assert known is not None
+    assert known.last is None
