@@ -23,6 +23,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
 from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, leased_task_of
+from plimsoll_predictor.splitting.strategies.strategy import Chunk
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.stores import open_store
 from tests.operator.splitting.test_leased_job import a_leased_job, after, answered
@@ -205,16 +206,13 @@ async def test_a_pod_killed_with_several_items_is_spared_more_memory_and_one_kil
         killed = a_pod("p-0", 0, "Failed", "OOMKilled")
         assert not await rig.leased.spares(killed), "it had nothing"
         worker = Worker("p-0", 0)
-        first = await rig.lease(worker)
-        await rig.leased.keeper.done(
-            NAME, worker, Heard(first.number, first.end), None, Told(4.0, 20 * MIB, 1024 * MIB)
-        )
-        assert (await rig.lease(worker)).items == 2
+        rig.leased.keeper.find(NAME).guided.done(Chunk(1, 4.0, 20 * MIB))
+        assert (await rig.lease(worker)).items == 5
         assert not await rig.leased.spares(a_pod("p-0", 0)), "it runs"
         assert await rig.leased.spares(killed)
         assert await rig.leased.spares(killed), "seen again"
         again = await rig.lease(Worker("p-0-next", 0))
-        assert again.items == 1
+        assert again.items == 2
         assert not await rig.leased.spares(a_pod("p-0-next", 0, "Failed", "OOMKilled"))
         assert not await rig.leased.spares(a_pod("other", 1, "Failed", "OOMKilled"))
 
