@@ -62,3 +62,12 @@ def test_chunks_are_halved_once_at_a_size_and_then_memory_helps() -> None:
     assert guided.killed(32, LIMIT), "it was leased before the other was killed"
     assert not guided.killed(16, LIMIT)
     assert guided.next_items(900) <= 8
+
+
+def test_chunks_are_halved_also_where_nobody_tells_limits_or_peaks() -> None:
+    guided = Guided()
+    guided.begin(Job(1_000, 2, 2.0, WAIT_S), Cut.LEASED)
+    guided.done(Chunk(4, 4.0))
+    assert guided.next_items(900) > 4
+    assert guided.killed(8, LIMIT)
+    assert guided.next_items(900) == 4

@@ -120,4 +120,7 @@ class Guided:
         peaks = self.past.memory() if self._most_bytes is not None else None
         if self._most_bytes is not None:
             most = min(most, peaks.most_items(self._most_bytes) if peaks else 1)
+        elif self.past.peaks.killed_items is not None:
+            # Nobody tells limits or peaks, but what died is known.
+            most = min(most, max(1, self.past.peaks.killed_items // 2))
         self._bounds = Bounds(min(most, self._most_items))
