@@ -1,6 +1,6 @@
 """Splitting in simulation: `make bench-split`.
 
-    .venv/bin/python -P benchmarks/split.py [--seeds 5] [--runs 4]
+    .venv/bin/python -P benchmarks/split.py [--seeds 20] [--runs 4]
 
 docs/splitting.md has the protocol. It writes bench-split.json.
 """
@@ -147,7 +147,7 @@ def _bars(judged: Sequence[tuple[str, str, float, float, bool]]) -> Table:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/split.py", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="tasks of each kind")
+    parser.add_argument("--seeds", type=int, default=20, help="tasks of each kind")
     parser.add_argument("--runs", type=int, default=4, help="of each task")
     parser.add_argument("--json", type=Path, default=ROOT / "bench-split.json")
     return parser
