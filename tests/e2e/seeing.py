@@ -129,7 +129,7 @@ async def pods_of_job(shop: Shop, name: str) -> list[Any]:
     return sorted(found.items, key=lambda pod: pod.metadata.creation_timestamp)
 
 
-async def job_is(shop: Shop, name: str, condition: str) -> Any:
+async def job_is(shop: Shop, name: str, condition: str, within_s: float = WITHIN_S) -> Any:
     """Wait for a Job's condition ("Complete", "Failed"); the Job."""
     batch = client.BatchV1Api(shop.core.api_client)
 
@@ -138,4 +138,4 @@ async def job_is(shop: Shop, name: str, condition: str) -> Any:
         conditions = job.status.conditions or []
         return job if any(c.type == condition and c.status == "True" for c in conditions) else None
 
-    return await until(f"job {name} {condition}", found, WITHIN_S)
+    return await until(f"job {name} {condition}", found, within_s)

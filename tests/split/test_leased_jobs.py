@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 SEED = 51
 BETWEEN_S = 3.0
-ITEM_S, MANY_ITEM_S = 0.03, 0.25
+ITEM_S, MANY_ITEM_S = 0.03, 0.15
 """After several kills it takes half a minute until a process of Plimsoll is started again, and all
 the time there must be work to do."""
 
@@ -80,7 +80,8 @@ async def test_every_item_is_acknowledged_once_whoever_is_killed(
     await until("items are done", lambda: sum(work.done().values()) > 10, WITHIN_S)
     killed, pods = await kill_at_random(shop, plimsoll, work.name, rounds)
     work.held_back.unlink()
-    await job_is(shop, work.name, "Complete")
+    # Kubernetes makes the next pod of an index ever later, after ten minutes at last.
+    await job_is(shop, work.name, "Complete", WITHIN_S if rounds < 10 else 1200.0)
     note = await event_of(shop, work.name)
     print(f"killed: {killed}; {note}")
     assert note.startswith(f"{work.items:,} items of {work.items:,} done")
