@@ -326,10 +326,11 @@ class _Talk:
     def _beyond(self, owed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Leave out what it has itself: its end may have been lowered as the answer was written."""
         for first, end in owed:
-            its = first < self.end and end > self._known
-            begins = self.end if its else first
-            if begins < end:
-                yield begins, end
+            pieces = [(first, end)]
+            if first < self.end and end > self._known:
+                # Many pieces are told as one, in which its own part may lie.
+                pieces = [(first, self._known), (self.end, end)]
+            yield from ((one, other) for one, other in pieces if one < other)
 
     def _me(self) -> dict[str, Any]:
         worker = self._worker

@@ -130,6 +130,17 @@ def test_an_end_that_is_heard_while_the_worker_goes_on_spares_what_it_has_begun(
     talk.did(0.1)
     assert not talk.more()
     assert ("done", 4) in said
+
+
+def test_many_owed_pieces_that_are_told_as_one_are_owed_on_both_sides_of_its_own_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leased = {"lease": 9, "first": 20, "items": 2, "end": 24, "again_s": 9.0, "owed": [[10, 38]]}
+    monkeypatch.setattr(plimsoll_chunks, "_call", lambda *_: leased)
+    talk = plimsoll_chunks._Talk(a_worker())
+    assert talk.begin()
+    talk.ended.set()
+    assert talk.owed == [(10, 20), (24, 38)]
     talk.ended.set()
 
 

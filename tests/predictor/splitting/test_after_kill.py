@@ -71,3 +71,15 @@ def test_chunks_are_halved_also_where_nobody_tells_limits_or_peaks() -> None:
     assert guided.next_items(900) > 4
     assert guided.killed(8, LIMIT)
     assert guided.next_items(900) == 4
+
+
+def test_a_kill_of_one_run_bounds_no_chunks_of_later_ones_where_nobody_tells_limits() -> None:
+    guided = Guided()
+    guided.begin(Job(1_000, 2, 2.0, WAIT_S), Cut.LEASED)
+    guided.killed(1, LIMIT)
+    guided.done(Chunk(1, 0.001))
+    assert guided.next_items(900) == 1
+    later = Guided()
+    later.remember(guided.to_document())
+    later.begin(Job(1_000, 2, 2.0, WAIT_S), Cut.LEASED)
+    assert later.next_items(900) > 1

@@ -238,7 +238,7 @@ class Lifts:
         assert killed.allocation_bytes is not None
         knowledge = self.book.get(task)
         lift, killed_s = knowledge.lifts.get(run), self._killed_s(killed)
-        if lift is not None and _lifts_over(lift, killed):
+        if lift is not None and _lifts_over(lift, killed, killed_s):
             if killed_s > (lift.killed_s or 0):
                 # Due again: a pod that was made before this kill must not end it.
                 await self._put(killed, replace(lift, killed_s=killed_s))
@@ -251,7 +251,8 @@ class Lifts:
             attempts_left=watched.attempts.to_risk,
             run=run,
         )
-        if may_be_held(failed, knowledge.policy) and await self.spares(ended.pod):
+        may = lift is None and may_be_held(failed, knowledge.policy)
+        if may and await self.spares(ended.pod):
             held = replace(held_lift(failed), killed_s=killed_s)
             await self._put(killed, held)
             happening = events.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
@@ -299,13 +300,16 @@ def _is_last(watched: WatchedPod) -> bool:
     return attempts.left == 0 and attempts.number <= watched.policy.max_lifts
 
 
-def _lifts_over(lift: Lift, killed: Observation) -> bool:
-    """Say whether the run's lift covers this attempt; pods that share a run differ in size."""
+def _lifts_over(lift: Lift, killed: Observation, killed_s: float) -> bool:
+    """Say whether the run's lift covers this attempt; pods that share a run differ in size.
+
+    As much memory as before covers the kill that it was given for, and no later one.
+    """
     if lift.attempt <= killed.attempt:
         return False
     if lift.as_written:
         return killed.is_lowered
     killed_bytes = killed.allocation_bytes or 0
-    return lift.allocation_bytes > killed_bytes or (
-        lift.is_held and lift.allocation_bytes == killed_bytes
-    )
+    if lift.is_held and lift.allocation_bytes == killed_bytes:
+        return killed_s <= (lift.killed_s or 0)
+    return lift.allocation_bytes > killed_bytes

@@ -34,6 +34,8 @@ class Guided:
         self._costs: Costs | None = None
         self._bounds = Bounds(1)
         self._cut = Cut.LEASED
+        self._killed_items: int | None = None
+        """The smallest chunk that was killed for memory in this run."""
         self._fit_again = 0.0
 
     @property
@@ -72,7 +74,7 @@ class Guided:
 
     def begin(self, job: Job, cut: Cut) -> None:
         """Let old runs count less."""
-        self._job, self._cut = job, cut
+        self._job, self._cut, self._killed_items = job, cut, None
         self.past.begin()
         self._learn()
 
@@ -103,6 +105,7 @@ class Guided:
         costs, wait_s = self.past.costs(), self._job.wait_s
         cheaper = smaller_is_cheaper(killed, before, self.past.memory(), costs, wait_s)
         sums.killed(items, container_bytes)
+        self._killed_items = min(items, self._killed_items or items)
         self._learn()
         return cheaper
 
@@ -120,7 +123,7 @@ class Guided:
         peaks = self.past.memory() if self._most_bytes is not None else None
         if self._most_bytes is not None:
             most = min(most, peaks.most_items(self._most_bytes) if peaks else 1)
-        elif self.past.peaks.killed_items is not None:
-            # Nobody tells limits or peaks, but what died is known.
-            most = min(most, max(1, self.past.peaks.killed_items // 2))
+        elif self._killed_items is not None:
+            # Nobody tells limits, but what died in this run is known.
+            most = min(most, max(1, self._killed_items // 2))
         self._bounds = Bounds(min(most, self._most_items))

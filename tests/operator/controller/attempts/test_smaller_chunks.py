@@ -74,6 +74,15 @@ async def test_a_held_attempt_tells_nothing_of_what_its_siblings_need(tmp_path: 
         assert inside.known.shown.floor_bytes == 0
 
 
+async def test_one_that_was_made_before_anything_was_known_and_is_killed_too_has_more(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(a_worker("first"), at="2026-01-01T00:00:30Z"))
+        await inside.see(killed(a_worker("next"), at="2026-01-01T00:00:50Z"))
+        assert lift_of(inside).allocation_bytes > 128 * MIB
+
+
 @pytest.mark.parametrize(
     ("attempts", "attempt"),
     [
