@@ -82,7 +82,10 @@ class Told:
 
 @dataclass(slots=True)
 class Kept:
-    """One job: who has what, and what its chunks took. largest: that a worker did, by its name."""
+    """One job: who has what, and what its chunks took.
+
+    workers: at once. largest: that a worker did, by its name.
+    """
 
     leases: Leases
     guided: Guided

@@ -251,8 +251,8 @@ class Lifts:
             attempts_left=watched.attempts.to_risk,
             run=run,
         )
-        may = lift is None and may_be_held(failed, knowledge.policy)
-        if may and await self.spares(ended.pod):
+        holdable = lift is None and may_be_held(failed, knowledge.policy)
+        if holdable and await self.spares(ended.pod):
             held = replace(held_lift(failed), killed_s=killed_s)
             await self._put(killed, held)
             happening = events.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
