@@ -24,7 +24,7 @@ from plimsoll_predictor.core.siblings import Siblings
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
-_TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller", "chunks"})
+_TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller", "chunks", "leased"})
 """What a header has, or else its writer knew nothing of it."""
 
 
@@ -56,6 +56,8 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         siblings=state.siblings.copy(),
         placing=state.placing.copy(),
         smaller=state.smaller.copy(),
+        chunks=state.chunks.copy(),
+        leased=state.leased.copy(),
     )
     return _lines(copied, position, saved_s)
 
@@ -108,7 +110,8 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
             *_placing_in(header),
             *_order_in(header),
             *_smaller_in(header),
-            *_chunks_in(header),
+            *_learned_in(header, ChangeKind.CHUNKS),
+            *_learned_in(header, ChangeKind.LEASED),
         )
         bad = (*_fill(read, entries), *_fill(read, told))
         if "items" in header:
@@ -146,6 +149,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         "orders_jobs": state.orders_jobs,
         "smaller": {str(task): steps for task, steps in state.smaller.items()},
         "chunks": {str(task): learned.to_document() for task, learned in state.chunks.items()},
+        "leased": {str(task): learned.to_document() for task, learned in state.leased.items()},
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -207,9 +211,9 @@ def _smaller_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"kind": ChangeKind.SMALLER.value, "name": name, "data": {"steps": steps}}
 
 
-def _chunks_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for name, learned in mapping(header.get("chunks")).items():
-        yield {"kind": ChangeKind.CHUNKS.value, "name": name, "data": learned}
+def _learned_in(header: Mapping[str, Any], kind: ChangeKind) -> Iterator[dict[str, Any]]:
+    for name, learned in mapping(header.get(kind.value)).items():
+        yield {"kind": kind.value, "name": name, "data": learned}
 
 
 def _put_aside(path: Path) -> str:

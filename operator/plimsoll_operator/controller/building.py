@@ -60,6 +60,7 @@ from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSight
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
+from plimsoll_operator.controller.splitting.lease_lessons import LeaseLessons
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
@@ -172,9 +173,10 @@ class ControllerParts:
             announcer,
             now_s,
         )
-        self.long_runs, self.leased = (
+        self.long_runs, self.lease_lessons, self.leased = (
             LongRuns(hub, metrics.runs, now_s),
-            LeasedJobs.made(kube, (store, writer), announcer, metrics.leases),
+            lessons := LeaseLessons(store, writer, board),
+            LeasedJobs.made(kube, (store, writer), announcer, metrics.leases, lessons.job_ended),
         )
 
         # These parts act on it.
@@ -337,6 +339,7 @@ class ControllerParts:
             self.leaking.task_forgotten,
             self.live_needs.task_forgotten,
             self.chunks.task_forgotten,
+            self.lease_lessons.task_forgotten,
             self.smaller.task_forgotten,
             lambda event: board.remove(event.task),
         )

@@ -137,6 +137,7 @@ class Controller(ControllerParts):
         await self.runtimes.restore()
         await self.encounters.restore()
         await self.chunks.restore()
+        await self.lease_lessons.restore()
         await self.smaller.restore()
         await self.publications.publish()
         await self.retries.resume()

@@ -85,6 +85,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.LOAD, message.loads),
         (ChangeKind.ORDER, message.orders),
         (ChangeKind.CHUNKS, message.chunks),
+        (ChangeKind.LEASED, message.leased),
         (ChangeKind.SMALLER, message.smaller),
     ):
         for name, data in entries.items():
@@ -93,6 +94,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.PAIRS, message.removed.pairs),
         (ChangeKind.ORDER, message.removed.orders),
         (ChangeKind.CHUNKS, message.removed.chunks),
+        (ChangeKind.LEASED, message.removed.leased),
         (ChangeKind.SMALLER, message.removed.smaller),
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
@@ -128,12 +130,9 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
     if kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             state.tasks.pop(TaskId.parse(name), None)
-    elif kind is ChangeKind.CHUNKS:
+    elif kind in (ChangeKind.CHUNKS, ChangeKind.LEASED, ChangeKind.SMALLER):
         with contextlib.suppress(ValueError):
-            state.chunks.pop(TaskId.parse(name), None)
-    elif kind is ChangeKind.SMALLER:
-        with contextlib.suppress(ValueError):
-            state.smaller.pop(TaskId.parse(name), None)
+            _APPLY[kind](state, name, None)
     elif kind in OF_THE_MOMENT or kind is ChangeKind.ORDER:
         _APPLY[kind](state, name, None)
 
@@ -208,11 +207,19 @@ def _apply_order(state: AdmissionState, _name: str, data: _Data) -> None:
 
 
 def _apply_chunks(state: AdmissionState, name: str, data: _Data) -> None:
+    _apply_learned(state.chunks, name, data)
+
+
+def _apply_leased(state: AdmissionState, name: str, data: _Data) -> None:
+    _apply_learned(state.leased, name, data)
+
+
+def _apply_learned(known: dict[TaskId, Learned], name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
-        state.chunks.pop(task, None)
+        known.pop(task, None)
     else:
-        state.chunks[task] = Learned.from_document(data)
+        known[task] = Learned.from_document(data)
 
 
 def _apply_smaller(state: AdmissionState, name: str, data: _Data) -> None:
@@ -255,5 +262,6 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.LOAD: _apply_load,
     ChangeKind.ORDER: _apply_order,
     ChangeKind.CHUNKS: _apply_chunks,
+    ChangeKind.LEASED: _apply_leased,
     ChangeKind.SMALLER: _apply_smaller,
 }

@@ -181,6 +181,16 @@ class FeedBoard:
         else:
             self._put((ChangeKind.CHUNKS, str(task)), learned.to_document())
 
+    def set_leased(self, task: TaskId, learned: Learned | None) -> None:
+        """Tell what leases of a task's Jobs took; None if nothing is known.
+
+        The caller bounds their number.
+        """
+        if learned is None:
+            self._drop((ChangeKind.LEASED, str(task)))
+        else:
+            self._put((ChangeKind.LEASED, str(task)), learned.to_document())
+
     def set_smaller(self, task: TaskId, steps: int) -> None:
         """Tell how often executors were killed with ever smaller partitions; 0 for not at all.
 

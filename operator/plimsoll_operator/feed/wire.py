@@ -11,6 +11,7 @@ r"""The feed's messages: JSON over HTTP.
      "loads": {"node-1": {"millicores": 8000, "idle_millicores": 900, "room_mib": 4096}},
      "orders": {"": {"tasks": ["shop/train"], "jobs": true}},
      "chunks": {"shop/train": {…}},
+     "leased": {"shop/crunch": {…}},
      "smaller": {"shop/spark.sales.executor": {"steps": 1}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
@@ -32,6 +33,8 @@ older readers do not read them.
 controller would let them go; an older one never says so, and then no pod waits.
 ``chunks`` is what chunks of a task's Jobs over items took (``splitting.chunk_runs.Learned``); such
 Jobs stay as they are written where an older controller tells nothing, or an older reader is told.
+``leased`` is what leases of a task's Jobs took, in the same form; without it leases have no bound
+of their own, and their pods' memory none from below.
 ``smaller`` is how many times in turn executors of Spark were killed for memory, each time with
 smaller partitions; drivers are given nothing where an older controller or reader does not know it.
 """
@@ -81,6 +84,8 @@ class ChangeKind(StrEnum):
     """The tasks whose new pods may wait for their turn; one entry, without a name."""
     CHUNKS = "chunks"
     """What chunks of a task's Jobs took, by the task's name."""
+    LEASED = "leased"
+    """What leases of a task's Jobs took, by the task's name."""
     SMALLER = "smaller"
     """How much smaller an application's partitions become, by the task of its executors."""
 
@@ -106,6 +111,7 @@ class Removed(msgspec.Struct, frozen=True):
     loads: Sequence[str] = ()
     orders: Sequence[str] = ()
     chunks: Sequence[str] = ()
+    leased: Sequence[str] = ()
     smaller: Sequence[str] = ()
 
 
@@ -127,6 +133,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     loads: dict[str, Any] = {}
     orders: dict[str, Any] = {}
     chunks: dict[str, Any] = {}
+    leased: dict[str, Any] = {}
     smaller: dict[str, Any] = {}
 
 

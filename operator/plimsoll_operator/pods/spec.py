@@ -279,3 +279,10 @@ def _is_guaranteed(resources: Mapping[str, Any], of: str) -> bool:
         return parse_millicores(limit) == parse_millicores(request) > 0
     except BadQuantity:
         return False
+
+
+def whole_number(text: object, most: int) -> int | None:
+    """Return a whole number from 1 to ``most`` that somebody wrote; None if it is none."""
+    if not isinstance(text, str) or not text.isascii() or not text.isdecimal():
+        return None
+    return int(text) if len(text) <= len(str(most)) and 0 < int(text) <= most else None

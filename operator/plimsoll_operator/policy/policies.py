@@ -68,6 +68,7 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
     if "feature_sources" in values:
         values["feature_sources"] = {**base.feature_sources, **values["feature_sources"]}
     values.update(values.pop("risk", {}))
+    values.update(values.pop("splitting", {}))
     values["paused"] = base.paused or values.get("paused", False)
     if "cpu" in values:
         values["cpu"] = _cpu(base, values["cpu"], where)
@@ -189,11 +190,17 @@ def _spark(value: Any) -> dict[str, Any]:
     return fields_of(value, _SPARK_READERS, "spark: {mode: enforce}")
 
 
+def _splitting(value: Any) -> dict[str, Any]:
+    return fields_of(value, _SPLITTING_READERS, "splitting: {memoryWeight: 0.5}")
+
+
 _RISK_READERS: Final[Readers] = {
     "overheadSeconds": ("overhead_s", number(0, 86_400)),
     "penalty": ("penalty", number(1, 10_000)),
     "errorBudget": ("error_budget", number(0, 0.5)),
 }
+
+_SPLITTING_READERS: Final[Readers] = {"memoryWeight": ("memory_weight", number(0, 1))}
 
 _SPARK_READERS: Final[Readers] = {
     "mode": ("mode", choice(Mode)),
@@ -224,5 +231,6 @@ _READERS: Final[Readers] = {
     "features": ("feature_sources", _features),
     "cpu": ("cpu", read_cpu),
     "spark": ("spark", _spark),
+    "splitting": ("splitting", _splitting),
 }
 """A reader's error follows the field and its value."""

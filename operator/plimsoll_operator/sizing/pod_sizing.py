@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.names.labels import FEATURE_PREFIX, RUN_OF
+from plimsoll_operator.names.labels import FEATURE_PREFIX, LEASE_MEMORY, RUN_OF
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
@@ -18,6 +18,7 @@ from plimsoll_operator.pods.spec import (
     qos_of,
     sized_container,
     text_of,
+    whole_number,
 )
 from plimsoll_operator.pods.workflow_items import context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
@@ -73,6 +74,9 @@ from plimsoll_predictor.deciding.safeguards import (
     why_not_believed,
     why_not_lowered,
 )
+from plimsoll_predictor.knowledge.floor import Floor, FloorKind
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.splitting.peaks import MOST_BYTES
 from plimsoll_predictor.splitting.spark.given import MOST_STEPS
 from plimsoll_predictor.splitting.spark.steps import FEATURE
 
@@ -110,6 +114,7 @@ def size(
         return _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
+    knowledge = _with_room_for_lease(pod, knowledge)
     note = read_note(pod)
     was = memory_before(pod, container, note)
     context = context_of(identity.task, identity.work, state.siblings)
@@ -121,6 +126,15 @@ def size(
         if other is not None:
             return _left(read, other, state)
     return _sized(read, state)
+
+
+def _with_room_for_lease(pod: Pod, knowledge: Knowledge) -> Knowledge:
+    """Return what is known of the task, with a floor that holds this pod's largest lease."""
+    least = whole_number(annotations_of(pod).get(LEASE_MEMORY), MOST_BYTES)
+    floor = knowledge.floor
+    if least is None or (floor is not None and (floor.size_bytes or least) >= least):
+        return knowledge
+    return replace(knowledge, floor=Floor(least, FloorKind.LEASE))
 
 
 def _left(read: ReadPod, other: Other, state: AdmissionState) -> Sized:

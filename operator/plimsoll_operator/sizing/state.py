@@ -51,6 +51,7 @@ class AdmissionState:
     ordered: tasks, as ``namespace/name``, whose new pods may wait for their turn.
     orders_jobs: whether their new Jobs may, too, as the controller would resume them.
     chunks: what chunks of tasks took, for Jobs over items.
+    leased: what their leases took, where Jobs lease them.
     smaller: how often in turn executors of Spark were killed for memory, by their task.
     """
 
@@ -66,6 +67,7 @@ class AdmissionState:
     ordered: frozenset[str] = frozenset()
     orders_jobs: bool = False
     chunks: dict[TaskId, Learned] = field(default_factory=dict)
+    leased: dict[TaskId, Learned] = field(default_factory=dict)
     smaller: dict[TaskId, int] = field(default_factory=dict)
 
     def replace(self, other: AdmissionState) -> None:

@@ -21,9 +21,15 @@ from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_items_job
-from plimsoll_operator.splitting.leased_job import Leasing, told_template, wants_leases
+from plimsoll_operator.splitting.leased_job import (
+    Leasing,
+    room_notes,
+    told_template,
+    wants_leases,
+)
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.cutting import Cut, cut
 from plimsoll_predictor.splitting.proposing import Verdict
 
@@ -88,7 +94,7 @@ def cut_new_job(
         words = f"Plimsoll leaves the Job as it is written: {error}"
         return CutJob(Outcome.UNREADABLE, job, warning=words)
     if wants_leases(job):
-        return _leased(job, over_items, (task, policy), leasing)
+        return _leased(job, over_items, (task, policy), leasing, moment.state.leased.get(task))
     return _cut(job, over_items, moment, (task, policy))
 
 
@@ -97,8 +103,9 @@ def _leased(
     over_items: ItemsJob,
     whose: tuple[TaskId, Policy],
     leasing: Leasing | None,
+    learned: Learned | None,
 ) -> CutJob:
-    """Have the Job's pods told how to lease; nothing else of it changes."""
+    """Have the Job's pods told how to lease, and how much at most; nothing else of it changes."""
     task, policy = whose
     why = None
     if leasing is None:
@@ -110,8 +117,9 @@ def _leased(
     elif over_items.cuttable.pods > MOST_LEASING_PODS:
         why = f"it has more than {MOST_LEASING_PODS:,} pods"
     else:
+        room = room_notes(over_items.cuttable, learned, policy.memory_weight)
         try:
-            patch, notes = told_template(job, task.namespace, leasing)
+            patch, notes = told_template(job, task.namespace, leasing, room)
         except NotOverItems as error:
             why = str(error)
         else:
@@ -143,7 +151,8 @@ def _cut(
     learned = moment.state.chunks.get(task)
     if learned is None:
         return CutJob(Outcome.UNKNOWN, job, notes=chunk)
-    return _by(cut(over_items.cuttable, learned), job, over_items, policy)
+    found = cut(over_items.cuttable, learned, policy.memory_weight)
+    return _by(found, job, over_items, policy)
 
 
 def _by(found: Cut, job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) -> CutJob:

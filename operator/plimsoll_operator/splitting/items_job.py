@@ -22,6 +22,7 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     sequence,
     sized_container,
+    whole_number,
 )
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
 from plimsoll_predictor.splitting.cutting import MOST_PODS, CuttableJob
@@ -60,8 +61,8 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
         NotOverItems: if it does not say what is needed to cut it.
     """
     text = annotations_of(job).get(labels.ITEMS)
-    items = _whole(text)
-    if items is None or items > MOST_ITEMS:
+    items = whole_number(text, MOST_ITEMS)
+    if items is None:
         shown = str(text)[:_SHOWN_CHARS]
         raise NotOverItems(f"{labels.ITEMS} is {shown!r}; write a whole number from 1 on")
     spec = mapping(job.get("spec"))
@@ -170,10 +171,3 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _whole(text: object) -> int | None:
-    """Return a whole number from 1 on; None if it is none."""
-    if not isinstance(text, str) or not text.isascii() or not text.isdecimal():
-        return None
-    return int(text) or None if len(text) <= len(str(MOST_ITEMS)) else None

@@ -14,17 +14,24 @@ from typing import Any, Final
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.job_attempts import has_room
 from plimsoll_operator.pods.spec import (
+    EMPTY,
     SizedContainer,
     annotations_of,
     mapping,
     metadata_of,
     sequence,
     sized_container,
+    whole_number,
 )
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
+from plimsoll_predictor.splitting.chunk_runs import Learned
+from plimsoll_predictor.splitting.costs import MOST_ITEMS
+from plimsoll_predictor.splitting.cutting import CuttableJob
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS, Job
+from plimsoll_predictor.splitting.lease_room import lease_room
+from plimsoll_predictor.splitting.proposing import Aim
 
 URL: Final = "PLIMSOLL_CHUNKS_URL"
 JOB: Final = "PLIMSOLL_CHUNKS_JOB"
@@ -32,6 +39,7 @@ TOKEN: Final = "PLIMSOLL_CHUNKS_TOKEN"
 WORKER: Final = "PLIMSOLL_WORKER"
 _JOB_NAME: Final = "PLIMSOLL_JOB_NAME"
 _ADDED: Final = frozenset({URL, JOB, TOKEN, WORKER, _JOB_NAME})
+LEASE_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}"
 START_S: Final = 2.0
 WAIT_S: Final = 0.05
 """What one more lease costs a worker."""
@@ -48,12 +56,16 @@ class Leasing:
 
 @dataclass(frozen=True, slots=True)
 class LeasedJob:
-    """A Job that leases, as the API server has it. job: its items and workers. shares: its pods."""
+    """A Job that leases, as the API server has it. job: its items and workers. shares: its pods.
+
+    most_items: of a lease, as was chosen at its creation; None if nothing was known then.
+    """
 
     name: JobName
     uid: str
     job: Job
     shares: int
+    most_items: int | None = None
 
 
 def wants_leases(job: Mapping[str, Any]) -> bool:
@@ -62,9 +74,11 @@ def wants_leases(job: Mapping[str, Any]) -> bool:
 
 
 def told_template(
-    job: Mapping[str, Any], namespace: str, leasing: Leasing
+    job: Mapping[str, Any], namespace: str, leasing: Leasing, room: Mapping[str, str] = EMPTY
 ) -> tuple[list[Operation], dict[str, str]]:
     """Return the operations for the Job's container, and the annotations for its template.
+
+    room: those of ``room_notes``.
 
     A Job that is asked for again has all of it; one that was copied gets its own: by the record of
     the one before, all of it may be done.
@@ -80,8 +94,8 @@ def told_template(
     there = [mapping(each) for each in sequence(spec.get("env"))]
     told = run_of(job)
     if told == leasing.run and _has_token(there, leasing.key, namespace, told):
-        return [], {labels.LEASE_RUN: told}
-    notes = {labels.LEASE_RUN: leasing.run}
+        return [], {labels.LEASE_RUN: told, **room}
+    notes = {labels.LEASE_RUN: leasing.run, **room}
     if not has_room(job, notes):
         raise NotOverItems(f"{labels.LEASES}: its template's annotations leave no room")
     kept = [dict(each) for each in there if each.get("name") not in _ADDED]
@@ -112,9 +126,37 @@ def read_leased_job(job: Mapping[str, Any]) -> LeasedJob | None:
     return LeasedJob(
         name=JobName(str(metadata["namespace"]), str(metadata["name"]), run),
         uid=str(metadata["uid"]),
-        job=Job(cuttable.items, cuttable.workers, START_S, WAIT_S),
+        job=job_of(cuttable),
         shares=cuttable.pods,
+        most_items=_most_items(job),
     )
+
+
+def job_of(cuttable: CuttableJob) -> Job:
+    """Return a Job over items as one whose pods lease them."""
+    return Job(cuttable.items, cuttable.workers, START_S, WAIT_S)
+
+
+def room_notes(
+    cuttable: CuttableJob, learned: Learned | None, memory_weight: float
+) -> dict[str, str]:
+    """Return the annotations that bound leases and their pods' memory; none of what is not known.
+
+    memory_weight: of the task's policy, see ``Aim``.
+    """
+    if learned is None:
+        return {}
+    aim = Aim(memory_weight, cuttable.limit_bytes)
+    room = lease_room(job_of(cuttable), cuttable.pods, learned, aim)
+    notes = {LEASE_FEATURE: str(room.items)}
+    if room.memory_bytes is not None:
+        notes[labels.LEASE_MEMORY] = str(room.memory_bytes)
+    return notes
+
+
+def _most_items(job: Mapping[str, Any]) -> int | None:
+    template = mapping(mapping(job.get("spec")).get("template"))
+    return whole_number(annotations_of(template).get(LEASE_FEATURE), MOST_ITEMS)
 
 
 def has_ended(job: Mapping[str, Any]) -> bool:

@@ -164,6 +164,9 @@ class Policy:
     killed_attempts: KilledAttempts = KilledAttempts.COUNT
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
+    memory_weight: float = 0.0
+    """What memory counts beside time where Jobs over items are cut or lease: the least of time ×
+    memory^weight is sought; 0 to 1."""
     cpu: CpuPolicy = CpuPolicy()
     spark: SparkPolicy = SparkPolicy()
 

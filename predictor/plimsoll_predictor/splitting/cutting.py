@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.peaks import FURTHEST
 from plimsoll_predictor.splitting.proposing import (
+    TIME,
     Aim,
     Known,
     Plan,
@@ -63,9 +64,12 @@ class Cut:
     proposal: Proposal
 
 
-def cut(job: CuttableJob, learned: Learned) -> Cut:
-    """Return the best cut for time that memory as written bears; the author's if none is better."""
-    scaled, known, aim = _asked(job, learned)
+def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
+    """Return the best cut that memory as written bears; the author's if none is better.
+
+    memory_weight: what memory counts beside time, see ``Aim``.
+    """
+    scaled, known, aim = _asked(job, learned, memory_weight)
     proposal = propose_even(scaled, known, aim, job.usual_items, _within(job, learned))
     if proposal.plan is None or proposal.plan is proposal.usual:
         return Cut(job.pods, job.usual_items, False, proposal)
@@ -75,9 +79,9 @@ def cut(job: CuttableJob, learned: Learned) -> Cut:
     return Cut(pods, items, items > learned.largest, proposal)
 
 
-def curve(job: CuttableJob, learned: Learned) -> list[Plan]:
+def curve(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> list[Plan]:
     """Return all cuts that are compared, the fewest pods first."""
-    return list(even_plans(*_asked(job, learned), _within(job, learned)))
+    return list(even_plans(*_asked(job, learned, memory_weight), _within(job, learned)))
 
 
 def pods_of(job: CuttableJob, plan: Plan) -> int:
@@ -85,11 +89,16 @@ def pods_of(job: CuttableJob, plan: Plan) -> int:
     return -(-job.items // plan.largest)
 
 
-def _asked(job: CuttableJob, learned: Learned) -> tuple[Job, Known, Aim]:
+def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Job, Known, Aim]:
     played = min(job.workers, MOST_PLAYED)
     items = max(1, job.items * played // job.workers)
     scaled = Job(items, played, learned.wait_s, learned.wait_s)
-    return scaled, Known(learned.costs, learned.peaks, NOISE), Aim(most_bytes=job.limit_bytes)
+    peaks = learned.peaks
+    if peaks is not None and memory_weight > TIME:
+        # Where all chunks had one size, only another size tells what memory an item takes.
+        peaks = replace(peaks, apart=True)
+    aim = Aim(memory_weight, job.limit_bytes)
+    return scaled, Known(learned.costs, peaks, NOISE), aim
 
 
 def _within(job: CuttableJob, learned: Learned) -> Within:

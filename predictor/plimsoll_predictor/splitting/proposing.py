@@ -156,7 +156,7 @@ def propose_even(job: Job, known: Known, aim: Aim, usual_items: int, within: Wit
     if costs is None or costs.item_s <= 0:
         return Proposal(Verdict.UNKNOWN, None, None, job.workers)
     usual = _even(job, costs, known.peaks, usual_items)
-    plans = list(even_plans(job, known, aim, within))
+    plans = [plan for plan in even_plans(job, known, aim, within) if _is_borne(plan, usual, aim)]
     least = min((plan.price(aim) for plan in plans), default=0.0)
     near = (plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN + known.noise))
     return _chosen(job, known, aim, (usual, next(near, usual)))
@@ -188,7 +188,8 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
     plans = (_leased(job, costs, known.peaks, items) for items in sizes)
     # Smaller leases are more: after the first that are too many, all are.
     listed = takewhile(lambda plan: plan is not None, plans)
-    best = min(filter(None, listed), key=lambda plan: plan.price(aim), default=usual)
+    borne = (plan for plan in listed if plan is not None and _is_borne(plan, usual, aim))
+    best = min(borne, key=lambda plan: plan.price(aim), default=usual)
     gain = 1 - best.price(aim) / usual.price(aim)
     if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, job.workers, max(0.0, gain))
@@ -216,6 +217,13 @@ def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Propo
     if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
         return Proposal(Verdict.RISKY, usual, usual, workers)
     return Proposal(Verdict.CUT, best, usual, workers, gain)
+
+
+def _is_borne(plan: Plan, usual: Plan, aim: Aim) -> bool:
+    """Say whether a plan that saves memory takes no longer than a run may while it is learned."""
+    if aim.memory_weight == TIME:
+        return True
+    return plan.makespan.high_s <= usual.makespan.high_s * (1 + MOST_WORSE)
 
 
 def _noticed(noise: float, aim: Aim) -> float:

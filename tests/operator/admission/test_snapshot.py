@@ -49,6 +49,9 @@ def a_state() -> AdmissionState:
     state.chunks[TRAIN] = Learned(
         Costs(0.5, 1.0, 0.1, 0.01, 0.02, 40.0), None, wait_s=2.0, largest=40
     )
+    state.leased[TRAIN] = Learned(
+        Costs(0.2, 0.0, 0.1, 0.01, 0.02, 60.0), None, wait_s=0.05, largest=60
+    )
     state.siblings.note("r1", "shop/s1", "align", 5e8)
     state.siblings.note("r1", "shop/s1", "sort", 3e8)
     return state
@@ -80,6 +83,7 @@ def test_what_was_written_is_loaded(tmp_path: Path) -> None:
     assert state.nodes == NODES
     assert state.smaller == {TaskId("shop", "spark.sales.executor"): 2}
     assert state.chunks == expected.chunks != {}
+    assert state.leased == expected.leased != {}
     assert state.namespace("shop").bounds.most == GIB
     assert state.namespace("shop").policy == Policy(min_bytes=5)
 

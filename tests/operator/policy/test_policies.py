@@ -52,6 +52,7 @@ EVERYTHING = {
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}},
     "spark": {"mode": "enforce", "partitions": 8},
+    "splitting": {"memoryWeight": 0.5},
 }
 
 
@@ -81,6 +82,7 @@ def test_every_field_of_a_spec_reaches_the_policy() -> None:
         killed_attempts=KilledAttempts.IGNORE,
         feature_sources={"rows": {"annotation": "example.com/rows"}},
         spark=SparkPolicy(mode=Mode.ENFORCE, partitions=8),
+        memory_weight=0.5,
     )
 
 
@@ -161,6 +163,8 @@ BAD_FIELDS = [
     pytest.param("risk", {"errorBudget": 0.6}, "write a number from 0 to 0.5"),
     pytest.param("risk", {"overheadSeconds": -1}, "write a number from 0 to 86400"),
     pytest.param("risk", {"overheadSeconds": True}, "field overheadSeconds that is not a number"),
+    pytest.param("splitting", 1, "is not a map; write splitting: {memoryWeight: 0.5}"),
+    pytest.param("splitting", {"memoryWeight": 1.5}, "write a number from 0 to 1"),
     pytest.param("firstSize", 0.49, "is out of range; write a number from 0.5 to 1"),
     pytest.param("firstSize", 1.01, "is out of range"),
     pytest.param("critical", "true", "is neither true nor false"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.names.labels import ATTEMPTS
+from plimsoll_operator.names.labels import ATTEMPTS, LEASE_MEMORY
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.pod_sizing import size
@@ -86,6 +86,34 @@ def test_a_size_does_not_go_below_its_tasks_floor(
     pod: APod, floor: Floor | None, memory: tuple[str, str | None]
 ) -> None:
     assert memory_of(after(pod, state_of(replace(knowledge_of(), floor=floor)))) == memory
+
+
+@pytest.mark.parametrize(
+    ("needed", "known", "memory"),
+    [
+        pytest.param(str(2 * GIB), None, ("2Gi", "2Gi"), id="above its need"),
+        pytest.param(str(GIB), None, (FITS, FITS), id="below its need"),
+        pytest.param(str(8 * GIB), None, ("4Gi", "4Gi"), id="never above what was written"),
+        pytest.param(str(GIB), FLOOR, ("2Gi", "2Gi"), id="a higher floor of the task"),
+        pytest.param(str(3 * GIB), FLOOR, ("3Gi", "3Gi"), id="a lower floor of the task"),
+        pytest.param(
+            str(GIB), replace(FLOOR, size_bytes=None), ("4Gi", "4Gi"), id="a task not lowered"
+        ),
+        pytest.param("3Gi", None, (FITS, FITS), id="what Plimsoll does not write"),
+        pytest.param("9" * 40, None, (FITS, FITS), id="what no memory is"),
+    ],
+)
+def test_a_pod_that_leases_is_not_sized_below_what_holds_its_leases(
+    needed: str, known: Floor | None, memory: tuple[str, str]
+) -> None:
+    state = state_of(replace(knowledge_of(), floor=known))
+    sized = after(ASKING.annotated({LEASE_MEMORY: needed}), state)
+    assert memory_of(sized) == memory
+
+
+def test_a_pod_says_that_its_leases_were_made_as_large_as_fit() -> None:
+    sized = after(ASKING.annotated({LEASE_MEMORY: str(2 * GIB)}), state_of(knowledge_of()))
+    assert "raised: its leases were made as large as fit in 2Gi" in decision_of(sized)["why"]
 
 
 FAILED = Lift(allocation_bytes=4 * GIB, attempt=2, after_bytes=GIB, as_written=True)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.job_attempts import notes_for_job, patch_with
+from plimsoll_operator.sizing.job_sizing import Moment
+from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, Outcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
-from plimsoll_operator.splitting.leased_job import Leasing, has_ended, read_leased_job
+from plimsoll_operator.splitting.leased_job import (
+    LEASE_FEATURE,
+    Leasing,
+    has_ended,
+    read_leased_job,
+)
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
 from tests.builders.pods import APod
 from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, WORKERS, a_job, moment_of
+from tests.rigs.admission_servers import TRAIN, knowledge_of
 
 Json = dict[str, Any]
 KEY = b"k" * 32
@@ -39,6 +51,23 @@ def after(job: Json, found: CutJob) -> Json:
     made = APod(job).patched([*patch_with(job, notes), *found.patch]).built()
     made["metadata"]["uid"] = "uid-1"
     return made
+
+
+def knowing(weight: float = 0.0, learned: Learned | None = None) -> Moment:
+    """What admission knows of leases. weight: of the task's policy."""
+    known = knowledge_of(mode=Mode.ENFORCE)
+    known = replace(known, policy=replace(known.policy, memory_weight=weight))
+    leased = {TRAIN: learned or growing()}
+    return Moment(AdmissionState(tasks={TRAIN: known}, leased=leased), "shop")
+
+
+@cache
+def growing() -> Learned:
+    """Leases of items that take 4 s and 1 MiB each."""
+    chunks = [ChunkRun(n, 4.0 * n, 1.5, (20 + n) * MIB) for n in (1, 2, 4, 8, 8, 16)]
+    found = learned_of(chunks)
+    assert found is not None
+    return replace(found, wait_s=0.05)
 
 
 def told(job: Json) -> dict[str, Any]:
@@ -162,3 +191,51 @@ def test_what_says_that_it_leases_and_cannot_is_refused() -> None:
 )
 def test_a_job_has_ended_when_it_says_so(conditions: object, ended: bool) -> None:
     assert has_ended({"status": {"conditions": conditions}}) is ended
+
+
+def roomed(moment: Moment, job: Json | None = None) -> dict[str, str]:
+    """What the template is told of leases and their memory."""
+    found = cut_new_job(job or a_leased_job(), moment, LEASING)
+    assert found is not None
+    assert found.outcome is Outcome.LEASED
+    return {name: text for name, text in found.notes.items() if name != labels.LEASE_RUN}
+
+
+def test_what_is_known_bounds_leases_and_says_what_holds_them() -> None:
+    notes = roomed(knowing())
+    assert set(notes) == {LEASE_FEATURE, labels.LEASE_MEMORY}
+    assert int(notes[LEASE_FEATURE]) == 5, "half of a share of ten"
+    assert 25 * MIB < int(notes[labels.LEASE_MEMORY]) < 60 * MIB
+
+
+def test_where_memory_counts_leases_are_smaller_and_so_is_what_holds_them() -> None:
+    long = a_leased_job(completions=4)
+    for variable in long["spec"]["template"]["spec"]["containers"][0]["env"]:
+        if variable["name"] == "PLIMSOLL_SHARES":
+            variable["value"] = "4"
+    time, both = roomed(knowing(), long), roomed(knowing(1.0), long)
+    assert int(both[LEASE_FEATURE]) < int(time[LEASE_FEATURE])
+    assert int(both[labels.LEASE_MEMORY]) < int(time[labels.LEASE_MEMORY])
+
+
+def test_what_was_never_measured_has_no_memory_beside_its_leases() -> None:
+    assert set(roomed(knowing(1.0, replace(growing(), peaks=None)))) == {LEASE_FEATURE}
+
+
+def test_a_job_of_which_nothing_is_known_is_told_no_bound() -> None:
+    assert roomed(moment_of()) == {}
+
+
+def test_a_leased_job_is_read_with_its_bound_whoever_wrote_it() -> None:
+    found = cut_new_job(a_leased_job(), knowing(), LEASING)
+    assert found is not None
+    made = after(a_leased_job(), found)
+    leased = read_leased_job(made)
+    assert leased is not None
+    assert leased.most_items == 5
+    annotations = made["spec"]["template"]["metadata"]["annotations"]
+    for broken in ("0", "-1", "many", "1" * 30, ""):
+        annotations[LEASE_FEATURE] = broken
+        leased = read_leased_job(made)
+        assert leased is not None
+        assert leased.most_items is None

@@ -21,7 +21,7 @@ from plimsoll_predictor.splitting.cutting import (
 )
 from plimsoll_predictor.splitting.last_job import last_job
 from plimsoll_predictor.splitting.peaks import FURTHEST
-from plimsoll_predictor.splitting.proposing import Verdict
+from plimsoll_predictor.splitting.proposing import MEMORY_TIME, Verdict
 
 START_S = 1.5
 
@@ -186,3 +186,30 @@ def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:
     strangers = [ChunkRun(7, 1.0, run="bare", ended_s=1e9), ChunkRun(7, 1.0, run="job:x")]
     assert last_job([again, *newer, *strangers, *older]) == CuttableJob(250, 2, 5, MIB)
     assert last_job(strangers) is None
+
+
+@pytest.mark.parametrize("memory", [MIB, None])
+def test_where_memory_counts_chunks_are_smaller_though_no_run_takes_a_tenth_longer(
+    memory: int | None,
+) -> None:
+    job, known = CuttableJob(2000, 16, 16, 2**30), learned(125, 16, 5.0, 0.1, bytes_an_item=memory)
+    time, both = cut(job, known), cut(job, known, MEMORY_TIME)
+    if memory is None:
+        assert both.pods == time.pods
+        return
+    assert both.items < time.items
+    plan, usual = both.proposal.plan, both.proposal.usual
+    assert plan is not None
+    assert usual is not None
+    assert plan.makespan.high_s <= 1.1 * usual.makespan.high_s
+    assert plan.memory_bytes is not None
+    assert usual.memory_bytes is not None
+    assert plan.memory_bytes < 0.75 * usual.memory_bytes
+
+
+def test_memory_that_was_found_not_to_grow_is_no_reason_for_more_pods() -> None:
+    job = CuttableJob(2000, 16, 16, 2**30)
+    sizes = [run for items in (125, 60) for run in runs_of(items, 16, 5.0, 0.1)]
+    found = learned_of(sizes)
+    assert found is not None
+    assert cut(job, found, MEMORY_TIME).pods == cut(job, found).pods

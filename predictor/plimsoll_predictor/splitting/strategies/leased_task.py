@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, Costs
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS, Job
 from plimsoll_predictor.splitting.peaks import MOST_BYTES, Peaks
@@ -70,6 +71,21 @@ def leased_task_of(taught: object) -> LeasedTask | None:
     except ValueError:
         last = None
     return LeasedTask(guided.costs, guided.past.memory(), last)
+
+
+def learned_of_leases(taught: object, wait_s: float) -> Learned | None:
+    """Return what leased Jobs of a task tell of the next one; None where nobody can read it.
+
+    wait_s: what one more lease costs a worker.
+    """
+    guided = Guided()
+    guided.remember(taught)
+    if guided.costs is None:
+        return None
+    try:
+        return Learned(guided.costs, guided.past.memory(), wait_s, guided.past.times.largest)
+    except ValueError:
+        return None
 
 
 def first_lease(taught: object, job: Job, shares: int, limit_bytes: int | None) -> int:

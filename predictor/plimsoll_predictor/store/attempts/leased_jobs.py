@@ -19,6 +19,8 @@ log: Final = logging.getLogger(__name__)
 
 KEPT_S: Final = 400 * DAY_S
 """A record that nobody wrote for so long is of a Job that was never seen to end."""
+MOST_TASKS: Final = 1_000
+"""Whose lessons are read at once, the newest."""
 
 Document = Mapping[str, Any]
 
@@ -59,13 +61,24 @@ class LeasedJobRecords(Records):
             sa.select(leased_tasks.c.document).where(leased_tasks.c.task == str(task))
         )
 
+    def newest_taught(self) -> list[tuple[TaskId, object]]:
+        """Return what the newest ``MOST_TASKS`` tasks were taught, the oldest first."""
+        newest = sa.select(leased_tasks).order_by(leased_tasks.c.put_s.desc()).limit(MOST_TASKS)
+        rows = reversed(self._database.rows(newest))
+        return [(TaskId.parse(row.task), _document(row.document)) for row in rows]
+
     def _read(self, asked: sa.Select[tuple[str]]) -> object | None:
         """Return a document; None if there is none, or nobody can read it."""
         for row in self._database.rows(asked):
-            try:
-                found: object = orjson.loads(row.document)
-            except ValueError as error:
-                log.error("the record of a leased Job cannot be read: %s", error)
-                return None
-            return found
+            return _document(row.document)
         return None
+
+
+def _document(text: str) -> object | None:
+    """Return a document; None if nobody can read it."""
+    try:
+        found: object = orjson.loads(text)
+    except ValueError as error:
+        log.error("the record of a leased Job cannot be read: %s", error)
+        return None
+    return found
