@@ -171,25 +171,15 @@ class FeedBoard:
         else:
             self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks), "jobs": jobs})
 
-    def set_chunks(self, task: TaskId, learned: Learned | None) -> None:
-        """Tell what chunks of a task's Jobs took; None if nothing is known.
+    def set_learned(self, kind: ChangeKind, task: TaskId, learned: Learned | None) -> None:
+        """Tell what chunks or leases of a task's Jobs took; None if nothing is known.
 
-        The caller bounds their number.
+        kind: CHUNKS or LEASED. The caller bounds the number of tasks.
         """
         if learned is None:
-            self._drop((ChangeKind.CHUNKS, str(task)))
+            self._drop((kind, str(task)))
         else:
-            self._put((ChangeKind.CHUNKS, str(task)), learned.to_document())
-
-    def set_leased(self, task: TaskId, learned: Learned | None) -> None:
-        """Tell what leases of a task's Jobs took; None if nothing is known.
-
-        The caller bounds their number.
-        """
-        if learned is None:
-            self._drop((ChangeKind.LEASED, str(task)))
-        else:
-            self._put((ChangeKind.LEASED, str(task)), learned.to_document())
+            self._put((kind, str(task)), learned.to_document())
 
     def set_smaller(self, task: TaskId, steps: int) -> None:
         """Tell how often executors were killed with ever smaller partitions; 0 for not at all.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting import cut_job
 from tests.builders.pods import APod
@@ -24,7 +25,7 @@ CROWD = 24
 async def serving(folder: Path) -> AsyncIterator[tuple[Caller, Any]]:
     """A server that knows the task's chunks."""
     async with a_server(folder, knowledge_of()) as (caller, server, board):
-        board.set_chunks(TRAIN, one_each())
+        board.set_learned(ChangeKind.CHUNKS, TRAIN, one_each())
         await until_true(lambda: TRAIN in server.state.chunks)
         yield replace(caller, url=caller.url.replace("/size", "/job")), server
 
@@ -86,7 +87,7 @@ async def test_of_a_crowd_all_are_answered_and_the_last_as_they_were_written(
 
 async def test_what_is_no_longer_told_is_no_longer_used(tmp_path: Path) -> None:
     async with a_server(tmp_path, knowledge_of()) as (_, server, board):
-        board.set_chunks(TRAIN, one_each())
+        board.set_learned(ChangeKind.CHUNKS, TRAIN, one_each())
         await until_true(lambda: TRAIN in server.state.chunks)
-        board.set_chunks(TRAIN, None)
+        board.set_learned(ChangeKind.CHUNKS, TRAIN, None)
         await until_true(lambda: TRAIN not in server.state.chunks)

@@ -16,6 +16,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
 )
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.chunk_runs import Learned, learned_of
@@ -78,11 +79,11 @@ class ChunkLessons:
         self._tell(task, learned_of(runs))
 
     def _tell(self, task: TaskId, learned: Learned | None) -> None:
-        self._board.set_chunks(task, learned)
+        self._board.set_learned(ChangeKind.CHUNKS, task, learned)
         self._told.pop(task, None)
         if learned is None:
             return
         self._told[task] = None
         if len(self._told) > MOST_TASKS:
             oldest, _ = self._told.popitem(last=False)
-            self._board.set_chunks(oldest, None)
+            self._board.set_learned(ChangeKind.CHUNKS, oldest, None)

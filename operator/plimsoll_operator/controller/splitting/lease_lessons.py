@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from plimsoll_operator.controller.hub.hub import TaskForgotten
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.splitting.leased_job import WAIT_S
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.strategies.leased_task import learned_of_leases
@@ -38,7 +39,7 @@ class LeaseLessons:
 
     def _tell(self, task: TaskId, taught: object) -> None:
         learned = learned_of_leases(taught, WAIT_S)
-        self._board.set_leased(task, learned)
+        self._board.set_learned(ChangeKind.LEASED, task, learned)
         self._told.pop(task, None)
         if learned is not None:
             self._told[task] = None
