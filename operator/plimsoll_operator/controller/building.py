@@ -52,6 +52,7 @@ from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import MetTasks, TaskProfiles
+from plimsoll_operator.controller.profiles.splitting_known import SplittingKnown
 from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
 from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
@@ -164,6 +165,7 @@ class ControllerParts:
                 standings=self.standings,
                 runtimes=self.runtimes,
                 encounters=self.encounters,
+                splitting=SplittingKnown(store),
                 troubles=self.troubles,
                 due=DueTrainings(hub, now_s),
                 metrics=metrics.runs,
@@ -174,7 +176,7 @@ class ControllerParts:
         )
         self.long_runs, self.leased = (
             LongRuns(hub, metrics.runs, now_s),
-            LeasedJobs.made(kube, (store, writer), announcer, metrics.leases),
+            LeasedJobs.made(kube, (store, writer), announcer, metrics.leases, self.profiles.mark),
         )
 
         # These parts act on it.

@@ -89,9 +89,10 @@ class LeasedJobs:
         keeper: Keeper,
         shelf: Shelf,
         tell: Callable[[events.Happening, events.Regarding, TaskId | None], None],
+        taught: Callable[[TaskId], None],
     ) -> None:
         self.keeper = keeper
-        self._kube, self._shelf, self._tell = kube, shelf, tell
+        self._kube, self._shelf, self._tell, self._taught = kube, shelf, tell, taught
         self._read: dict[JobName, tuple[LeasedJob, TaskId]] = {}
         self._over: asyncio.Queue[tuple[JobName, Over]] = asyncio.Queue()
 
@@ -102,12 +103,16 @@ class LeasedJobs:
         stored: tuple[Store, Writer],
         announcer: Announcer,
         metrics: LeaseMetrics,
+        taught: Callable[[TaskId], None],
     ) -> LeasedJobs:
-        """Make them as the controller has them. stored: where records are, and who writes them."""
+        """Make them as the controller has them. stored: where records are, and who writes them.
+
+        taught: hears of a task that more is known of its leases.
+        """
         shelf = JobShelf(*stored)
         keeper = Keeper(shelf, time.monotonic, metrics.count)
         metrics.watch(lambda: len(keeper.jobs))
-        return cls(kube, keeper, shelf, announcer.tell)
+        return cls(kube, keeper, shelf, announcer.tell, taught)
 
     async def open(self, name: JobName) -> None:
         """Lease a Job's items from now on, or go on where its record is.
@@ -240,6 +245,7 @@ class LeasedJobs:
         await self._shelf.close(name, task, taught)
         self.keeper.close(name)
         del self._read[name]
+        self._taught(task)
 
 
 def _leased_by(pod: Pod) -> JobName | None:
