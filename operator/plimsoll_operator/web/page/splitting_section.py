@@ -15,11 +15,15 @@ from plimsoll_operator.wording.splitting_words import words_for_splitting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplittingPart:
-    """What is shown. words: by name. memory: None where nothing was measured."""
+    """What is shown. words: by name. memory: None where nothing was measured.
+
+    killed: whether a pod was killed for memory.
+    """
 
     words: Mapping[str, str]
     time: Markup
     memory: Markup | None
+    killed: bool
 
 
 def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
@@ -30,6 +34,7 @@ def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
         words=words_for_splitting(facts.learned, facts.job, facts.cut),
         time=time_plot(facts),
         memory=memory_plot(facts),
+        killed=any(each.killed_bytes is not None for each in facts.chunks),
     )
 
 

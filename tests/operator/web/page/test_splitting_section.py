@@ -55,7 +55,9 @@ def test_it_draws_the_best_cut_beside_what_was_written(facts: SplittingFacts) ->
 def test_memory_shows_pods_that_got_through_and_those_that_were_killed(
     facts: SplittingFacts,
 ) -> None:
-    memory = part_of(facts).memory
+    part = part_of(facts)
+    assert part.killed
+    memory = part.memory
     assert memory is not None
     assert memory.count('class="need"') == 8
     assert "killed at 64Mi with 90" in memory
