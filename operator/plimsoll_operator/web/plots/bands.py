@@ -46,7 +46,7 @@ def rows_of_bytes(frame: Frame, y: Scale) -> list[Markup]:
     """Level lines at round sizes: powers of two, or closer ones where these are too few."""
     ticks: Sequence[float] = log_ticks_bytes(y.low, y.high, _MOST_ROWS)
     if len(ticks) < _LEAST_ROWS:
-        step = 2 ** math.ceil(math.log2(max(KIB, (y.high - y.low) / _MOST_ROWS)))
+        step = 2 ** math.floor(math.log2(max(KIB, (y.high - y.low) / _LEAST_ROWS)))
         first, last = math.ceil(y.low / step), math.floor(y.high / step)
         ticks = [step * place for place in range(first, last + 1)]
     return frame.rows(y, _below_the_name(frame, y, ticks), words_for_bytes)

@@ -22,6 +22,7 @@ def labels(parts: list[str]) -> list[str]:
     [
         pytest.param(30 * MIB, GIB, ["32Mi", "64Mi", "128Mi", "256Mi", "512Mi"], id="far"),
         pytest.param(80 * MIB, 190 * MIB, ["96Mi", "128Mi", "160Mi"], id="close"),
+        pytest.param(36 * MIB, 134 * MIB, ["64Mi", "96Mi", "128Mi"], id="less close"),
         pytest.param(3000.0, 5900.0, ["3Ki", "4Ki", "5Ki"], id="nearly nothing"),
     ],
 )
