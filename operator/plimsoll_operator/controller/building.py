@@ -52,6 +52,7 @@ from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import MetTasks, TaskProfiles
+from plimsoll_operator.controller.profiles.splitting_known import SplittingKnown
 from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
 from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
@@ -165,6 +166,7 @@ class ControllerParts:
                 standings=self.standings,
                 runtimes=self.runtimes,
                 encounters=self.encounters,
+                splitting=SplittingKnown(store),
                 troubles=self.troubles,
                 due=DueTrainings(hub, now_s),
                 metrics=metrics.runs,
@@ -175,7 +177,7 @@ class ControllerParts:
         )
         self.long_runs, self.lease_lessons, self.leased = (
             LongRuns(hub, metrics.runs, now_s),
-            lessons := LeaseLessons(store, writer, board),
+            lessons := LeaseLessons(store, writer, board, hub),
             LeasedJobs.made(kube, (store, writer), announcer, metrics.leases, lessons.job_ended),
         )
 

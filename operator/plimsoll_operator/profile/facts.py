@@ -9,6 +9,7 @@ from typing import Protocol
 
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
+from plimsoll_operator.profile.splitting_status import TaskSplitting
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.wording.asking_words import TooLittle, asks_words, too_little_cpu_words
 from plimsoll_predictor.core.policy import Mode
@@ -93,7 +94,7 @@ class ProfileFacts:
     training, measurement: None before the first. due_since_s: when a training became due that has
         not ended, Unix seconds; None if none is.
     standing: the task's experts; None before its first run. runtime: the forecast of its next run.
-    neighbours: the tasks beside which it is slowed least and most.
+    neighbours: the tasks beside which it is slowed least and most. splitting: of Jobs over items.
     leaking: the reason why the task is left alone; None if it is not.
     left: who sets the memory of its latest pod instead of Plimsoll, in words; None if nobody does.
     paused_by: None if it is not paused.
@@ -114,6 +115,7 @@ class ProfileFacts:
     standing: StandingFacts | None = None
     runtime: RuntimeFacts = field(default_factory=RuntimeFacts)
     neighbours: Neighbours = field(default_factory=Neighbours)
+    splitting: TaskSplitting = field(default_factory=TaskSplitting)
     measurement: Measurement | None = None
     leaking: str | None = None
     left: str | None = None

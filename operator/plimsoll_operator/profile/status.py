@@ -21,6 +21,7 @@ from plimsoll_operator.profile.facts import ProfileFacts
 from plimsoll_operator.profile.neighbour_status import neighbour_status
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
+from plimsoll_operator.profile.splitting_status import splitting_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.profile.story import profile_story, serving
 from plimsoll_operator.wording.budget_words import words_for_counts, words_for_spent
@@ -70,6 +71,7 @@ def status_of(
         "cpu": cpu_status_of(knowledge),
         "runtime": runtime_status(facts.runtime),
         "neighbours": neighbour_status(knowledge.task, facts.neighbours),
+        "splitting": splitting_status(facts.splitting),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saving_words(asked, given) if asked > 0 else None,
         "lately": _lately(facts.standing),

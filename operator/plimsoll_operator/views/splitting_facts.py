@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting.leased_job import START_S, WAIT_S
+from plimsoll_operator.wording.splitting_words import (
+    words_for_job,
+    words_for_lease_limit,
+    words_for_leases,
+    words_for_next_lease,
+    words_for_over_shares,
+)
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
 from plimsoll_predictor.splitting.cutting import Cut, CuttableJob, curve, cut, pods_of
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.last_job import last_job
-from plimsoll_predictor.splitting.proposing import Plan
+from plimsoll_predictor.splitting.peaks import Peaks
+from plimsoll_predictor.splitting.proposing import Plan, Proposal, Verdict
 from plimsoll_predictor.splitting.strategies.leased_task import (
     LeasedTask,
+    LeaseSize,
     first_lease,
+    lease_size,
     leased_task_of,
+    over_shares,
 )
 from plimsoll_predictor.store import Store
 
@@ -32,18 +44,26 @@ class Asked:
 
 
 AS_LAST = Asked()
-_OF_A_JOB = ("items", "workers", "pods", "limit_bytes")
+MOST_SIZES: Final = 8
+_OF_A_JOB: Final = ("items", "workers", "pods", "limit_bytes")
+_NESTED: Final = ("job", "over_shares")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplittingFacts:
-    """All of it. chunks: those that were looked at, oldest first. plans: the fewest pods first."""
+class CutFacts:
+    """How a Job is best cut. chunks: those that were looked at, oldest first."""
 
-    task: TaskId
     chunks: list[ChunkRun]
     learned: Learned
     job: CuttableJob
     cut: Cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplittingFacts(CutFacts):
+    """That, and what every cut would take. plans: the fewest pods first."""
+
+    task: TaskId
     plans: list[Plan]
 
     def pods(self, plan: Plan) -> int:
@@ -80,19 +100,24 @@ def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> Split
     Raises:
         ValueError: if more pods are asked for than items.
     """
+    found = cut_facts(store, task, asked)
+    if found is None:
+        return None
+    chunks, learned, job = found.chunks, found.learned, found.job
+    plans = curve(job, learned)
+    return SplittingFacts(
+        task=task, chunks=chunks, learned=learned, job=job, cut=found.cut, plans=plans
+    )
+
+
+def cut_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> CutFacts | None:
+    """Read and cut as ``splitting_facts``, without what other cuts would take."""
     chunks = store.chunk_runs.of_task(task, labels.CHUNK_ITEMS)
     learned, last = learned_of(chunks), last_job(chunks)
     if learned is None or last is None:
         return None
     job = _job(last, asked)
-    return SplittingFacts(
-        task=task,
-        chunks=chunks,
-        learned=learned,
-        job=job,
-        cut=cut(job, learned),
-        plans=curve(job, learned),
-    )
+    return CutFacts(chunks=chunks, learned=learned, job=job, cut=cut(job, learned))
 
 
 def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
@@ -104,15 +129,45 @@ def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
     return replace(last, items=items, workers=min(workers, pods), pods=pods)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NextLease:
-    """What a worker of a Job is leased first. memory_bytes: None if none was measured."""
+    """What a worker of a Job is leased first, and what leases save over the shares of its pods.
+
+    memory_bytes: None if none was measured; share_memory_bytes: None, too, where leases of one size
+    do not tell what a share needs. fits: a lease has so many items at most in limit_bytes; None
+    where either is not known.
+    """
 
     job: Job
     shares: int
     items: int
     seconds: float
     memory_bytes: float | None
+    share_memory_bytes: float | None
+    limit_bytes: int | None
+    fits: int | None
+    over_shares: Proposal
+
+    @property
+    def share_items(self) -> int:
+        """Items of a pod's share."""
+        return -(-self.job.items // self.shares)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        found = self.over_shares
+        plain = {
+            each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NESTED
+        }
+        return {
+            **plain,
+            "job": asdict(self.job),
+            "share_items": self.share_items,
+            "verdict": found.verdict.value,
+            "gain": found.gain,
+            "leases_take": asdict(found.plan.makespan) if found.plan else None,
+            "shares_take": asdict(found.usual.makespan) if found.usual else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +182,64 @@ class LeasedFacts:
     next: NextLease | None
     wait_s: float = WAIT_S
 
+    @property
+    def most_items(self) -> int:
+        """Items of the largest lease that is looked at: the next one, or the largest seen."""
+        return max(self.learned.largest, self.next.items if self.next else 1)
+
+    @property
+    def sizes(self) -> list[LeaseSize]:
+        """Leases of several sizes, the smallest first; among them is the next one."""
+        found = {2**power for power in range(self.most_items.bit_length())}
+        # Of millions of items, each fourth or sixteenth power says as much.
+        stride = -(-len(found) // MOST_SIZES)
+        listed = {*sorted(found)[::stride], self.most_items}
+        if self.next is not None:
+            listed.add(self.next.items)
+        return [lease_size(self.learned, items) for items in sorted(listed)]
+
+    @property
+    def verdict(self) -> str:
+        """What leases save over shares, in words."""
+        found = self.next
+        if found is None:
+            return Verdict.UNKNOWN.value
+        memory_bytes = found.memory_bytes, found.share_memory_bytes
+        return words_for_over_shares(found.over_shares, memory_bytes)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """A line for each thing that is known, by its name."""
+        found = self.next
+        told = {**words_for_leases(self.learned, self.wait_s)}
+        if found is None:
+            return {**told, "a lease": "say how large a Job is: --items and --workers"}
+        return {
+            **told,
+            "a job": words_for_job(found.job.items, found.job.workers, found.shares),
+            "the limit": words_for_lease_limit(found.limit_bytes, found.fits),
+            "a lease": words_for_next_lease(found.items, found.seconds, found.memory_bytes),
+            "over shares": self.verdict,
+        }
+
     def to_document(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         return {
             **self.learned.to_document(),
             "wait_s": self.wait_s,
-            "next": None if self.next is None else asdict(self.next),
+            "next": None if self.next is None else self.next.to_document(),
+            "sizes": [asdict(size) for size in self.sizes],
+            "words": dict(self.words),
         }
 
 
 def leased_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> LeasedFacts | None:
     """Read what is known; None if no leased Job of the task has ended. Cost: one query."""
-    taught = store.leased_jobs.taught(task)
+    return leased_facts_of(task, store.leased_jobs.taught(task), asked)
+
+
+def leased_facts_of(task: TaskId, taught: object, asked: Asked = AS_LAST) -> LeasedFacts | None:
+    """Return what a task's last leased Job taught; None if nothing."""
     learned = leased_task_of(taught)
     if learned is None:
         return None
@@ -146,7 +247,7 @@ def leased_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> LeasedFa
 
 
 def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease | None:
-    last = learned.last
+    last, peaks = learned.last, learned.peaks
     items = asked.items or (last.items if last else None)
     workers = asked.workers or (last.workers if last else None)
     if items is None or workers is None:
@@ -154,12 +255,20 @@ def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease 
     pods = asked.pods or (last.shares if last and asked.workers is None else workers)
     shares = max(1, min(pods, items))
     job = Job(items, min(workers, shares), START_S, WAIT_S)
-    leased = first_lease(taught, job, shares, last.limit_bytes if last else None)
-    peaks = learned.peaks
+    limit_bytes = last.limit_bytes if last else None
+    leased = first_lease(taught, job, shares, limit_bytes)
     return NextLease(
         job=job,
         shares=shares,
         items=leased,
         seconds=learned.costs.mean_s(leased),
         memory_bytes=peaks.mean_bytes(leased) if peaks else None,
+        share_memory_bytes=_share_bytes(peaks, -(-items // shares)),
+        limit_bytes=limit_bytes,
+        fits=peaks.most_items(limit_bytes) if peaks and limit_bytes else None,
+        over_shares=over_shares(learned, job, leased, shares),
     )
+
+
+def _share_bytes(peaks: Peaks | None, items: int) -> float | None:
+    return peaks.mean_bytes(items) if peaks and peaks.apart else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.core.durations import words_for_duration
@@ -11,8 +12,11 @@ from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.cutting import Cut, CuttableJob
 from plimsoll_predictor.splitting.peaks import Peaks
-from plimsoll_predictor.splitting.proposing import Verdict
+from plimsoll_predictor.splitting.proposing import Proposal, Verdict
 from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, LeasedTask
+
+LESS_MEMORY: Final = 0.95
+"""Of a share's memory: what a lease needs is told as less from here on."""
 
 
 def words_for_splitting(learned: Learned, job: CuttableJob, found: Cut) -> Mapping[str, str]:
@@ -24,7 +28,7 @@ def words_for_splitting(learned: Learned, job: CuttableJob, found: Cut) -> Mappi
             f"{words_for_duration(costs.chunk_s)} whatever it does,"
             f" and {words_for_duration(learned.wait_s)} until it starts"
         ),
-        "memory": _words_for_memory(learned.peaks, "pods"),
+        "memory": words_for_memory(learned.peaks, "pods"),
         "a job": words_for_job(job.items, job.workers, job.pods),
         "best cut": words_for_cut(job, found),
     }
@@ -38,16 +42,21 @@ def words_for_job(items: int, workers: int, pods: int) -> str:
 
 def words_for_leases(learned: LeasedTask, wait_s: float) -> Mapping[str, str]:
     """Return a line for each thing that leased Jobs taught. wait_s: until a lease comes."""
-    costs, last = learned.costs, learned.last
+    costs = learned.costs
     return {
         "an item takes": words_for_item(costs),
         "a lease takes": (
             f"{words_for_duration(costs.chunk_s)} whatever it has,"
             f" and {words_for_duration(wait_s)} until it comes"
         ),
-        "memory": _words_for_memory(learned.peaks, "leases"),
-        "the last job": "not kept" if last is None else words_for_leased(last),
+        "memory": words_for_memory(learned.peaks, "leases"),
+        "the last job": words_for_last_leased(learned.last),
     }
+
+
+def words_for_last_leased(last: LastLeased | None) -> str:
+    """Return how the last leased Job went, if that was kept."""
+    return "not kept" if last is None else words_for_leased(last)
 
 
 def words_for_leased(last: LastLeased) -> str:
@@ -65,6 +74,33 @@ def words_for_next_lease(items: int, seconds: float, memory_bytes: float | None)
     return f"{counted(items, 'item')} at first: {takes}{memory}; fewer toward the end"
 
 
+def words_for_lease_limit(limit_bytes: int | None, fits: int | None) -> str:
+    """Return what bounds a lease. fits: the items of the largest lease; None if nobody knows."""
+    if limit_bytes is None:
+        return "no worker told one"
+    if fits is None:
+        return f"{words_for_bytes(limit_bytes)}, and nobody measured what leases need"
+    return f"{words_for_bytes(limit_bytes)}: {counted(fits, 'item')} a lease at most"
+
+
+def words_for_over_shares(found: Proposal, memory_bytes: tuple[float | None, float | None]) -> str:
+    """Return what leases save over shares. memory_bytes: of a lease, and of a share."""
+    time = words_for_gain(found)
+    lease, share = memory_bytes
+    if lease is None or share is None or lease > LESS_MEMORY * share:
+        return time
+    if found.verdict is Verdict.NOTHING_TO_GAIN:
+        time = f"{time} in time"
+    return f"{time}; {words_for_bytes(lease)}, where a share would need {words_for_bytes(share)}"
+
+
+def words_for_gain(found: Proposal) -> str:
+    """Return what a proposal saves of a Job's time."""
+    if found.verdict is Verdict.CUT:
+        return f"{words_for_share(found.gain, 1.0)} less time"
+    return found.verdict.value
+
+
 def words_for_item(costs: Costs) -> str:
     """Return what an item takes."""
     takes, varies = words_for_duration(costs.item_s), words_for_duration(costs.spread_s)
@@ -79,12 +115,12 @@ def words_for_cut(job: CuttableJob, found: Cut) -> str:
     if proposal.verdict is not Verdict.CUT:
         return f"as it is, {counted(job.pods, 'pod')}: another {proposal.verdict.value}"
     grows = "; its pods keep the memory as written" if found.grows else ""
-    gain = words_for_share(proposal.gain, 1.0)
     pods, items = counted(found.pods, "pod"), counted(found.items, "item")
-    return f"{pods} of {items}: {gain} less time{grows}"
+    return f"{pods} of {items}: {words_for_gain(proposal)}{grows}"
 
 
-def _words_for_memory(peaks: Peaks | None, of: str) -> str:
+def words_for_memory(peaks: Peaks | None, of: str) -> str:
+    """Return what is known of memory. of: what a worker takes at once, in the plural."""
     if peaks is None:
         return "not measured"
     if not peaks.apart:

@@ -196,6 +196,19 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
     return Proposal(Verdict.CUT, best, usual, worthwhile_workers(job, costs), gain)
 
 
+def leases_over_shares(job: Job, known: Known, lease_items: int, share_items: int) -> Proposal:
+    """Say whether leases end a job sooner than the shares of its pods.
+
+    lease_items: of the first lease; none is larger.
+    """
+    costs = known.costs
+    if costs is None or costs.item_s <= 0:
+        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
+    shares = _even(job, costs, known.peaks, share_items)
+    leases = _leased(job, costs, known.peaks, lease_items)
+    return _chosen(job, known, Aim(), (shares, leases or shares))
+
+
 def worthwhile_workers(job: Job, costs: Costs) -> int:
     """Return the fewest workers that are not slower by more than LEAST_GAIN than all of them."""
     work_s = job.items * costs.item_s

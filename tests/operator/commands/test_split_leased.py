@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
-from plimsoll_operator.views.splitting_facts import Asked
+from plimsoll_operator.views.splitting_facts import MOST_SIZES, Asked
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.splitting.strategies.guided import Guided
 from plimsoll_predictor.splitting.strategies.leased_task import (
@@ -28,11 +29,29 @@ LAST = LastLeased(
 )
 
 
-def a_taught(limit_bytes: int | None = GIB) -> dict[str, Any]:
-    """Items of 2 s; 50Mi, and 1Mi an item."""
+def a_taught(
+    *,
+    limit_bytes: int | None = GIB,
+    measured: bool = True,
+    sizes: Sequence[int] = (1, 2, 4, 8, 16, 8, 4, 16),
+    item_s: float = 2.0,
+) -> dict[str, Any]:
+    """Items that all take as long; 50Mi, and 1Mi an item."""
     guided = Guided(limit_bytes)
-    for items in (1, 2, 4, 8, 16, 8, 4, 16):
-        guided.done(Chunk(items, 2.0 * items, (50 + items) * MIB, items))
+    for items in sizes:
+        peak_bytes = (50 + items) * MIB if measured else None
+        guided.done(Chunk(items, item_s * items, peak_bytes, items))
+    return taught_document(guided, LAST)
+
+
+def uneven_taught(killed: tuple[int, int] | None = None) -> dict[str, Any]:
+    """Items of 2 s in the mean, some of them much longer. killed: items, and in how many bytes."""
+    guided = Guided(GIB)
+    for place, items in enumerate((1, 2, 4, 8, 16, 8, 4, 16)):
+        seconds = items * (5.0 if place % 3 == 0 else 1.0)
+        guided.done(Chunk(items, seconds, (50 + items) * MIB, items))
+    if killed is not None:
+        guided.killed(*killed)
     return taught_document(guided, LAST)
 
 
@@ -64,8 +83,11 @@ def test_it_says_what_leased_jobs_taught_and_that_no_other_is_known(
         "50Mi, and",
         "3,990 items of 4,000 done, in 61 leases; 2 taken back, 1 refused",
         "4,000 items, 4 workers at once, 4 pods",
+        "1Gi: 32 items a lease at most",
         "at first:",
+        "nothing to gain in time; 80Mi, where a share would need 1.03Gi",
         "no Job of it that leases nothing is known",
+        "a lease, by its items",
     ):
         assert words in shown
 
@@ -80,6 +102,82 @@ def test_what_it_says_can_be_read_by_programs(
     assert following["items"] == 30, "of 60 s at most"
     assert following["seconds"] == pytest.approx(60.0)
     assert following["memory_bytes"] == pytest.approx(80 * MIB, rel=0.02)
+
+
+def test_programs_read_what_leases_of_each_size_take_and_what_they_save(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leased = told(stored(tmp_path, a_taught()), capsys)["leased"]
+    sizes = {size["items"]: size for size in leased["sizes"]}
+    assert sorted(sizes) == [1, 2, 4, 8, 16, 30]
+    assert all(size["low_s"] < size["mean_s"] < size["high_s"] for size in sizes.values())
+    assert all(
+        size["low_bytes"] < size["mean_bytes"] < size["high_bytes"] for size in sizes.values()
+    )
+    following = leased["next"]
+    assert sizes[30]["mean_s"] == following["seconds"]
+    assert (following["fits"], following["limit_bytes"], leased["largest"]) == (32, GIB, 16)
+    assert (following["verdict"], following["share_items"]) == ("nothing to gain", 1000)
+    assert following["leases_take"]["mean_s"] == pytest.approx(2000, rel=0.05)
+    assert following["shares_take"]["mean_s"] == pytest.approx(2000, rel=0.1)
+    assert leased["words"]["the last job"].startswith("3,990 items of 4,000 done")
+
+
+def test_leases_save_time_where_items_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leased = told(stored(tmp_path, uneven_taught()), capsys, Asked(items=4000, workers=16))[
+        "leased"
+    ]
+    assert leased["next"]["verdict"] == "cut"
+    assert leased["next"]["gain"] > 0.05
+    gain = leased["next"]["gain"]
+    assert leased["words"]["over shares"].startswith(f"{100 * gain:.0f}% less time;")
+
+
+def test_of_unmeasured_leases_no_memory_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught(measured=False))
+    leased = told(url, capsys)["leased"]
+    assert leased["next"]["fits"] is None
+    assert leased["words"]["the limit"] == "1Gi, and nobody measured what leases need"
+    assert leased["words"]["over shares"] == "nothing to gain"
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    shown = capsys.readouterr().out
+    assert "nine of ten" in shown
+    assert "memory  " not in shown.split("a lease, by its items")[1]
+
+
+def test_leases_of_one_size_do_not_tell_what_a_share_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught(sizes=(4, 4, 4)))
+    assert told(url, capsys)["leased"]["next"]["share_memory_bytes"] is None
+
+
+def test_of_large_leases_a_few_sizes_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught(sizes=(1, 10**6), item_s=1e-5))
+    sizes = [size["items"] for size in told(url, capsys)["leased"]["sizes"]]
+    assert len(sizes) <= MOST_SIZES + 2
+    assert (sizes[0], sizes[-1]) == (1, 10**6)
+
+
+def test_the_tables_fit_a_terminal_of_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    url = stored(tmp_path, a_taught())
+    store = Store.open(url)
+    store.observations.record(chunks_of("one", pods=40))
+    store.close()
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    shown = capsys.readouterr().out
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown, "nothing is cut off"
+    tables = shown.split("a lease, by its items")[1]
+    assert max(len(line.rstrip()) for line in tables.splitlines()) <= 80
 
 
 def test_a_lease_is_half_of_a_share_at_most_and_fits_the_memory(

@@ -15,6 +15,7 @@ from plimsoll_predictor.splitting.proposing import (
     Aim,
     Known,
     Verdict,
+    leases_over_shares,
     propose,
     propose_leased,
     worthwhile_workers,
@@ -156,3 +157,27 @@ def test_no_job_is_too_large_or_too_odd_for_a_proposal(
         assert proposal.usual == proposal.plan or proposal.plan.chunks <= MOST_CHUNKS
         assert 0 <= proposal.gain < 1
         assert 1 <= proposal.workers <= workers
+
+
+LEASING = Job(items=2_000, workers=16, start_s=2.0, wait_s=0.05)
+
+
+def test_leases_save_where_items_differ_and_nothing_where_they_are_alike() -> None:
+    uneven = leases_over_shares(LEASING, known(cost(5.0, spread=2.9)), 12, LEASING.share)
+    assert uneven.verdict is Verdict.CUT
+    assert uneven.gain > 0.1
+    assert uneven.plan is not None
+    assert uneven.usual is not None
+    assert (uneven.plan.largest, uneven.usual.largest) == (12, LEASING.share)
+    alike = leases_over_shares(LEASING, known(cost(5.0, spread=0.01)), 12, LEASING.share)
+    assert alike.verdict is Verdict.NOTHING_TO_GAIN
+
+
+def test_of_leases_of_a_task_without_runs_nothing_is_said() -> None:
+    assert leases_over_shares(LEASING, known(None), 1, 125).verdict is Verdict.UNKNOWN
+
+
+def test_more_leases_than_are_worth_a_look_gain_nothing() -> None:
+    many = Job(items=MOST_CHUNKS + 1, workers=1, start_s=2.0, wait_s=0.0)
+    found = leases_over_shares(many, known(cost(5.0, spread=2.9)), 1, many.share)
+    assert found.verdict is Verdict.NOTHING_TO_GAIN

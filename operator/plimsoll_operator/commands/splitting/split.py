@@ -20,12 +20,7 @@ from plimsoll_operator.views.splitting_facts import (
     splitting_facts,
 )
 from plimsoll_operator.wording.figure_words import words_for_size
-from plimsoll_operator.wording.splitting_words import (
-    words_for_job,
-    words_for_leases,
-    words_for_next_lease,
-    words_for_splitting,
-)
+from plimsoll_operator.wording.splitting_words import words_for_splitting
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import StoreError
@@ -56,25 +51,19 @@ def split_command(named: str, store_url: str, output: OutputForm, asked: Asked) 
 def _shown(facts: SplittingFacts | None, leased: LeasedFacts | None) -> Iterator[RenderableType]:
     if leased is not None:
         only = {} if facts is not None else {"cut": "no Job of it that leases nothing is known"}
-        yield panel(f"{leased.task}, leased", {**_leased_words(leased), **only})
+        yield panel(f"{leased.task}, leased", {**leased.words, **only})
+        yield _lease_table(leased)
     if facts is not None:
         words = words_for_splitting(facts.learned, facts.job, facts.cut)
         yield panel(str(facts.task), words)
         yield _table(facts)
 
 
-def _leased_words(facts: LeasedFacts) -> dict[str, str]:
-    words, found = dict(words_for_leases(facts.learned, facts.wait_s)), facts.next
-    if found is None:
-        return {**words, "a lease": "say how large a Job is: --items and --workers"}
-    words["a job"] = words_for_job(found.job.items, found.job.workers, found.shares)
-    words["a lease"] = words_for_next_lease(found.items, found.seconds, found.memory_bytes)
-    return words
-
-
 def _table(facts: SplittingFacts) -> RenderableType:
-    figures = ("pods", "items a pod", "time", "nine of ten", "memory a pod")
-    table = titled_table("the job, by how it is cut", (*figures, ""), right=figures)
+    figures = ("pods", "items", "time", "nine of ten", "memory")
+    table = titled_table(
+        "the job, by how it is cut, and a pod's items and memory", (*figures, ""), right=figures
+    )
     longest = max((plan.makespan.mean_s for plan in facts.plans), default=0.0)
     for plan in facts.plans:
         pods, span = facts.pods(plan), plan.makespan
@@ -84,5 +73,22 @@ def _table(facts: SplittingFacts) -> RenderableType:
             *(f"{pods:,}", f"{plan.largest:,}", words_for_duration(span.mean_s)),
             *(f"{low} to {high}", words_for_size(plan.memory_bytes), bar(span.mean_s, longest)),
         )
+        table.add_row(*(plain(cell, style) for cell in cells))
+    return table
+
+
+def _lease_table(facts: LeasedFacts) -> RenderableType:
+    """What leases of several sizes take; the next one is bold."""
+    sizes = facts.sizes
+    figures = ("items", "time", "nine of ten", *(("memory",) if sizes[0].mean_bytes else ()))
+    table = titled_table("a lease, by its items", (*figures, ""), right=figures)
+    longest = max(size.mean_s for size in sizes)
+    for size in sizes:
+        style = "bold" if facts.next and size.items == facts.next.items else ""
+        low, high = words_for_duration(size.low_s), words_for_duration(size.high_s)
+        cells = [f"{size.items:,}", words_for_duration(size.mean_s), f"{low} to {high}"]
+        if size.mean_bytes is not None:
+            cells.append(words_for_size(size.mean_bytes))
+        cells.append(bar(size.mean_s, longest))
         table.add_row(*(plain(cell, style) for cell in cells))
     return table

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.placing.encounters import Encounters
+from plimsoll_operator.controller.profiles.splitting_known import SplittingKnown
 from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.metrics.runs import RunMetrics
+from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
@@ -85,6 +88,7 @@ class _Stored(NamedTuple):
     causes: list[Cause]
     costs: str
     left: str | None
+    has_chunks: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +102,14 @@ class ProfileGatherer:
     standings: Standings
     runtimes: Runtimes
     encounters: Encounters
+    splitting: SplittingKnown
     troubles: Troubles
     due: DueTrainings
     metrics: RunMetrics
     now_s: Callable[[], float]
 
     async def gather(self, task: TaskId, generation: int | None) -> tuple[ProfileFacts, bool]:
-        """Gather a task's facts, and whether a report may still come that changes them.
+        """Gather a task's facts, and whether they may be others in ``PEAK_DELAY_S``.
 
         generation: of its profile; None if there is none.
         """
@@ -114,6 +119,9 @@ class ProfileGatherer:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
             self.book.learn(task, cpu=use_of(runs[task]))
+        splitting, split_awaited = await self.writer.read(
+            functools.partial(self.splitting.of, has_chunks=stored.has_chunks), task, now_s
+        )
         forecast = await self.runtimes.forecast(task, now_s)
         if forecast is not None:
             self.metrics.forecast(task, forecast)
@@ -131,6 +139,7 @@ class ProfileGatherer:
             ),
             runtime=RuntimeFacts(forecast, stored.runtimes_s),
             neighbours=neighbours_of(self.encounters.matrix, str(task)),
+            splitting=splitting,
             measurement=stored.measured.measurement,
             leaking=self.leaking.why(task),
             left=stored.left,
@@ -142,7 +151,7 @@ class ProfileGatherer:
             asked_cores=stored.asked_cores,
             generation=generation,
         )
-        return facts, stored.measured.awaited
+        return facts, stored.measured.awaited or split_awaited
 
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
@@ -160,6 +169,7 @@ def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
         causes_of(latest),
         words_for_kill_costs(kill_costs_of(latest, records)),
         left_by(records),
+        any(CHUNK_ITEMS in each.features for each in latest),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from plimsoll_operator.controller.hub.hub import TaskForgotten
+from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, TaskForgotten
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.splitting.leased_job import WAIT_S
@@ -17,20 +17,21 @@ from plimsoll_predictor.store.attempts.leased_jobs import MOST_TASKS
 class LeaseLessons:
     """The newest ``MOST_TASKS`` tasks. All methods belong to one event loop."""
 
-    def __init__(self, store: Store, writer: Writer, board: FeedBoard) -> None:
-        self._store, self._writer, self._board = store, writer, board
+    def __init__(self, store: Store, writer: Writer, board: FeedBoard, hub: Hub) -> None:
+        self._store, self._writer, self._board, self._hub = store, writer, board, hub
         self._told: OrderedDict[TaskId, None] = OrderedDict()
 
     async def restore(self) -> None:
         """Tell what the store knows."""
         for task, taught in await self._writer.read(self._store.leased_jobs.newest_taught):
-            self.job_ended(task, taught)
+            self._tell(task, taught)
 
     def job_ended(self, task: TaskId, taught: object) -> None:
         """Tell what a task's last leased Job taught, as it is kept in the store."""
         self._tell(task, taught)
         if len(self._told) > MOST_TASKS:
             self._tell(next(iter(self._told)), None)
+        self._hub.publish(ProfileOutdated(task))
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Tell nothing of the task any more."""

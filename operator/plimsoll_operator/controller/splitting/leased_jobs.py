@@ -83,7 +83,7 @@ class Over:
 class LeasedJobs:
     """Follows Jobs that lease. All methods belong to one event loop.
 
-    ended: hears what a Job taught of its task, when that is kept.
+    taught: hears what a Job that has ended taught of its task, when that is kept.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class LeasedJobs:
         keeper: Keeper,
         shelf: Shelf,
         tell: Callable[[events.Happening, events.Regarding, TaskId | None], None],
-        ended: Callable[[TaskId, object], None] = lambda *_: None,
+        taught: Callable[[TaskId, object], None],
     ) -> None:
         self.keeper = keeper
-        self._kube, self._shelf, self._tell, self._ended = kube, shelf, tell, ended
+        self._kube, self._shelf, self._tell, self._taught = kube, shelf, tell, taught
         self._read: dict[JobName, tuple[LeasedJob, TaskId]] = {}
         self._over: asyncio.Queue[tuple[JobName, Over]] = asyncio.Queue()
 
@@ -106,13 +106,13 @@ class LeasedJobs:
         stored: tuple[Store, Writer],
         announcer: Announcer,
         metrics: LeaseMetrics,
-        ended: Callable[[TaskId, object], None],
+        taught: Callable[[TaskId, object], None],
     ) -> LeasedJobs:
         """Make them as the controller has them. stored: where records are, and who writes them."""
         shelf = JobShelf(*stored)
         keeper = Keeper(shelf, time.monotonic, metrics.count)
         metrics.watch(lambda: len(keeper.jobs))
-        return cls(kube, keeper, shelf, announcer.tell, ended)
+        return cls(kube, keeper, shelf, announcer.tell, taught)
 
     async def open(self, name: JobName) -> None:
         """Lease a Job's items from now on, or go on where its record is.
@@ -243,9 +243,9 @@ class LeasedJobs:
     async def _close(self, name: JobName, task: TaskId) -> None:
         taught = self.keeper.find(name).taught()
         await self._shelf.close(name, task, taught)
-        self._ended(task, taught)
         self.keeper.close(name)
         del self._read[name]
+        self._taught(task, taught)
 
 
 def _leased_by(pod: Pod) -> JobName | None:

@@ -17,7 +17,7 @@ from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.listing import Listing
 from plimsoll_operator.web.page.placing_section import NeighboursPart, PlacingPart
 from plimsoll_operator.web.page.query import MODES, PHASES, Query
-from plimsoll_operator.web.page.splitting_section import SplittingPart
+from plimsoll_operator.web.page.splitting_section import LeasedPart, SplittingPart
 from plimsoll_operator.web.page.task_page import TaskPage
 from plimsoll_operator.web.plots.runtime_plots import NARROW_RUNS
 from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
@@ -83,6 +83,7 @@ class TaskBeside:
 
     paused: bool = False
     neighbours: NeighboursPart | None = None
+    leases: LeasedPart | None = None
     splitting: SplittingPart | None = None
 
 
@@ -95,6 +96,7 @@ def render_task(page: TaskPage, beside: TaskBeside) -> str:
         namespace=namespace,
         paused=beside.paused,
         neighbours=beside.neighbours,
+        leases=beside.leases,
         splitting=beside.splitting,
     )
 

@@ -15,10 +15,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from plimsoll_operator.views.campaign_facts import NoSuchCampaign, gather_campaign
-from plimsoll_operator.views.splitting_facts import splitting_facts
+from plimsoll_operator.views.splitting_facts import leased_facts, splitting_facts
 from plimsoll_operator.web.page.index import TaskIndex
 from plimsoll_operator.web.page.learned_placing import LearnedPlacing
 from plimsoll_operator.web.page.listing import list_tasks
@@ -35,7 +35,7 @@ from plimsoll_operator.web.page.rendering import (
     render_trouble,
 )
 from plimsoll_operator.web.page.rows import Live
-from plimsoll_operator.web.page.splitting_section import SplittingPart, splitting_part
+from plimsoll_operator.web.page.splitting_section import leased_part, splitting_part
 from plimsoll_operator.web.page.task_page import NoSuchTask, TaskQuery, gather_page
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, StoreError
@@ -52,6 +52,7 @@ MOST_KEPT: Final = 16
 _RETRY: Final = "Reload the page in a few seconds."
 
 Draw = Callable[[], str]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,12 @@ class Pages:
             beside = TaskBeside(
                 paused=self._live.paused,
                 neighbours=neighbours_part(self._placing.facts(), query.task),
-                splitting=self._splitting(query.task),
+                leases=_drawn_or_none(
+                    lambda: leased_part(leased_facts(self._store, query.task)), query.task
+                ),
+                splitting=_drawn_or_none(
+                    lambda: splitting_part(splitting_facts(self._store, query.task)), query.task
+                ),
             )
             return render_task(page, beside)
 
@@ -131,14 +137,6 @@ class Pages:
             return render_campaign(gather_campaign(self._store, named, self._now()))
 
         return await self._answer(("campaign", named), draw, home="../../")
-
-    def _splitting(self, task: TaskId) -> SplittingPart | None:
-        """A task's Jobs over items; whatever pods say of their chunks, the rest is shown."""
-        try:
-            return splitting_part(splitting_facts(self._store, task))
-        except (ArithmeticError, ValueError):
-            log.exception("the Jobs over items of %s could not be drawn", task)
-            return None
 
     def missing(self, home: str) -> Served:
         """The answer for a page that does not exist. home: the index, relative to it."""
@@ -188,6 +186,15 @@ class Pages:
 
     def _later(self, work: Callable[[], object]) -> None:
         self._refreshing.submit(_logged, work)
+
+
+def _drawn_or_none(draw: Callable[[], T | None], task: TaskId) -> T | None:
+    """A task's Jobs over items; whatever pods say of their chunks, the rest is shown."""
+    try:
+        return draw()
+    except (ArithmeticError, ValueError):
+        log.exception("the Jobs over items of %s could not be drawn", task)
+        return None
 
 
 def _attempt(draw: Draw, home: str) -> Served:

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from plimsoll_operator.views.splitting_facts import SplittingFacts
+from plimsoll_operator.views.splitting_facts import LeasedFacts, SplittingFacts
+from plimsoll_operator.web.plots.lease_plots import lease_memory_plot, lease_time_plot
 from plimsoll_operator.web.plots.splitting_plots import memory_plot, time_plot
 from plimsoll_operator.wording.splitting_words import words_for_splitting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplittingPart:
-    """What is shown. words: by name. memory: None where nothing was measured."""
+    """What is shown. words: by name. memory: None where nothing was measured.
+
+    killed: whether a pod was killed for memory.
+    """
 
     words: Mapping[str, str]
     time: Markup
     memory: Markup | None
+    killed: bool
 
 
 def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
@@ -29,4 +34,35 @@ def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
         words=words_for_splitting(facts.learned, facts.job, facts.cut),
         time=time_plot(facts),
         memory=memory_plot(facts),
+        killed=any(each.killed_bytes is not None for each in facts.chunks),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedPart:
+    """What is shown of leases. words: by name, as ``plimsoll split`` has them.
+
+    memory: None where nothing was measured. killed, limit: whether the pictures show one.
+    """
+
+    words: Mapping[str, str]
+    time: Markup
+    memory: Markup | None
+    first: bool
+    killed: bool
+    limit: bool
+
+
+def leased_part(facts: LeasedFacts | None) -> LeasedPart | None:
+    """Draw it; None where no leased Job has ended."""
+    if facts is None:
+        return None
+    peaks, found = facts.learned.peaks, facts.next
+    return LeasedPart(
+        words=facts.words,
+        time=lease_time_plot(facts),
+        memory=lease_memory_plot(facts),
+        first=found is not None,
+        killed=peaks is not None and peaks.killed_items is not None,
+        limit=peaks is not None and found is not None and found.limit_bytes is not None,
     )

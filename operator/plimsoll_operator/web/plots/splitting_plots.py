@@ -9,12 +9,14 @@ from markupsafe import Markup
 
 from plimsoll_operator.views.splitting_facts import SplittingFacts
 from plimsoll_operator.web.plots import svg
-from plimsoll_operator.web.plots.axes import (
-    Frame,
-    Scale,
-    decade_ticks,
-    log_ticks_bytes,
-    time_ticks_s,
+from plimsoll_operator.web.plots.axes import Frame, Scale
+from plimsoll_operator.web.plots.bands import (
+    ROOM,
+    banded,
+    columns_of_items,
+    rows_of_bytes,
+    rows_of_times,
+    steps,
 )
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -23,11 +25,6 @@ from plimsoll_predictor.splitting.peaks import Peaks
 
 SIZE: Final = (460, 260)
 MOST_DOTS: Final = 200
-_ROOM: Final = 1.25
-_STEPS: Final = 40
-
-Points = Sequence[tuple[float, float, float, float]]
-"""Of each size: items, what is expected, and nine of ten between."""
 
 
 def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
@@ -47,12 +44,12 @@ def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
     times += [plan.makespan.mean_s for plan, _, _ in marks]
     sizes = [items for items, *_ in points] + [float(plan.largest) for plan, _, _ in marks]
     frame = Frame.inside(size)
-    x = frame.x(min(sizes) / _ROOM, max(sizes) * _ROOM, log=True)
-    y = frame.y(max(min(times), 0.1) / _ROOM, max(times) * _ROOM, log=True)
+    x = frame.x(min(sizes) / ROOM, max(sizes) * ROOM, log=True)
+    y = frame.y(max(min(times), 0.1) / ROOM, max(times) * ROOM, log=True)
     parts = [
-        *_across(frame, x),
-        *frame.rows(y, time_ticks_s(y.low, y.high, most=6), words_for_duration),
-        *_curve(points, x, y),
+        *columns_of_items(frame, x),
+        *rows_of_times(frame, y),
+        *banded(points, x, y),
         *(
             svg.dot(
                 (x(plan.largest), y(plan.makespan.mean_s)),
@@ -75,40 +72,22 @@ def memory_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup |
     if peaks is None or not seen:
         return None
     sizes = [each.items for each in seen] + [plan.largest for plan in facts.plans]
-    low, high = min(sizes) / _ROOM, max(sizes) * _ROOM
-    items = [low * (high / low) ** (step / _STEPS) for step in range(_STEPS + 1)]
+    low, high = min(sizes) / ROOM, max(sizes) * ROOM
+    items = steps(low, high)
     points = [(each, peaks.mean_bytes(each), *peaks.interval_bytes(each)) for each in items]
     bytes_seen = [float(each.peak_bytes or each.killed_bytes or 1) for each in seen]
     around = [*bytes_seen, *(value for _, *values in points for value in values)]
     frame = Frame.inside(size)
     x = frame.x(low, high, log=True)
-    y = frame.y(max(1.0, min(around)) / _ROOM, max(around) * _ROOM, log=True)
+    y = frame.y(max(1.0, min(around)) / ROOM, max(around) * ROOM, log=True)
     parts = [
-        *_across(frame, x),
-        *frame.rows(y, log_ticks_bytes(y.low, y.high, 6), words_for_bytes),
-        *_curve(points, x, y),
+        *columns_of_items(frame, x),
+        *rows_of_bytes(frame, y),
+        *banded(points, x, y),
         *(_chunk(each, x, y) for each in seen),
         *frame.names("a pod", "items a pod"),
     ]
     return svg.picture(*size, "What a pod needs", parts, _memory_words(peaks, seen))
-
-
-def _across(frame: Frame, x: Scale) -> list[Markup]:
-    ticks = [tick for tick in decade_ticks(x.low, x.high) if tick >= 1]
-    return frame.columns(x, ticks, lambda tick: f"{tick:,.0f}")
-
-
-def _curve(points: Points, x: Scale, y: Scale) -> list[Markup]:
-    """Return the band in which nine of ten are, and the line of what is expected."""
-    if not points:
-        return []
-    upper = [f"{x(items):g} {y(high):g}" for items, _, _, high in points]
-    lower = [f"{x(items):g} {y(low):g}" for items, _, low, _ in reversed(points)]
-    line = [f"{x(items):g} {y(mean):g}" for items, mean, _, _ in points]
-    return [
-        svg.path([f"M{'L'.join([*upper, *lower])}Z"], "band"),
-        svg.path([f"M{'L'.join(line)}"], "like"),
-    ]
 
 
 def _chunk(chunk: ChunkRun, x: Scale, y: Scale) -> Markup:

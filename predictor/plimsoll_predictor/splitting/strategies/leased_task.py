@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -11,8 +11,10 @@ import msgspec
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, Costs
+from plimsoll_predictor.splitting.cutting import MOST_PLAYED, NOISE
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS, Job
 from plimsoll_predictor.splitting.peaks import MOST_BYTES, Peaks
+from plimsoll_predictor.splitting.proposing import Known, Proposal, leases_over_shares
 from plimsoll_predictor.splitting.strategies.guided import Guided
 from plimsoll_predictor.splitting.strategies.strategy import Cut
 
@@ -43,16 +45,57 @@ class LastLeased:
 
 @dataclass(frozen=True, slots=True)
 class LeasedTask:
-    """What is known. peaks: None if none was measured; last: None if an older version kept none."""
+    """What is known. peaks: None if none was measured; last: None if an older version kept none.
+
+    largest: items of the largest lease whose time is known.
+    """
 
     costs: Costs
     peaks: Peaks | None
     last: LastLeased | None
+    largest: int
 
     def to_document(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         document: dict[str, Any] = to_document(self)
         return document
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSize:
+    """What a lease of so many items takes: expected, and nine of ten between low and high.
+
+    The bytes are None where no memory was measured.
+    """
+
+    items: float
+    mean_s: float
+    low_s: float
+    high_s: float
+    mean_bytes: float | None = None
+    low_bytes: float | None = None
+    high_bytes: float | None = None
+
+
+def lease_size(learned: LeasedTask, items: float) -> LeaseSize:
+    """Return what a lease of so many items takes."""
+    times_s = (learned.costs.mean_s(items), *learned.costs.interval_s(items))
+    peaks = learned.peaks
+    if peaks is None:
+        return LeaseSize(items, *times_s)
+    return LeaseSize(items, *times_s, peaks.mean_bytes(items), *peaks.interval_bytes(items))
+
+
+def over_shares(learned: LeasedTask, job: Job, lease_items: int, shares: int) -> Proposal:
+    """Say whether a job ends sooner by leases than in its shares. lease_items: of the first one.
+
+    Cost: some hundredths of a second; of more than MOST_PLAYED workers, so many are played.
+    """
+    played = min(job.workers, MOST_PLAYED)
+    items = max(1, job.items * played // job.workers)
+    scaled = replace(job, items=items, workers=played)
+    known = Known(learned.costs, learned.peaks, NOISE)
+    return leases_over_shares(scaled, known, lease_items, -(-job.items // shares))
 
 
 def taught_document(guided: Guided, last: LastLeased) -> dict[str, Any]:
@@ -70,7 +113,7 @@ def leased_task_of(taught: object) -> LeasedTask | None:
         last = from_document(LastLeased, taught.get(_LAST), "a task's last leased Job")
     except ValueError:
         last = None
-    return LeasedTask(guided.costs, guided.past.memory(), last)
+    return LeasedTask(guided.costs, guided.past.memory(), last, guided.past.times.largest)
 
 
 def learned_of_leases(taught: object, wait_s: float) -> Learned | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator.controller.hub.hub import TaskForgotten
+from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, TaskForgotten
 from plimsoll_operator.controller.splitting import lease_lessons
 from plimsoll_operator.controller.splitting.lease_lessons import LeaseLessons
 from plimsoll_operator.feed.applying import apply, steps
@@ -40,6 +40,7 @@ class Lessons:
     leases: LeaseLessons
     store: Store
     board: FeedBoard
+    outdated: list[ProfileOutdated]
 
     def ended(self, task: TaskId, document: dict[str, Any]) -> None:
         self.store.leased_jobs.close(f"{task}/run", task, document)
@@ -58,7 +59,9 @@ class Lessons:
 async def learning(folder: Path) -> AsyncIterator[Lessons]:
     store, board = open_store(folder), FeedBoard("epoch")
     writer = Writer(store)
-    yield Lessons(LeaseLessons(store, writer, board), store, board)
+    hub, outdated = Hub(), list[ProfileOutdated]()
+    hub.subscribe(ProfileOutdated, outdated.append)
+    yield Lessons(LeaseLessons(store, writer, board, hub), store, board, outdated)
     await writer.close()
     store.close()
 
@@ -71,9 +74,11 @@ async def test_what_a_job_taught_is_told_and_told_again_after_a_restart(tmp_path
         assert round(told[TRAIN].costs.item_s, 3) == 3.0
         assert told[TRAIN].largest == 4
         assert told[TRAIN].peaks is not None
+        assert lessons.outdated == [ProfileOutdated(TRAIN)]
     async with learning(tmp_path) as again:
         await again.leases.restore()
         assert again.told.leased == told
+        assert again.outdated == []
 
 
 async def test_a_job_that_taught_nothing_takes_back_nothing_else(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ class Rig:
     api: Api
     store: Store
     told: list[str]
+    taught: list[TaskId]
 
     async def lease(self, worker: Worker) -> Lease:
         found = await self.leased.keeper.next(NAME, worker, None, Told())
@@ -122,10 +123,12 @@ async def following(folder: Path, api: Api) -> AsyncIterator[Rig]:
     def tell(happening: events.Happening, regarding: events.Regarding, task: Any) -> None:
         told.append(f"{regarding.kind} {regarding.name} of {task}: {happening.note}")
 
-    jobs = LeasedJobs(Kube(api), Keeper(shelf, asyncio.get_running_loop().time), shelf, tell)  # type: ignore[arg-type]
+    taught = list[TaskId]()
+    keeper = Keeper(shelf, asyncio.get_running_loop().time)
+    jobs = LeasedJobs(Kube(api), keeper, shelf, tell, lambda task, _: taught.append(task))  # type: ignore[arg-type]
     running = asyncio.create_task(jobs.run())
     try:
-        yield Rig(jobs, api, store, told)
+        yield Rig(jobs, api, store, told, taught)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -157,6 +160,7 @@ async def test_a_job_is_opened_by_its_first_worker_and_closed_when_it_has_ended(
         assert known.last == LastLeased(
             items=ITEMS, workers=4, shares=40, done=1, leases=1, taken_back=0, refused=0
         )
+        await until_true(lambda: rig.taught == [TaskId("shop", "train")])
         with pytest.raises(UnknownJob):
             await rig.leased.open(NAME)
 

@@ -6,13 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.views.splitting_facts import SplittingFacts, splitting_facts
-from plimsoll_operator.web.page.splitting_section import SplittingPart, splitting_part
+from plimsoll_operator.views.splitting_facts import (
+    LeasedFacts,
+    SplittingFacts,
+    leased_facts_of,
+    splitting_facts,
+)
+from plimsoll_operator.web.page.splitting_section import (
+    LeasedPart,
+    SplittingPart,
+    leased_part,
+    splitting_part,
+)
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
 from tests.builders.stores import NOON_S, TRAIN, an_attempt
 from tests.operator.commands.test_split_command import chunks_of
+from tests.operator.commands.test_split_leased import a_taught, uneven_taught
 
 
 @pytest.fixture
@@ -44,7 +55,9 @@ def test_it_draws_the_best_cut_beside_what_was_written(facts: SplittingFacts) ->
 def test_memory_shows_pods_that_got_through_and_those_that_were_killed(
     facts: SplittingFacts,
 ) -> None:
-    memory = part_of(facts).memory
+    part = part_of(facts)
+    assert part.killed
+    memory = part.memory
     assert memory is not None
     assert memory.count('class="need"') == 8
     assert "killed at 64Mi with 90" in memory
@@ -74,3 +87,71 @@ def test_a_task_without_jobs_over_items_has_no_such_part(tmp_path: Path) -> None
     store.observations.record([an_attempt("a").built])
     assert splitting_part(splitting_facts(store, TRAIN)) is None
     store.close()
+
+
+def leases_of(taught: object) -> LeasedFacts:
+    facts = leased_facts_of(TRAIN, taught)
+    assert facts is not None
+    return facts
+
+
+def leased(taught: object) -> LeasedPart:
+    part = leased_part(leases_of(taught))
+    assert part is not None
+    return part
+
+
+def test_leases_have_the_words_of_the_command() -> None:
+    facts = leases_of(a_taught())
+    part = leased_part(facts)
+    assert part is not None
+    assert part.words == facts.words
+    assert part.words["the last job"] == (
+        "3,990 items of 4,000 done, in 61 leases; 2 taken back, 1 refused"
+    )
+
+
+def test_leases_are_drawn_with_bands_what_was_seen_and_the_first_of_the_next_job() -> None:
+    part = leased(a_taught())
+    assert part.memory is not None
+    for drawn in (part.time, part.memory):
+        assert 'class="band"' in drawn
+        assert 'class="history"' in drawn
+        assert "the first lease: 30 items" in drawn
+    assert "the first lease: 30 items, 60 s" in part.time
+    assert "the first lease: 30 items, 80Mi" in part.memory
+    assert 'class="request"' in part.memory
+    assert "The limit is 1Gi." in part.memory
+    assert 'class="kill"' not in part.memory
+
+
+def test_the_smallest_lease_that_was_killed_is_a_cross() -> None:
+    part = leased(uneven_taught(killed=(60, GIB)))
+    assert part.killed
+    assert part.memory is not None
+    assert "killed at 1Gi with 60" in part.memory
+
+
+def test_of_unmeasured_leases_there_is_no_picture_of_memory() -> None:
+    part = leased(a_taught(measured=False))
+    assert part.memory is None
+    assert not part.limit
+    assert not part.killed
+
+
+def test_where_the_last_leased_job_was_not_kept_no_first_lease_is_drawn() -> None:
+    part = leased({name: each for name, each in a_taught().items() if name != "last"})
+    assert not part.first
+    assert "the first lease" not in part.time
+    assert part.memory is not None
+    assert 'class="request"' not in part.memory
+
+
+def test_a_task_of_which_no_leased_job_has_ended_has_no_such_part() -> None:
+    assert leased_part(leased_facts_of(TRAIN, None)) is None
+
+
+def test_a_lease_of_a_single_item_can_be_drawn() -> None:
+    part = leased(a_taught(sizes=(1,)))
+    assert part.time.count(">1</text>") == 1
+    assert part.memory is not None

@@ -1,0 +1,75 @@
+"""Jobs over items on a task's page, in a real browser: wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.store import Store
+from tests.builders.page_stores import served
+from tests.builders.stores import TRAIN
+from tests.operator.commands.test_split_command import chunks_of
+from tests.operator.commands.test_split_leased import uneven_taught
+from tests.rigs import page_probes as probes
+from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.page_readers import bare
+
+TASK = f"/tasks/{TRAIN}"
+SECTIONS = ("leases", "splitting")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('store')}/plimsoll.db")
+    store.observations.record(chunks_of("one", pods=40))
+    store.leased_jobs.close(f"{TRAIN}/run-1", TRAIN, uneven_taught(killed=(60, GIB)))
+    with served(store, bare(store).live) as found:
+        yield found
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
+        yield tab
+
+
+@pytest.mark.parametrize("width", [1400, 800, 420, 320])
+def test_nothing_scrolls_sideways_sticks_out_or_is_faint(
+    width: int, tab: Tab, address: str
+) -> None:
+    tab.show(width)
+    tab.open(f"{address}{TASK}")
+    assert tab.ask(probes.OVERFLOW) == {"scrolls": 0, "over": []}
+    assert tab.ask(probes.OUTSIDE) == []
+    assert tab.ask(probes.SMALL) == []
+    for dark in (False, True):
+        tab.show(width, dark=dark)
+        assert tab.ask(probes.FAINT)["faint"] == []
+    assert tab.complaints == []
+
+
+def test_what_the_sections_draw_is_told_by_ear(tab: Tab, address: str) -> None:
+    tab.show(1400)
+    tab.open(f"{address}{TASK}")
+    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+    told = {
+        str(node["name"]["value"]): str(node.get("description", {}).get("value", ""))
+        for node in nodes
+        if not node["ignored"] and node["role"]["value"] == "image"
+    }
+    assert told["How long leases take"].startswith("From 1.9 s of one item to ")
+    assert told["What leases need"].endswith("The limit is 1Gi.")
+    assert {"How long the Job takes", "What a pod needs"} <= set(told)
+
+
+def test_what_is_in_the_legend_is_in_a_picture(tab: Tab, address: str) -> None:
+    tab.show(1400)
+    tab.open(f"{address}{TASK}")
+    for section in SECTIONS:
+        script = f"""[...document.querySelectorAll('#{section} .legend svg *')].map(
+          each => each.getAttribute('class')).filter(
+          each => !document.querySelector(`#{section} figure svg .${{each}}`))"""
+        assert tab.ask(script) == []
