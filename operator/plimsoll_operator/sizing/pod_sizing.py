@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.names.labels import FEATURE_PREFIX, LEASE_MEMORY, RUN_OF
+from plimsoll_operator.names.labels import CHUNK_MEMORY, FEATURE_PREFIX, RUN_OF
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
@@ -114,7 +114,7 @@ def size(
         return _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
-    knowledge = _with_room_for_lease(pod, knowledge)
+    knowledge = _with_room_for_chunk(pod, knowledge)
     note = read_note(pod)
     was = memory_before(pod, container, note)
     context = context_of(identity.task, identity.work, state.siblings)
@@ -128,13 +128,13 @@ def size(
     return _sized(read, state)
 
 
-def _with_room_for_lease(pod: Pod, knowledge: Knowledge) -> Knowledge:
-    """Return what is known of the task, with a floor that holds this pod's largest lease."""
-    least = whole_number(annotations_of(pod).get(LEASE_MEMORY), MOST_BYTES)
+def _with_room_for_chunk(pod: Pod, knowledge: Knowledge) -> Knowledge:
+    """Return what is known of the task, with a floor that holds this pod's largest chunk."""
+    least = whole_number(annotations_of(pod).get(CHUNK_MEMORY), MOST_BYTES)
     floor = knowledge.floor
     if least is None or (floor is not None and (floor.size_bytes or least) >= least):
         return knowledge
-    return replace(knowledge, floor=Floor(least, FloorKind.LEASE))
+    return replace(knowledge, floor=Floor(least, FloorKind.CHUNK))
 
 
 def _left(read: ReadPod, other: Other, state: AdmissionState) -> Sized:

@@ -152,10 +152,16 @@ def _cut(
     if learned is None:
         return CutJob(Outcome.UNKNOWN, job, notes=chunk)
     found = cut(over_items.cuttable, learned, policy.memory_weight)
-    return _by(found, job, over_items, policy)
+    return _by(found, learned, job, over_items, policy)
 
 
-def _by(found: Cut, job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) -> CutJob:
+def _by(
+    found: Cut,
+    learned: Learned,
+    job: Mapping[str, Any],
+    over_items: ItemsJob,
+    policy: Policy,
+) -> CutJob:
     written = over_items.cuttable
     chunk = {CHUNK_FEATURE: str(written.usual_items)}
     says_mode = _says_mode(job)
@@ -171,6 +177,8 @@ def _by(found: Cut, job: Mapping[str, Any], over_items: ItemsJob, policy: Policy
     chunk = {CHUNK_FEATURE: str(found.items)}
     if found.grows:
         chunk[labels.MODE] = Mode.RECOMMEND.value
+    if learned.peaks is not None:
+        chunk[labels.CHUNK_MEMORY] = str(round(learned.peaks.container_bytes(found.items)))
     patch = [*_patch(job, found, over_items), *note]
     return CutJob(outcome, _as_cut(job, found.pods), patch, chunk)
 

@@ -150,7 +150,7 @@ def room_notes(
     room = lease_room(job_of(cuttable), cuttable.pods, learned, aim)
     notes = {LEASE_FEATURE: str(room.items)}
     if room.memory_bytes is not None:
-        notes[labels.LEASE_MEMORY] = str(room.memory_bytes)
+        notes[labels.CHUNK_MEMORY] = str(room.memory_bytes)
     return notes
 
 

@@ -19,8 +19,8 @@ class FloorKind(StrEnum):
     """A run failed by itself at a lower size than was written, and did not so as written."""
     ELASTIC = "elastic"
     """The task's peak follows its allocation."""
-    LEASE = "lease"
-    """Its pods lease as much as fits: with less memory, they would lease less and need less."""
+    CHUNK = "chunk"
+    """Its pods' chunks, or their largest leases, were chosen so as to fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Floor:
         at = "as written" if self.size_bytes is None else words_for_bytes(self.size_bytes)
         if self.kind is FloorKind.ELASTIC:
             return f"elastic: its peak follows its allocation; floor {at}"
-        if self.kind is FloorKind.LEASE:
-            return f"its leases were made as large as fit in {at}"
+        if self.kind is FloorKind.CHUNK:
+            return f"its chunks were made as large as fit in {at}"
         return f"a run failed by itself at a lower size than was written; floor {at}"
 
     def forbids(self, limit_bytes: int | None) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from plimsoll_predictor.splitting.chunk_runs import Learned
+from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.peaks import FURTHEST
 from plimsoll_predictor.splitting.proposing import (
@@ -22,6 +23,8 @@ from plimsoll_predictor.splitting.proposing import (
 NOISE: Final = 0.05
 """Of a makespan on a cluster, one standard deviation that its chunks do not explain. Nobody
 measures makespans of Jobs yet; a smaller gain is none."""
+UNSEEN: Final = 0.05
+"""Of a chunk's time, that is the pod's whatever it does: believed while nothing tells it apart."""
 MOST_PODS_A_WORKER: Final = 32
 MOST_PODS: Final = 10_000
 """The API server and the kubelets bear each of them, and so does whoever lists them."""
@@ -93,12 +96,25 @@ def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Jo
     played = min(job.workers, MOST_PLAYED)
     items = max(1, job.items * played // job.workers)
     scaled = Job(items, played, learned.wait_s, learned.wait_s)
-    peaks = learned.peaks
+    costs, peaks = learned.costs, learned.peaks
+    if memory_weight > TIME:
+        costs = _with_unseen(costs, learned.largest)
     if peaks is not None and memory_weight > TIME:
         # Where all chunks had one size, only another size tells what memory an item takes.
         peaks = replace(peaks, apart=True)
     aim = Aim(memory_weight, job.limit_bytes)
-    return scaled, Known(learned.costs, peaks, NOISE), aim
+    return scaled, Known(costs, peaks, NOISE), aim
+
+
+def _with_unseen(costs: Costs, items: int) -> Costs:
+    """Believe that a part of a chunk's time is the pod's, where no other size has told.
+
+    Then no Job is cut for its memory whose pods might each take long to begin.
+    """
+    if costs.chunk_s > 0:
+        return costs
+    unseen_s = UNSEEN * items * costs.item_s
+    return replace(costs, chunk_s=unseen_s, item_s=(1 - UNSEEN) * costs.item_s)
 
 
 def _within(job: CuttableJob, learned: Learned) -> Within:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.names.labels import ATTEMPTS, LEASE_MEMORY
+from plimsoll_operator.names.labels import ATTEMPTS, CHUNK_MEMORY
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.pod_sizing import size
@@ -103,17 +103,17 @@ def test_a_size_does_not_go_below_its_tasks_floor(
         pytest.param("9" * 40, None, (FITS, FITS), id="what no memory is"),
     ],
 )
-def test_a_pod_that_leases_is_not_sized_below_what_holds_its_leases(
+def test_a_pod_is_not_sized_below_what_holds_its_chunk(
     needed: str, known: Floor | None, memory: tuple[str, str]
 ) -> None:
     state = state_of(replace(knowledge_of(), floor=known))
-    sized = after(ASKING.annotated({LEASE_MEMORY: needed}), state)
+    sized = after(ASKING.annotated({CHUNK_MEMORY: needed}), state)
     assert memory_of(sized) == memory
 
 
-def test_a_pod_says_that_its_leases_were_made_as_large_as_fit() -> None:
-    sized = after(ASKING.annotated({LEASE_MEMORY: str(2 * GIB)}), state_of(knowledge_of()))
-    assert "raised: its leases were made as large as fit in 2Gi" in decision_of(sized)["why"]
+def test_a_pod_says_that_its_chunks_were_made_as_large_as_fit() -> None:
+    sized = after(ASKING.annotated({CHUNK_MEMORY: str(2 * GIB)}), state_of(knowledge_of()))
+    assert "raised: its chunks were made as large as fit in 2Gi" in decision_of(sized)["why"]
 
 
 FAILED = Lift(allocation_bytes=4 * GIB, attempt=2, after_bytes=GIB, as_written=True)

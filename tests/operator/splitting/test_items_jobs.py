@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -314,3 +315,15 @@ def test_other_jobs_are_not_looked_at() -> None:
     job = a_job()
     del job["metadata"]["annotations"][labels.ITEMS]
     assert cut_new_job(job, moment_of()) is None
+
+
+def test_pods_of_a_job_that_is_cut_are_not_sized_below_what_holds_their_chunk() -> None:
+    found = answered(few(), moment_of(learned=differing()))
+    assert found.outcome is Outcome.CUT
+    assert int(found.notes[labels.CHUNK_MEMORY]) >= 20 * MIB
+
+
+def test_what_nobody_measured_gives_no_such_floor() -> None:
+    found = answered(few(), moment_of(learned=replace(differing(), peaks=None)))
+    assert found.outcome is Outcome.CUT
+    assert labels.CHUNK_MEMORY not in found.notes

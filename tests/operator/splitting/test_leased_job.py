@@ -203,9 +203,9 @@ def roomed(moment: Moment, job: Json | None = None) -> dict[str, str]:
 
 def test_what_is_known_bounds_leases_and_says_what_holds_them() -> None:
     notes = roomed(knowing())
-    assert set(notes) == {LEASE_FEATURE, labels.LEASE_MEMORY}
+    assert set(notes) == {LEASE_FEATURE, labels.CHUNK_MEMORY}
     assert int(notes[LEASE_FEATURE]) == 5, "half of a share of ten"
-    assert 25 * MIB < int(notes[labels.LEASE_MEMORY]) < 60 * MIB
+    assert 25 * MIB < int(notes[labels.CHUNK_MEMORY]) < 60 * MIB
 
 
 def test_where_memory_counts_leases_are_smaller_and_so_is_what_holds_them() -> None:
@@ -215,7 +215,7 @@ def test_where_memory_counts_leases_are_smaller_and_so_is_what_holds_them() -> N
             variable["value"] = "4"
     time, both = roomed(knowing(), long), roomed(knowing(1.0), long)
     assert int(both[LEASE_FEATURE]) < int(time[LEASE_FEATURE])
-    assert int(both[labels.LEASE_MEMORY]) < int(time[labels.LEASE_MEMORY])
+    assert int(both[labels.CHUNK_MEMORY]) < int(time[labels.CHUNK_MEMORY])
 
 
 def test_what_was_never_measured_has_no_memory_beside_its_leases() -> None:

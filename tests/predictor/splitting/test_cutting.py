@@ -213,3 +213,12 @@ def test_memory_that_was_found_not_to_grow_is_no_reason_for_more_pods() -> None:
     found = learned_of(sizes)
     assert found is not None
     assert cut(job, found, MEMORY_TIME).pods == cut(job, found).pods
+
+
+def test_a_short_job_is_not_cut_for_memory_as_each_pod_might_take_long_to_begin() -> None:
+    """Of one size nobody knows what a pod takes whatever it does: here, two waves are too much."""
+    short, long = CuttableJob(240, 2, 2, 2**33), CuttableJob(2400, 2, 2, 2**33)
+    for job, cuts in ((short, False), (long, True)):
+        known = learned(job.usual_items, 4, 0.2, 0.1, bytes_an_item=MIB)
+        found = cut(job, known, MEMORY_TIME)
+        assert (found.pods > job.pods) is cuts
