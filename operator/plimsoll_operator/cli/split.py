@@ -33,6 +33,10 @@ def split(
         int | None,
         typer.Option(min=1, help="Its completions as written.", show_default="its last Job's"),
     ] = None,
+    memory_weight: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="What memory counts beside time, as in a policy."),
+    ] = 0,
     output: Output = OutputForm.TABLE,
     *,
     store: str,
@@ -41,4 +45,4 @@ def split(
     from plimsoll_operator.commands.splitting.split import split_command
     from plimsoll_operator.views.splitting_facts import Asked
 
-    raise typer.Exit(split_command(task, store, output, Asked(items, workers, pods)))
+    raise typer.Exit(split_command(task, store, output, Asked(items, workers, pods, memory_weight)))

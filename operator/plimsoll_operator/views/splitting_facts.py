@@ -21,12 +21,14 @@ from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_o
 from plimsoll_predictor.splitting.cutting import Cut, CuttableJob, curve, cut, pods_of
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.last_job import last_job
+from plimsoll_predictor.splitting.lease_room import lease_room
 from plimsoll_predictor.splitting.peaks import Peaks
-from plimsoll_predictor.splitting.proposing import Plan, Proposal, Verdict
+from plimsoll_predictor.splitting.proposing import TIME, Aim, Plan, Proposal, Verdict
 from plimsoll_predictor.splitting.strategies.leased_task import (
     LeasedTask,
     LeaseSize,
     first_lease,
+    learned_of_leases,
     lease_size,
     leased_task_of,
     over_shares,
@@ -36,11 +38,15 @@ from plimsoll_predictor.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A Job as somebody asks for it; None takes what the last Job had."""
+    """A Job as somebody asks for it; None takes what the last Job had.
+
+    memory_weight: what memory counts beside time, see ``Aim``.
+    """
 
     items: int | None = None
     workers: int | None = None
     pods: int | None = None
+    memory_weight: float = TIME
 
 
 AS_LAST = Asked()
@@ -57,6 +63,7 @@ class CutFacts:
     learned: Learned
     job: CuttableJob
     cut: Cut
+    memory_weight: float = TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +87,7 @@ class SplittingFacts(CutFacts):
             "pods": self.cut.pods,
             "items_per_pod": self.cut.items,
             "gain": self.cut.proposal.gain,
+            "memory_weight": self.memory_weight,
             "plans": [
                 {
                     "pods": self.pods(plan),
@@ -104,9 +112,15 @@ def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> Split
     if found is None:
         return None
     chunks, learned, job = found.chunks, found.learned, found.job
-    plans = curve(job, learned)
+    plans = curve(job, learned, asked.memory_weight)
     return SplittingFacts(
-        task=task, chunks=chunks, learned=learned, job=job, cut=found.cut, plans=plans
+        task=task,
+        chunks=chunks,
+        learned=learned,
+        job=job,
+        cut=found.cut,
+        memory_weight=asked.memory_weight,
+        plans=plans,
     )
 
 
@@ -117,7 +131,10 @@ def cut_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> CutFacts | 
     if learned is None or last is None:
         return None
     job = _job(last, asked)
-    return CutFacts(chunks=chunks, learned=learned, job=job, cut=cut(job, learned))
+    found = cut(job, learned, asked.memory_weight)
+    return CutFacts(
+        chunks=chunks, learned=learned, job=job, cut=found, memory_weight=asked.memory_weight
+    )
 
 
 def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
@@ -257,6 +274,10 @@ def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease 
     job = Job(items, min(workers, shares), START_S, WAIT_S)
     limit_bytes = last.limit_bytes if last else None
     leased = first_lease(taught, job, shares, limit_bytes)
+    told = learned_of_leases(taught, WAIT_S)
+    if asked.memory_weight > TIME and told is not None:
+        aim = Aim(asked.memory_weight, limit_bytes)
+        leased = min(leased, lease_room(job, shares, told, aim).items)
     return NextLease(
         job=job,
         shares=shares,

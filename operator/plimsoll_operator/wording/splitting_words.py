@@ -12,15 +12,17 @@ from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.cutting import Cut, CuttableJob
 from plimsoll_predictor.splitting.peaks import Peaks
-from plimsoll_predictor.splitting.proposing import Proposal, Verdict
+from plimsoll_predictor.splitting.proposing import TIME, Proposal, Verdict
 from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, LeasedTask
 
 LESS_MEMORY: Final = 0.95
 """Of a share's memory: what a lease needs is told as less from here on."""
 
 
-def words_for_splitting(learned: Learned, job: CuttableJob, found: Cut) -> Mapping[str, str]:
-    """Return a line for each thing that is known, by its name."""
+def words_for_splitting(
+    learned: Learned, job: CuttableJob, found: Cut, memory_weight: float = TIME
+) -> Mapping[str, str]:
+    """Return a line for each thing that is known, by its name. memory_weight: see ``Aim``."""
     costs = learned.costs
     return {
         "an item takes": words_for_item(costs),
@@ -30,7 +32,7 @@ def words_for_splitting(learned: Learned, job: CuttableJob, found: Cut) -> Mappi
         ),
         "memory": words_for_memory(learned.peaks, "pods"),
         "a job": words_for_job(job.items, job.workers, job.pods),
-        "best cut": words_for_cut(job, found),
+        "best cut": words_for_cut(job, found, memory_weight),
     }
 
 
@@ -94,11 +96,12 @@ def words_for_over_shares(found: Proposal, memory_bytes: tuple[float | None, flo
     return f"{time}; {words_for_bytes(lease)}, where a share would need {words_for_bytes(share)}"
 
 
-def words_for_gain(found: Proposal) -> str:
-    """Return what a proposal saves of a Job's time."""
-    if found.verdict is Verdict.CUT:
-        return f"{words_for_share(found.gain, 1.0)} less time"
-    return found.verdict.value
+def words_for_gain(found: Proposal, memory_weight: float = TIME) -> str:
+    """Return what a proposal saves of a Job's time, or of what it costs by the weight."""
+    if found.verdict is not Verdict.CUT:
+        return found.verdict.value
+    of = "time" if memory_weight == TIME else f"time × memory^{memory_weight:g}"
+    return f"{words_for_share(found.gain, 1.0)} less {of}"
 
 
 def words_for_item(costs: Costs) -> str:
@@ -107,8 +110,8 @@ def words_for_item(costs: Costs) -> str:
     return f"{takes}, varying by {varies}"
 
 
-def words_for_cut(job: CuttableJob, found: Cut) -> str:
-    """Return how the Job is best cut, and what that saves."""
+def words_for_cut(job: CuttableJob, found: Cut, memory_weight: float = TIME) -> str:
+    """Return how the Job is best cut, and what that saves. memory_weight: see ``Aim``."""
     proposal = found.proposal
     if proposal.verdict is Verdict.NOTHING_TO_GAIN:
         return f"as it is, {counted(job.pods, 'pod')}: nothing to gain"
@@ -116,7 +119,7 @@ def words_for_cut(job: CuttableJob, found: Cut) -> str:
         return f"as it is, {counted(job.pods, 'pod')}: another {proposal.verdict.value}"
     grows = "; its pods keep the memory as written" if found.grows else ""
     pods, items = counted(found.pods, "pod"), counted(found.items, "item")
-    return f"{pods} of {items}: {words_for_gain(proposal)}{grows}"
+    return f"{pods} of {items}: {words_for_gain(proposal, memory_weight)}{grows}"
 
 
 def words_for_memory(peaks: Peaks | None, of: str) -> str:

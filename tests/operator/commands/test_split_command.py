@@ -70,6 +70,19 @@ def test_it_says_what_the_last_job_would_take_cut_otherwise(
     assert "less time" in capsys.readouterr().out
 
 
+def test_where_memory_counts_the_cut_is_by_both(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = Asked(memory_weight=1.0)
+    assert split_command(str(TRAIN), url, OutputForm.JSON, asked) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["memory_weight"] == 1.0
+    chosen = next(plan for plan in told["plans"] if plan["pods"] == told["pods"])
+    assert chosen["memory_bytes"] < told["plans"][0]["memory_bytes"]
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, asked) == 0
+    assert "less time × memory^1" in capsys.readouterr().out
+
+
 def test_another_job_is_cut_by_the_same_chunks(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

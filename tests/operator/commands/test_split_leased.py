@@ -232,3 +232,13 @@ def test_a_last_job_that_makes_no_sense_is_none() -> None:
     known = leased_task_of(broken)
     assert known is not None
     assert known.last is None
+
+
+def test_where_memory_counts_the_next_lease_is_smaller(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = stored(tmp_path, a_taught())
+    time = told(url, capsys)["leased"]["next"]
+    both = told(url, capsys, Asked(memory_weight=1.0))["leased"]["next"]
+    assert both["items"] < time["items"]
+    assert both["memory_bytes"] < time["memory_bytes"]

@@ -54,7 +54,7 @@ def _shown(facts: SplittingFacts | None, leased: LeasedFacts | None) -> Iterator
         yield panel(f"{leased.task}, leased", {**leased.words, **only})
         yield _lease_table(leased)
     if facts is not None:
-        words = words_for_splitting(facts.learned, facts.job, facts.cut)
+        words = words_for_splitting(facts.learned, facts.job, facts.cut, facts.memory_weight)
         yield panel(str(facts.task), words)
         yield _table(facts)
 

@@ -119,9 +119,12 @@ class ProfileGatherer:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
             self.book.learn(task, cpu=use_of(runs[task]))
-        splitting, split_awaited = await self.writer.read(
-            functools.partial(self.splitting.of, has_chunks=stored.has_chunks), task, now_s
+        look = functools.partial(
+            self.splitting.of,
+            has_chunks=stored.has_chunks,
+            memory_weight=self.book.look(task).policy.memory_weight,
         )
+        splitting, split_awaited = await self.writer.read(look, task, now_s)
         forecast = await self.runtimes.forecast(task, now_s)
         if forecast is not None:
             self.metrics.forecast(task, forecast)

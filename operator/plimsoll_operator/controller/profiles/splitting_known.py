@@ -13,13 +13,14 @@ from typing import Final, TypeVar
 import structlog
 
 from plimsoll_operator.profile.splitting_status import SplitFacts, TaskSplitting
-from plimsoll_operator.views.splitting_facts import cut_facts, leased_facts
+from plimsoll_operator.views.splitting_facts import Asked, cut_facts, leased_facts
 from plimsoll_operator.wording.splitting_words import (
     words_for_cut,
     words_for_job,
     words_for_last_leased,
 )
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.splitting.proposing import TIME
 from plimsoll_predictor.store import Store
 
 log = structlog.get_logger()
@@ -37,10 +38,13 @@ class SplittingKnown:
         self._store = store
         self._looks: OrderedDict[TaskId, tuple[float, TaskSplitting]] = OrderedDict()
 
-    def of(self, task: TaskId, now_s: float, *, has_chunks: bool) -> tuple[TaskSplitting, bool]:
+    def of(
+        self, task: TaskId, now_s: float, *, has_chunks: bool, memory_weight: float = TIME
+    ) -> tuple[TaskSplitting, bool]:
         """Return what is known, and whether it may be older than LOOKED_EVERY_S allows to renew.
 
         now_s: Unix seconds. has_chunks: whether attempts of the task said how many items they do.
+        memory_weight: of its policy, see ``Aim``.
         Cost: a query by key of tasks without such Jobs.
 
         Raises:
@@ -50,8 +54,8 @@ class SplittingKnown:
         if looked_s is not None and 0 <= now_s - looked_s < LOOKED_EVERY_S:
             return found, True
         found = TaskSplitting(
-            cut=_made(task, self._cut) if has_chunks else None,
-            leased=_made(task, self._leased),
+            cut=_made(task, memory_weight, self._cut) if has_chunks else None,
+            leased=_made(task, memory_weight, self._leased),
         )
         self._looks.pop(task, None)
         if found != TaskSplitting():
@@ -60,8 +64,8 @@ class SplittingKnown:
                 self._looks.popitem(last=False)
         return found, False
 
-    def _cut(self, task: TaskId) -> SplitFacts | None:
-        facts = cut_facts(self._store, task)
+    def _cut(self, task: TaskId, memory_weight: float) -> SplitFacts | None:
+        facts = cut_facts(self._store, task, Asked(memory_weight=memory_weight))
         if facts is None:
             return None
         return SplitFacts(
@@ -70,11 +74,11 @@ class SplittingKnown:
             peaks=facts.learned.peaks,
             largest=facts.learned.largest,
             last=words_for_job(facts.job.items, facts.job.workers, facts.job.pods),
-            verdict=words_for_cut(facts.job, facts.cut),
+            verdict=words_for_cut(facts.job, facts.cut, memory_weight),
         )
 
-    def _leased(self, task: TaskId) -> SplitFacts | None:
-        facts = leased_facts(self._store, task)
+    def _leased(self, task: TaskId, memory_weight: float) -> SplitFacts | None:
+        facts = leased_facts(self._store, task, Asked(memory_weight=memory_weight))
         if facts is None:
             return None
         return SplitFacts(
@@ -87,10 +91,12 @@ class SplittingKnown:
         )
 
 
-def _made(task: TaskId, make: Callable[[TaskId], T | None]) -> T | None:
+def _made(
+    task: TaskId, memory_weight: float, make: Callable[[TaskId, float], T | None]
+) -> T | None:
     """Whatever pods say of their chunks, the rest of the status is written."""
     try:
-        return make(task)
+        return make(task, memory_weight)
     except (ArithmeticError, ValueError):
         log.exception("splitting is not told", task=str(task))
         return None

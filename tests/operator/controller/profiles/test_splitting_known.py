@@ -46,6 +46,13 @@ def test_it_says_what_the_command_says_of_both_ways(store: Store) -> None:
     assert found.leased.last == leased.words["the last job"]
 
 
+def test_where_its_policy_weighs_memory_the_cut_is_by_both(store: Store) -> None:
+    store.observations.record(chunks_of("one"))
+    found, _ = SplittingKnown(store).of(TRAIN, NOON_S, has_chunks=True, memory_weight=0.5)
+    assert found.cut is not None
+    assert found.cut.verdict.endswith("less time × memory^0.5")
+
+
 def test_what_is_new_is_awaited_and_looked_at_after_a_while(store: Store) -> None:
     known = SplittingKnown(store)
     store.observations.record(chunks_of("one"))
