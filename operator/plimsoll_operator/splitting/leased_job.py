@@ -58,7 +58,7 @@ class Leasing:
 class LeasedJob:
     """A Job that leases, as the API server has it. job: its items and workers. shares: its pods.
 
-    most_items: of a lease, as was chosen at its creation; None if nothing was known then.
+    most_items: of a lease, as was chosen at its creation; None if none was.
     """
 
     name: JobName
@@ -148,7 +148,7 @@ def room_notes(
         return {}
     aim = Aim(memory_weight, cuttable.limit_bytes)
     room = lease_room(job_of(cuttable), cuttable.pods, learned, aim)
-    notes = {LEASE_FEATURE: str(room.items)}
+    notes = {LEASE_FEATURE: str(room.items)} if room.bound else {}
     if room.memory_bytes is not None:
         notes[labels.CHUNK_MEMORY] = str(room.memory_bytes)
     return notes

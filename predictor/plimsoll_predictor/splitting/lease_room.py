@@ -29,10 +29,14 @@ MOST_LEASES_A_S: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseRoom:
-    """items: of a lease, at most. memory_bytes: what holds it; None if no peak is known."""
+    """items: of the largest lease. memory_bytes: what holds it; None if no peak is known.
+
+    bound: whether leases are to be no larger; else they go by what items are found to take.
+    """
 
     items: int
     memory_bytes: int | None
+    bound: bool = False
 
 
 def lease_room(job: Job, shares: int, learned: Learned, aim: Aim) -> LeaseRoom:
@@ -42,13 +46,13 @@ def lease_room(job: Job, shares: int, learned: Learned, aim: Aim) -> LeaseRoom:
     """
     usual = _usual(job, shares, learned, aim)
     if aim.memory_weight == TIME or learned.peaks is None:
-        return _room(usual, learned)
+        return _room(usual, learned, bound=False)
     known = Known(learned.costs, learned.peaks, NOISE)
     plan = propose_leased(_played(job, usual), known, aim, usual).plan
     if plan is None:
-        return _room(usual, learned)
+        return _room(usual, learned, bound=False)
     served = math.ceil(job.workers / (MOST_LEASES_A_S * learned.costs.item_s))
-    return _room(min(usual, max(plan.largest, served)), learned)
+    return _room(min(usual, max(plan.largest, served)), learned, bound=True)
 
 
 def _usual(job: Job, shares: int, learned: Learned, aim: Aim) -> int:
@@ -63,10 +67,9 @@ def _usual(job: Job, shares: int, learned: Learned, aim: Aim) -> int:
     return max(1, min(first, -(-job.items // (2 * shares))))
 
 
-def _room(items: int, learned: Learned) -> LeaseRoom:
-    if learned.peaks is None:
-        return LeaseRoom(items, None)
-    return LeaseRoom(items, round(learned.peaks.container_bytes(items)))
+def _room(items: int, learned: Learned, *, bound: bool) -> LeaseRoom:
+    peaks = learned.peaks
+    return LeaseRoom(items, round(peaks.container_bytes(items)) if peaks else None, bound)
 
 
 def _played(job: Job, usual: int) -> Job:

@@ -201,10 +201,10 @@ def roomed(moment: Moment, job: Json | None = None) -> dict[str, str]:
     return {name: text for name, text in found.notes.items() if name != labels.LEASE_RUN}
 
 
-def test_what_is_known_bounds_leases_and_says_what_holds_them() -> None:
+def test_what_is_known_says_what_holds_the_largest_lease_and_bounds_none_for_time() -> None:
     notes = roomed(knowing())
-    assert set(notes) == {LEASE_FEATURE, labels.CHUNK_MEMORY}
-    assert int(notes[LEASE_FEATURE]) == 5, "half of a share of ten"
+    assert set(notes) == {labels.CHUNK_MEMORY}
+    # Half of a share of ten.
     assert 25 * MIB < int(notes[labels.CHUNK_MEMORY]) < 60 * MIB
 
 
@@ -214,12 +214,12 @@ def test_where_memory_counts_leases_are_smaller_and_so_is_what_holds_them() -> N
         if variable["name"] == "PLIMSOLL_SHARES":
             variable["value"] = "4"
     time, both = roomed(knowing(), long), roomed(knowing(1.0), long)
-    assert int(both[LEASE_FEATURE]) < int(time[LEASE_FEATURE])
+    assert 1 <= int(both[LEASE_FEATURE]) < 50
     assert int(both[labels.CHUNK_MEMORY]) < int(time[labels.CHUNK_MEMORY])
 
 
-def test_what_was_never_measured_has_no_memory_beside_its_leases() -> None:
-    assert set(roomed(knowing(1.0, replace(growing(), peaks=None)))) == {LEASE_FEATURE}
+def test_where_memory_was_never_measured_nothing_is_chosen() -> None:
+    assert roomed(knowing(1.0, replace(growing(), peaks=None))) == {}
 
 
 def test_a_job_of_which_nothing_is_known_is_told_no_bound() -> None:
@@ -227,12 +227,12 @@ def test_a_job_of_which_nothing_is_known_is_told_no_bound() -> None:
 
 
 def test_a_leased_job_is_read_with_its_bound_whoever_wrote_it() -> None:
-    found = cut_new_job(a_leased_job(), knowing(), LEASING)
+    found = cut_new_job(a_leased_job(), knowing(1.0), LEASING)
     assert found is not None
     made = after(a_leased_job(), found)
     leased = read_leased_job(made)
     assert leased is not None
-    assert leased.most_items == 5
+    assert str(leased.most_items) == found.notes[LEASE_FEATURE]
     annotations = made["spec"]["template"]["metadata"]["annotations"]
     for broken in ("0", "-1", "many", "1" * 30, ""):
         annotations[LEASE_FEATURE] = broken

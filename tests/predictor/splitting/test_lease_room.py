@@ -15,13 +15,14 @@ from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.lease_room import MOST_LEASES_A_S, LeaseRoom, lease_room
 from plimsoll_predictor.splitting.peaks import PeakSums
 from plimsoll_predictor.splitting.proposing import MEMORY_TIME, MOST_WORSE, TIME, Aim
-from plimsoll_predictor.splitting.strategies.guided import Guided
+from plimsoll_predictor.splitting.strategies.guided import WORTH_WAITS, Guided
 from plimsoll_predictor.splitting.strategies.leased_task import (
     LastLeased,
     first_lease,
     learned_of_leases,
     taught_document,
 )
+from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 BASE, SLOPE = 50 * MIB, MIB
 WRITTEN = 1024 * MIB
@@ -123,3 +124,20 @@ def test_leases_and_memory_that_follow_each_other_stay_what_they_are(weight: flo
     assert first.memory_bytes is not None
     assert last.memory_bytes is not None
     assert last.memory_bytes == pytest.approx(first.memory_bytes, rel=0.2)
+
+
+def test_a_bound_makes_no_lease_shorter_than_it_is_worth_its_wait() -> None:
+    """Items of this Job take a hundredth of what those before it did."""
+    guided = Guided(WRITTEN, most_items=2)
+    guided.begin(JOB, Cut.LEASED)
+    for items in (1, 2, 2, 2) * 4:
+        guided.done(Chunk(items, items * 1.0, (50 + items) * MIB, items))
+    assert guided.next_items(JOB.items) == 2
+    guided.begin(JOB, Cut.LEASED)
+    for _ in range(600):
+        items = guided.next_items(JOB.items)
+        guided.done(Chunk(items, items * 0.01, (50 + items) * MIB, items))
+    costs = guided.costs
+    assert costs is not None
+    assert guided.next_items(JOB.items) * costs.item_s >= 0.9 * WORTH_WAITS * JOB.wait_s
+    assert guided.next_items(JOB.items) > 20

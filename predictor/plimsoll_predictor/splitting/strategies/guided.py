@@ -16,6 +16,8 @@ from plimsoll_predictor.splitting.runs import Past
 from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
+WORTH_WAITS: Final = 10.0
+"""No bound on items makes a chunk shorter than as many waits: items may take less than they did."""
 FIT_AGAIN: Final = 1.02
 """Costs are fitted again after so many times as many chunks: a fit is dearer than a chunk."""
 
@@ -23,7 +25,8 @@ FIT_AGAIN: Final = 1.02
 class Guided:
     """A worker's part of what is left.
 
-    most_bytes: a worker's memory; None if it is no bound. most_items: of a chunk, if it is bound.
+    most_bytes: a worker's memory; None if it is no bound. most_items: of a chunk that is worth its
+    wait, if it is bound.
     """
 
     def __init__(self, most_bytes: int | None = None, most_items: int | None = None) -> None:
@@ -126,4 +129,10 @@ class Guided:
         elif self._killed_items is not None:
             # Nobody tells limits, but what died in this run is known.
             most = min(most, max(1, self._killed_items // 2))
-        self._bounds = Bounds(min(most, self._most_items))
+        self._bounds = Bounds(min(most, self._worth_most()))
+
+    def _worth_most(self) -> int:
+        if self._costs is None or self._costs.item_s <= 0:
+            return self._most_items
+        worth = min(MOST_ITEMS, WORTH_WAITS * self._job.wait_s / self._costs.item_s)
+        return max(self._most_items, math.ceil(worth))
