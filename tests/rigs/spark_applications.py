@@ -32,7 +32,7 @@ class Application:
     properties: in the file that the submitter makes, as cluster mode does. options: of
     ``spark-submit`` in the driver's pod. executor_mib: an executor's heap; its pod has 384 MiB
     more. logs: a folder of this machine for its event log. program: in place of the driver's
-    entrypoint. files: beside the properties, by name.
+    entrypoint. files: beside the properties, by name. variables: of the driver's container.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Application:
     logs: Path | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     program: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,7 @@ def _pod(application: Application, name: str, selector: str) -> dict[str, Any]:
         "env": [
             {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": address},
             {"name": "SPARK_CONF_DIR", "value": CONF},
+            *({"name": name, "value": value} for name, value in application.variables.items()),
         ],
         "volumeMounts": mounts,
         "resources": {
