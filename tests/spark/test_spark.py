@@ -29,6 +29,7 @@ ALONE = ("--conf", "spark.master=local[1]")
 """In the driver's own process: executors have no say in what a property is."""
 ASKS = ("found", PARTITIONS)
 GIVEN, OWN = "7", "14"
+AT_A_TIME = 4
 OFF = {ADAPTIVE: "false"}
 JOIN = ("join", "200000")
 KILLED_ROWS = "500000"
@@ -76,6 +77,17 @@ def note_of(ran: Ran) -> Mapping[str, Any]:
     return note
 
 
+async def run_all(shop: Shop, applications: Sequence[Application]) -> list[Ran]:
+    """Run applications, a few at a time: each is a JVM that starts."""
+    turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def run(application: Application) -> Ran:
+        async with turns:
+            return await run_application(shop, application)
+
+    return await asyncio.gather(*map(run, applications))
+
+
 async def test_whatever_the_user_set_wins_over_what_is_given(shop: Shop) -> None:
     await taught(shop, "asks", int(GIVEN))
     set_, in_file = ("--conf", f"{PARTITIONS}={OWN}"), {PARTITIONS: OWN}
@@ -93,7 +105,7 @@ async def test_whatever_the_user_set_wins_over_what_is_given(shop: Shop) -> None
         ),
         "defaults": (Application(name="asks", words=(), program=submitted, files=defaults), OWN),
     }
-    found = await asyncio.gather(*(run_application(shop, each) for each, _ in asking.values()))
+    found = await run_all(shop, [each for each, _ in asking.values()])
     said = {how: ran.said for how, ran in zip(asking, found, strict=True)}
     assert said == {how: f"FOUND {wanted}" for how, (_, wanted) in asking.items()}
     assert all(options_of(ran.driver) for ran in found)
@@ -126,7 +138,7 @@ async def test_what_a_policy_replaces_wins_over_configuration_and_loses_to_code(
             OWN,
         ),
     }
-    found = await asyncio.gather(*(run_application(shop, each) for each, _ in asking.values()))
+    found = await run_all(shop, [each for each, _ in asking.values()])
     said = {how: ran.said for how, ran in zip(asking, found, strict=True)}
     assert said == {how: f"FOUND {wanted}" for how, (_, wanted) in asking.items()}
     notes = {how: note_of(ran) for how, ran in zip(asking, found, strict=True)}
