@@ -49,6 +49,7 @@ AT_2000: Final = {**OFF, PARTITIONS: "2000"}
 JOBS: Final = {"join": "200000", "sort": "1000000"}
 KILLED_ROWS: Final = "500000"
 BEFORE, AFTER, TURNS, WRITTEN = 2, 4, 2, 2
+ENDED_WITHIN_S: Final = 900.0
 LEAST_GAIN: Final = 0.25
 MOST_LOSS: Final = 0.10
 
@@ -85,7 +86,7 @@ class Stand:
 
     async def run(self, job: Application, *, alone: bool = False) -> Ran:
         """Run an application to its end."""
-        ran = await run_application(self.alone if alone else self.shop, job)
+        ran = await run_application(self.alone if alone else self.shop, job, ENDED_WITHIN_S)
         print(f"  {job.name}: {ran.phase}, {ran.said[-200:]}, {given_to(ran)}", file=sys.stderr)
         return ran
 

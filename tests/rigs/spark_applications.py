@@ -82,7 +82,9 @@ def let_drivers_in(cluster: Cluster, namespace: str) -> None:
         cluster.apply({"apiVersion": f"{rbac}/v1", "kind": kind, "metadata": metadata, **body})
 
 
-async def run_application(shop: Shop, application: Application) -> Ran:
+async def run_application(
+    shop: Shop, application: Application, within_s: float = ENDED_WITHIN_S
+) -> Ran:
     """Run one to its end, whatever that is."""
     selector = f"spark-{uuid.uuid4().hex}"
     name = f"{application.name}-{selector[-8:]}-driver"
@@ -101,7 +103,7 @@ async def run_application(shop: Shop, application: Application) -> Ran:
         pod = await shop.core.read_namespaced_pod(name, shop.namespace)
         return pod if pod.status.phase in {"Succeeded", "Failed"} else None
 
-    pod = await until(f"{name} ends", ended, ENDED_WITHIN_S)
+    pod = await until(f"{name} ends", ended, within_s)
     log = await shop.core.read_namespaced_pod_log(name, shop.namespace)
     said = [line for line in log.splitlines() if line.startswith(("DONE", "FOUND"))]
     return Ran(pod.status.phase, said[-1] if said else log[-600:], pod, selector)
