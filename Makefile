@@ -238,7 +238,7 @@ bench-split: setup ## jobs over items cut by each strategy, beside the best even
 bench-split-node: setup cluster-up ## Jobs over items on the real node, as written and as Plimsoll cuts them; bench-split-node.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.split_node
 
-bench-spark-node: cluster-up spark ## a real Spark on the node: a join and a sort as written and as their drivers are given, a killed job healed; bench-spark-node.json (ONLY=join, sort, adaptive, written, killed)
+bench-spark-node: cluster-up spark ## a real Spark on the node: a join and a sort as written and as their drivers are given, a killed job healed; bench-spark-node.json (ONLY=join, sort, adaptive, written, configured, killed)
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.spark_node $(if $(ONLY),--only $(ONLY))
 
 bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks; into bench-scale.json

@@ -55,7 +55,7 @@ VALID = {
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
     "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2, "minRuns": 5},
-    "spark": {"mode": "enforce", "partitions": 8},
+    "spark": {"mode": "enforce", "partitions": 8, "replaces": ["spark.sql.shuffle.partitions"]},
 }
 
 
@@ -128,8 +128,14 @@ REFUSED = [
     pytest.param({"rescue": "always"}, 'supported values: "auto", "never"'),
     pytest.param({"placing": "auto"}, 'supported values: "never", "recommend", "enforce"'),
     pytest.param({"jobsWait": "never"}, 'supported values: "gated", "suspended"'),
-    pytest.param({"spark": {"partitions": 1}}, "spark.partitions is a number from 2 to 100"),
-    pytest.param({"spark": {"partitions": 10**9}}, "spark.partitions is a number from 2 to 100"),
+    pytest.param({"spark": {"partitions": 1}}, "spark.partitions is a number from 2 to 1000"),
+    pytest.param({"spark": {"partitions": 10**9}}, "spark.partitions is a number from 2 to 1000"),
+    pytest.param(
+        {"spark": {"replaces": ["spark.jars"]}}, 'supported values: "spark.sql.shuffle.partitions"'
+    ),
+    pytest.param(
+        {"spark": {"replaces": ["spark.sql.shuffle.partitions"] * 2}}, "must have at most 1 item"
+    ),
     pytest.param({"killedAttempts": "never"}, 'supported values: "count", "ignore"'),
     pytest.param(
         {"features": {"rows": {"annotation": "a", "env": "ROWS"}}},

@@ -32,7 +32,7 @@ class Application:
     properties: in the file that the submitter makes, as cluster mode does. options: of
     ``spark-submit`` in the driver's pod. executor_mib: an executor's heap; its pod has 384 MiB
     more. logs: a folder of this machine for its event log. program: in place of the driver's
-    entrypoint. files: beside the properties, by name.
+    entrypoint. files: beside the properties, by name. variables: of the driver's container.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Application:
     logs: Path | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     program: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,9 @@ def let_drivers_in(cluster: Cluster, namespace: str) -> None:
         cluster.apply({"apiVersion": f"{rbac}/v1", "kind": kind, "metadata": metadata, **body})
 
 
-async def run_application(shop: Shop, application: Application) -> Ran:
+async def run_application(
+    shop: Shop, application: Application, within_s: float = ENDED_WITHIN_S
+) -> Ran:
     """Run one to its end, whatever that is."""
     selector = f"spark-{uuid.uuid4().hex}"
     name = f"{application.name}-{selector[-8:]}-driver"
@@ -100,7 +103,7 @@ async def run_application(shop: Shop, application: Application) -> Ran:
         pod = await shop.core.read_namespaced_pod(name, shop.namespace)
         return pod if pod.status.phase in {"Succeeded", "Failed"} else None
 
-    pod = await until(f"{name} ends", ended, ENDED_WITHIN_S)
+    pod = await until(f"{name} ends", ended, within_s)
     log = await shop.core.read_namespaced_pod_log(name, shop.namespace)
     said = [line for line in log.splitlines() if line.startswith(("DONE", "FOUND"))]
     return Ran(pod.status.phase, said[-1] if said else log[-600:], pod, selector)
@@ -161,6 +164,7 @@ def _pod(application: Application, name: str, selector: str) -> dict[str, Any]:
         "env": [
             {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": address},
             {"name": "SPARK_CONF_DIR", "value": CONF},
+            *({"name": name, "value": value} for name, value in application.variables.items()),
         ],
         "volumeMounts": mounts,
         "resources": {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting.spark_driver import OPTIONS, STEP
+from plimsoll_operator.splitting.spark_replaced import PYTHON_OPTIONS
 from plimsoll_predictor.splitting.spark.settings import ADAPTIVE, ADVISORY, PARTITIONS
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
@@ -27,19 +29,25 @@ ALONE = ("--conf", "spark.master=local[1]")
 """In the driver's own process: executors have no say in what a property is."""
 ASKS = ("found", PARTITIONS)
 GIVEN, OWN = "7", "14"
+AT_A_TIME = 4
+OFF = {ADAPTIVE: "false"}
+JOIN = ("join", "200000")
 KILLED_ROWS = "500000"
 MIB = 512
 """A heap in whose pod a Python function cannot hold half of so many rows, and can hold an eighth.
 """
 
 
-async def taught(shop: Shop, name: str, partitions: int) -> None:
-    """Write what ``plimsoll spark --teach`` writes, and wait until admission knows it."""
+async def taught(shop: Shop, name: str, partitions: int, replaces: Sequence[str] = ()) -> None:
+    """Write what ``plimsoll spark --teach`` writes, and wait until admission knows it.
+
+    replaces: the properties that the task has replaced in configuration, as people write it.
+    """
     profile = {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "TaskProfile",
         "metadata": {"name": f"spark.{name}.driver"},
-        "spec": {"spark": {"partitions": partitions}},
+        "spec": {"spark": {"partitions": partitions, "replaces": list(replaces)}},
     }
     place = ("plimsoll.dev", "v1alpha1", shop.namespace, "taskprofiles")
     await shop.custom.create_namespaced_custom_object(*place, profile)
@@ -69,6 +77,17 @@ def note_of(ran: Ran) -> Mapping[str, Any]:
     return note
 
 
+async def run_all(shop: Shop, applications: Sequence[Application]) -> list[Ran]:
+    """Run applications, a few at a time: each is a JVM that starts."""
+    turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def run(application: Application) -> Ran:
+        async with turns:
+            return await run_application(shop, application)
+
+    return await asyncio.gather(*map(run, applications))
+
+
 async def test_whatever_the_user_set_wins_over_what_is_given(shop: Shop) -> None:
     await taught(shop, "asks", int(GIVEN))
     set_, in_file = ("--conf", f"{PARTITIONS}={OWN}"), {PARTITIONS: OWN}
@@ -86,10 +105,45 @@ async def test_whatever_the_user_set_wins_over_what_is_given(shop: Shop) -> None
         ),
         "defaults": (Application(name="asks", words=(), program=submitted, files=defaults), OWN),
     }
-    found = await asyncio.gather(*(run_application(shop, each) for each, _ in asking.values()))
+    found = await run_all(shop, [each for each, _ in asking.values()])
     said = {how: ran.said for how, ran in zip(asking, found, strict=True)}
     assert said == {how: f"FOUND {wanted}" for how, (_, wanted) in asking.items()}
     assert all(options_of(ran.driver) for ran in found)
+
+
+async def test_what_a_policy_replaces_wins_over_configuration_and_loses_to_code(
+    shop: Shop,
+) -> None:
+    await taught(shop, "replaces", int(GIVEN), [PARTITIONS])
+    job = Application(name="replaces", words=ASKS, options=ALONE)
+    python = ["python3", JOBS, *ASKS, "spark.master=local[1]"]
+    in_code = f"{PARTITIONS}={OWN}"
+    in_file = {PARTITIONS: OWN}
+    defaults = {"spark-defaults.conf": f"{PARTITIONS} {OWN}\n"}
+    shell = {PYTHON_OPTIONS: "pyspark-shell"}
+    submitted = ["spark-submit", *ALONE, JOBS, *ASKS]
+    asking = {
+        "nothing": (job, GIVEN),
+        "file": (replace(job, properties=in_file), GIVEN),
+        "--conf": (replace(job, options=(*ALONE, "--conf", in_code)), GIVEN),
+        "defaults": (replace(job, program=submitted, files=defaults), GIVEN),
+        "defaults, by Python": (
+            replace(job, program=python, files=defaults, variables=shell),
+            GIVEN,
+        ),
+        "code": (replace(job, words=(*ASKS, in_code), properties=in_file), OWN),
+        "code, by Python": (replace(job, program=[*python, in_code], variables=shell), OWN),
+        "a shell": (
+            replace(job, program=["bash", "-c", " ".join(submitted)], files=defaults),
+            OWN,
+        ),
+    }
+    found = await run_all(shop, [each for each, _ in asking.values()])
+    said = {how: ran.said for how, ran in zip(asking, found, strict=True)}
+    assert said == {how: f"FOUND {wanted}" for how, (_, wanted) in asking.items()}
+    notes = {how: note_of(ran) for how, ran in zip(asking, found, strict=True)}
+    assert [how for how, note in notes.items() if "replaces" not in note] == ["a shell"]
+    assert "a number in configuration stays" in notes["a shell"]["warning"]
 
 
 async def test_a_job_killed_at_its_default_gets_through_with_smaller_partitions_at_the_same_memory(
@@ -117,14 +171,42 @@ async def test_a_job_killed_at_its_default_gets_through_with_smaller_partitions_
 async def test_what_a_log_teaches_is_given_to_the_next_driver(
     shop: Shop, cluster: Cluster, logs: Path
 ) -> None:
-    off = {ADAPTIVE: "false"}
-    job = Application(name="joins", words=("join", "200000"), properties=off, logs=logs)
+    job = Application(name="joins", words=JOIN, properties=OFF, logs=logs)
     assert (await run_application(shop, job)).phase == "Succeeded"
-    (log,) = (each for each in logs.iterdir() if each.is_file())
-    words = ["spark", str(log), "--teach", f"{shop.namespace}/spark.joins.driver"]
+    assert "spec.spark.partitions is 6" in await learned(shop, cluster, logs, "joins")
+    await until("it is given", lambda: would_be_given(shop, "joins"), WITHIN_S)
+    assert note_of(await run_application(shop, job))["properties"] == {PARTITIONS: "6"}
+
+
+async def test_a_log_teaches_in_place_of_configuration_once_a_policy_says_so(
+    shop: Shop, cluster: Cluster, logs: Path
+) -> None:
+    name = "configured"
+    job = Application(name=name, words=JOIN, properties={**OFF, PARTITIONS: "400"}, logs=logs)
+    assert (await run_application(shop, job)).phase == "Succeeded"
+    said = await learned(shop, cluster, logs, name)
+    assert "was set by its user" in said
+    assert "spark.replaces in a policy allows it (6 partitions do" in said
+    cluster.apply(
+        {
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "kind": "TaskProfile",
+            "metadata": {"name": f"spark.{name}.driver", "namespace": shop.namespace},
+            "spec": {"spark": {"replaces": [PARTITIONS]}},
+        }
+    )
+    assert "spec.spark.partitions is 6" in await learned(shop, cluster, logs, name)
+    await until("it is given", lambda: would_be_given(shop, name), WITHIN_S)
+    ran = await run_application(shop, job)
+    assert note_of(ran)["replaces"] == [PARTITIONS]
+    assert "spec.spark.partitions is 6" in await learned(shop, cluster, logs, name)
+
+
+async def learned(shop: Shop, cluster: Cluster, logs: Path, name: str) -> str:
+    """Have the newest log teach an application's drivers; return what is said of it."""
+    log = max(logs.iterdir(), key=lambda each: each.stat().st_mtime)
+    words = ["spark", str(log), "--teach", f"{shop.namespace}/spark.{name}.driver"]
     kubeconfig = ("--kubeconfig", str(cluster.kubeconfig))
     done = await asyncio.to_thread(run_here, *words, *kubeconfig)
     assert done.returncode == 0, done.stderr
-    assert "spec.spark.partitions is 6" in done.stderr
-    await until("it is given", lambda: would_be_given(shop, "joins"), WITHIN_S)
-    assert note_of(await run_application(shop, job))["properties"] == {PARTITIONS: "6"}
+    return done.stderr

@@ -14,7 +14,15 @@ from plimsoll_operator.names.labels import MAX_LABEL_CHARS
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 from plimsoll_operator.pods.features import MAX_FEATURES, SOURCES
 from plimsoll_operator.policy.cpu_policies import lay_over, read_cpu
-from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, flag, integer, number
+from plimsoll_operator.policy.spec_readers import (
+    Readers,
+    choice,
+    choices,
+    fields_of,
+    flag,
+    integer,
+    number,
+)
 from plimsoll_predictor.core.policy import (
     LEAST_FIRST_SIZE,
     CpuPolicy,
@@ -26,6 +34,7 @@ from plimsoll_predictor.core.policy import (
     Order,
     Placing,
     Policy,
+    Replaceable,
     Rescue,
     Retry,
 )
@@ -205,6 +214,7 @@ _SPLITTING_READERS: Final[Readers] = {"memoryWeight": ("memory_weight", number(0
 _SPARK_READERS: Final[Readers] = {
     "mode": ("mode", choice(Mode)),
     "partitions": ("partitions", integer(LEAST_TAUGHT, MOST_TAUGHT)),
+    "replaces": ("replaces", choices(Replaceable)),
 }
 
 _READERS: Final[Readers] = {

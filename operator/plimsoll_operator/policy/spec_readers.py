@@ -61,6 +61,20 @@ def choice(kind: type[StrEnum]) -> Reader:
     return read
 
 
+def choices(kind: type[StrEnum]) -> Reader:
+    """Return a reader of a list of words of an enumeration, each once at most."""
+    read = choice(kind)
+
+    def read_all(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError(f"is not a list; write some of [{', '.join(kind)}]")
+        if len(value) > len(kind):
+            raise ValueError(f"is longer than all that is known; write some of [{', '.join(kind)}]")
+        return tuple(dict.fromkeys(map(read, value)))
+
+    return read_all
+
+
 def fields_of(value: Any, readers: Readers, example: str) -> dict[str, Any]:
     """Return the policy's fields that a map names; a null field counts as absent.
 

@@ -2,7 +2,8 @@
 
 The channel is a variable of its container that ``spark-submit`` and Python's launcher both put in
 front of the driver's JVM. Whatever the user set wins over it: in code, by ``--conf``, in a
-properties file (as in cluster mode), or in ``spark-defaults.conf``. tests/spark shows it.
+properties file (as in cluster mode), or in ``spark-defaults.conf``. tests/spark shows it. What a
+policy has replaced in configuration is given a second time, where only code wins over it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from plimsoll_operator.sizing.node_hint import has_room_for_note
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_predictor.core.policy import Mode
+from plimsoll_operator.splitting.spark_replaced import PYTHON_OPTIONS, replaced
+from plimsoll_predictor.core.policy import Mode, Replaceable, SparkPolicy
 from plimsoll_predictor.deciding.safeguards import why_not_lowered
 from plimsoll_predictor.splitting.spark.given import Given, given_for
 from plimsoll_predictor.splitting.spark.settings import GIVEN, PARTITIONS
@@ -41,12 +43,18 @@ STEP: Final = f"{labels.FEATURE_PREFIX}{FEATURE}"
 _OF_EXECUTORS: Final = f"spark.kubernetes.executor.annotation.{STEP}"
 _MOST_OPTIONS_CHARS: Final = 16_384
 """A longer variable is left as it is: all variables of a process share its room."""
+_KEPT: Final = (
+    "a number in configuration stays, as there is no sure place for an option: the container starts"
+    f" neither as Spark's images do, nor by spark-submit, nor by Python with {PYTHON_OPTIONS}"
+)
 
 
 class Outcome(StrEnum):
     """What became of one driver whose policy lets it be given something, for counting."""
 
     GIVEN = "given"
+    REPLACED = "replaced"
+    """Given, and it counts in place of what configuration says."""
     RECOMMENDED = "recommended"
     """The policy only recommends; the pod is as it was."""
     NOTHING = "nothing"
@@ -89,19 +97,35 @@ def give_driver(
         attempts = attempts_of(pod, identity, policy, note.attempt)
         if why_not_lowered(attempts, unhealed) is not None:
             return GivenDriver(Outcome.ONE_ATTEMPT)
-    return _given(pod, note.container, given, done=policy.spark.mode is Mode.ENFORCE)
+    return _given(pod, note.container, given, policy.spark)
 
 
-def _given(pod: Pod, container: str | None, given: Given, *, done: bool) -> GivenDriver:
+def _given(pod: Pod, name: str | None, given: Given, policy: SparkPolicy) -> GivenDriver:
     if not has_room_for_note(pod):
         return GivenDriver(Outcome.NO_ROOM)
-    note = _note(given, done=done)
-    if not done:
+    container, path = _container(pod, name)
+    options = _in_container(container, f"{path}/env", _options(given))
+    replacing = _replacing(container, path, given, policy)
+    note = _note(given, replacing, done=policy.mode is Mode.ENFORCE)
+    if policy.mode is not Mode.ENFORCE:
         return GivenDriver(Outcome.RECOMMENDED, note)
-    found = _variable(pod, container, _options(given))
-    if found is None:
+    if options is None:
         return GivenDriver(Outcome.OWN)
-    return GivenDriver(Outcome.GIVEN, [*found, *note, _annotated(STEP, str(given.step))])
+    outcome = Outcome.REPLACED if replacing else Outcome.GIVEN
+    step = _annotated(STEP, str(given.step))
+    return GivenDriver(outcome, [*options, *(replacing or ()), *note, step])
+
+
+def _replacing(
+    container: Mapping[str, Any], path: str, given: Given, policy: SparkPolicy
+) -> Sequence[Operation] | None:
+    """Return what has the number win over configuration; None where it cannot, () where it may not.
+
+    Smaller partitions never do: a number in configuration may make them smaller still.
+    """
+    if given.step or Replaceable.PARTITIONS not in policy.replaces:
+        return ()
+    return replaced(container, path, f"{PARTITIONS}={given.properties[PARTITIONS]}")
 
 
 def _options(given: Given) -> str:
@@ -114,16 +138,17 @@ def _options(given: Given) -> str:
     return " ".join(f"-D{name}={value}" for name, value in properties.items())
 
 
-def _variable(pod: Pod, name: str | None, options: str) -> list[Operation] | None:
-    """Return what puts options before those of the container's own; None if that is not sure."""
+def _container(pod: Pod, name: str | None) -> tuple[Mapping[str, Any], str]:
+    """Return the container of that name, and its path; one with nothing if there is none."""
     for at, container in enumerate(map(mapping, sequence(spec_of(pod).get("containers")))):
         if container.get("name") == name:
-            return _in_container(container, f"/spec/containers/{at}/env", options)
-    return None
+            return container, f"/spec/containers/{at}"
+    return {}, ""
 
 
 def _in_container(container: Mapping[str, Any], path: str, options: str) -> list[Operation] | None:
-    if container.get("envFrom"):
+    """Return what puts options before those of the container's own; None if that is not sure."""
+    if not container or container.get("envFrom"):
         return None  # it may have the variable, and what is written here would hide it
     variables = [mapping(each) for each in sequence(container.get("env"))]
     places = [at for at, each in enumerate(variables) if each.get("name") == OPTIONS]
@@ -138,12 +163,16 @@ def _in_container(container: Mapping[str, Any], path: str, options: str) -> list
     return [_add(f"{path}/{places[-1]}/value", f"{options} {value}".rstrip())]
 
 
-def _note(given: Given, *, done: bool) -> list[Operation]:
+def _note(given: Given, replacing: Sequence[Operation] | None, *, done: bool) -> list[Operation]:
     if given.step:
         why = f"executors were killed for memory; partitions are made smaller, step {given.step}"
     else:
         why = "an earlier run's log showed more partitions than it had work for"
     note = {"step": given.step, "properties": dict(given.properties), "done": done, "why": why}
+    if replacing:
+        note["replaces"] = [PARTITIONS]
+    elif replacing is None:
+        note["warning"] = _KEPT
     return [_annotated(labels.SPARK, orjson.dumps(note).decode())]
 
 

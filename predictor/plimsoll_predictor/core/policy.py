@@ -107,6 +107,12 @@ class CpuPolicy:
     """Measured runs before a request is changed; few of them are given no more room than many."""
 
 
+class Replaceable(StrEnum):
+    """The properties of Spark that may be replaced where they stand in configuration."""
+
+    PARTITIONS = "spark.sql.shuffle.partitions"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkPolicy:
     """The policy for what drivers of Spark are given that their user did not set."""
@@ -115,6 +121,9 @@ class SparkPolicy:
     partitions: int | None = None
     """Partitions of a shuffle where adaptive execution is off, as ``plimsoll spark --teach`` found
     it; None where nothing was taught."""
+    replaces: tuple[Replaceable, ...] = ()
+    """Properties that count as nobody's where they stand in a file or an option. Code still wins.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from plimsoll_predictor.core.policy import (
     Order,
     Placing,
     Policy,
+    Replaceable,
     Rescue,
     Retry,
     SparkPolicy,
@@ -51,7 +53,11 @@ EVERYTHING = {
     "jobsWait": "suspended",
     "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}},
-    "spark": {"mode": "enforce", "partitions": 8},
+    "spark": {
+        "mode": "enforce",
+        "partitions": 8,
+        "replaces": ["spark.sql.shuffle.partitions"],
+    },
     "splitting": {"memoryWeight": 0.5},
 }
 
@@ -81,7 +87,7 @@ def test_every_field_of_a_spec_reaches_the_policy() -> None:
         jobs_wait=JobsWait.SUSPENDED,
         killed_attempts=KilledAttempts.IGNORE,
         feature_sources={"rows": {"annotation": "example.com/rows"}},
-        spark=SparkPolicy(mode=Mode.ENFORCE, partitions=8),
+        spark=SparkPolicy(mode=Mode.ENFORCE, partitions=8, replaces=(Replaceable.PARTITIONS,)),
         memory_weight=0.5,
     )
 
@@ -90,6 +96,17 @@ def test_a_task_that_was_taught_keeps_the_mode_of_its_namespace() -> None:
     base = policy_from_spec(Policy(), {"spark": {"mode": "enforce"}}, WHERE)
     taught = policy_from_spec(base, {"spark": {"partitions": 8}}, WHERE)
     assert taught.spark == SparkPolicy(mode=Mode.ENFORCE, partitions=8)
+
+
+def test_a_task_may_take_back_what_its_namespace_replaces() -> None:
+    replaces = {"spark": {"replaces": ["spark.sql.shuffle.partitions"]}}
+    assert resolve(Policy(), replaces, None).policy.spark.replaces == (Replaceable.PARTITIONS,)
+    assert resolve(Policy(), replaces, {"spark": {"replaces": []}}).policy.spark.replaces == ()
+
+
+def test_what_is_replaced_travels_with_a_policy() -> None:
+    policy = Policy(spark=SparkPolicy(replaces=(Replaceable.PARTITIONS,)))
+    assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
 
 
 def test_absent_null_and_unknown_fields_leave_the_base_as_it_is() -> None:
@@ -182,8 +199,12 @@ BAD_FIELDS = [
     pytest.param("killedAttempts", "never", "write one of count, ignore"),
     pytest.param("jobsWait", "never", "write one of gated, suspended"),
     pytest.param("spark", "enforce", "is not a map; write spark: {mode: enforce}"),
-    pytest.param("spark", {"partitions": 10**9}, "write a number from 2 to 100"),
-    pytest.param("spark", {"partitions": 0}, "write a number from 2 to 100"),
+    pytest.param("spark", {"partitions": 10**9}, "write a number from 2 to 1000"),
+    pytest.param("spark", {"partitions": 0}, "write a number from 2 to 1000"),
+    pytest.param("spark", {"replaces": "x"}, "is not a list; write some of [spark.sql.shuffle"),
+    pytest.param("spark", {"replaces": ["spark.jars"]}, "is not known; write one of spark.sql"),
+    pytest.param("spark", {"replaces": [{}]}, "is not known"),
+    pytest.param("spark", {"replaces": ["x"] * 10**5}, "is longer than all that is known"),
     pytest.param("features", ["rows"], "is not a map"),
     pytest.param("features", {"rows": {"env": "A", "arg": "b"}}, "not exactly one source"),
     pytest.param("features", {"rows": {}}, "not exactly one source"),

@@ -18,7 +18,7 @@ from plimsoll_operator.splitting.spark_driver import (
     Outcome,
     give_driver,
 )
-from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
+from plimsoll_predictor.core.policy import Mode, Policy, Replaceable, SparkPolicy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
@@ -40,9 +40,11 @@ def a_state(
     partitions: int | None = None,
     steps: int = 0,
     attempts: int | None = 3,
+    replaces: tuple[Replaceable, ...] = (),
     **policy: Any,
 ) -> AdmissionState:
-    made = Policy(spark=SparkPolicy(mode=mode, partitions=partitions), attempts=attempts, **policy)
+    spark = SparkPolicy(mode=mode, partitions=partitions, replaces=replaces)
+    made = Policy(spark=spark, attempts=attempts, **policy)
     state = AdmissionState(tasks={DRIVERS: Knowledge(task=DRIVERS, policy=made)})
     if steps:
         state.smaller[EXECUTORS] = steps
@@ -62,11 +64,11 @@ def given(pod: APod, state: AdmissionState, unhealed: str | None = None) -> Give
     return give_driver(pod.built(), size(pod.built(), state), state, unhealed)
 
 
-def patched(pod: APod, state: AdmissionState) -> dict[str, Any]:
+def patched(pod: APod, state: AdmissionState, outcome: Outcome = Outcome.GIVEN) -> dict[str, Any]:
     """As the API server would have it."""
     found = given(pod, state)
     assert found is not None
-    assert found.outcome is Outcome.GIVEN
+    assert found.outcome is outcome
     return pod.patched([*size(pod.built(), state).patch, *found.patch]).built()
 
 
@@ -138,6 +140,76 @@ def test_the_author_s_own_options_come_last_and_so_they_win() -> None:
     made = patched(pod, a_state(steps=1))
     assert options_of(made) == f"{SMALLER} {own}"
     assert made["spec"]["containers"][0]["env"][0] == {"name": "A", "value": "b"}
+
+
+def started(*args: str, **fields: Any) -> APod:
+    """A driver whose container starts with these words."""
+    pod = DRIVER.built()
+    pod["spec"]["containers"][0] |= {"args": list(args), **fields}
+    return APod(pod)
+
+
+OF_CLUSTER_MODE = ("driver", "--properties-file", "/p", "--class", "Sales", "local:///x.jar", "a")
+REPLACES = (Replaceable.PARTITIONS,)
+
+
+def test_a_number_in_configuration_is_replaced_where_the_policy_says_so() -> None:
+    pod = started(*OF_CLUSTER_MODE)
+    made = patched(pod, a_state(partitions=8, replaces=REPLACES), Outcome.REPLACED)
+    options = ("--conf", "spark.sql.shuffle.partitions=8")
+    assert made["spec"]["containers"][0]["args"] == [
+        *(*OF_CLUSTER_MODE[:5], *options, *OF_CLUSTER_MODE[5:])
+    ]
+    assert "-Dspark.plimsoll.partitions=8" in options_of(made)
+    note = json.loads(made["metadata"]["annotations"][labels.SPARK])
+    assert note["replaces"] == ["spark.sql.shuffle.partitions"]
+    assert made["metadata"]["annotations"][STEP] == "0"
+
+
+def test_without_the_policy_s_word_the_container_s_words_stay() -> None:
+    made = patched(started(*OF_CLUSTER_MODE), a_state(partitions=8))
+    assert made["spec"]["containers"][0]["args"] == list(OF_CLUSTER_MODE)
+    assert "replaces" not in json.loads(made["metadata"]["annotations"][labels.SPARK])
+
+
+def test_smaller_partitions_after_kills_never_replace_a_number_in_configuration() -> None:
+    made = patched(started(*OF_CLUSTER_MODE), a_state(partitions=8, steps=1, replaces=REPLACES))
+    assert made["spec"]["containers"][0]["args"] == list(OF_CLUSTER_MODE)
+    assert options_of(made) == SMALLER
+
+
+def test_where_no_place_is_sure_configuration_stays_and_the_note_says_so() -> None:
+    shell = started("spark-submit --verbose x.py", command=["/bin/sh", "-c"])
+    made = patched(shell, a_state(partitions=8, replaces=REPLACES))
+    assert made["spec"]["containers"][0]["args"] == ["spark-submit --verbose x.py"]
+    assert options_of(made).startswith("-Dspark.sql.shuffle.partitions=8 ")
+    note = json.loads(made["metadata"]["annotations"][labels.SPARK])
+    assert "a number in configuration stays" in note["warning"]
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        pytest.param(
+            a_state(partitions=8, attempts=None, replaces=REPLACES), Outcome.ONE_ATTEMPT, id="once"
+        ),
+        pytest.param(
+            a_state(steps=5, partitions=8, replaces=REPLACES), Outcome.NOTHING, id="failed"
+        ),
+        pytest.param(
+            a_state(Mode.RECOMMEND, partitions=8, replaces=REPLACES),
+            Outcome.RECOMMENDED,
+            id="recommended",
+        ),
+    ],
+)
+def test_what_keeps_a_driver_as_it_is_keeps_configuration(
+    state: AdmissionState, outcome: Outcome
+) -> None:
+    found = given(started(*OF_CLUSTER_MODE), state)
+    assert found is not None
+    assert found.outcome is outcome
+    assert all("/annotations/" in each["path"] for each in found.patch)
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,13 @@ def a_shuffle(
     took_ms: int = 20,
     read_bytes: int = 1000,
     query: bool = True,
+    session: Mapping[str, str] | None = None,
     **metrics: Any,
 ) -> list[bytes]:
-    """A stage of tasks that read a shuffle, four at a time, and had all of the heap."""
+    """A stage of tasks that read a shuffle, four at a time, and had all of the heap.
+
+    session: what was set in the query's session alone.
+    """
     made = [
         a_task(
             1,
@@ -65,7 +69,8 @@ def a_shuffle(
         )
         for _ in range(tasks)
     ]
-    return a_stage(1, made, wall_ms=tasks * took_ms // 4, query=query)
+    wall_ms = tasks * took_ms // 4
+    return a_stage(1, made, wall_ms=wall_ms, query=query, properties=session)
 
 
 def test_partitions_of_a_real_join_without_adaptive_execution() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_predictor.core.policy import Replaceable
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
@@ -37,12 +38,15 @@ OFF_ALONE = {ADAPTIVE: "false"}
 
 
 def taught(
-    properties: Mapping[str, str] | None = None, lines: list[bytes] | None = None, **shuffle: Any
+    properties: Mapping[str, str] | None = None,
+    lines: list[bytes] | None = None,
+    replaces: Sequence[Replaceable] = (),
+    **shuffle: Any,
 ) -> tuple[int | None, str]:
     """What a log teaches; nothing that is said: adaptive execution is off, and nothing else set."""
     began = a_start(OFF_ALONE if properties is None else properties)
     lesson = lesson_of(
-        read_application([*began, *a_shuffle(**shuffle), *(lines or [an_end(1000)])])
+        read_application([*began, *a_shuffle(**shuffle), *(lines or [an_end(1000)])]), replaces
     )
     return lesson.partitions, lesson.why
 
@@ -67,6 +71,49 @@ def test_a_number_that_plimsoll_gave_is_not_the_user_s_and_is_taught_again() -> 
     given_before = {**OFF_ALONE, PARTITIONS: "12", GIVEN: "12"}
     assert taught(given_before, tasks=12)[0] == 12
     assert taught({**given_before, GIVEN: "13"}, tasks=12)[0] is None
+
+
+CONFIGURED = {**OFF_ALONE, PARTITIONS: "2000"}
+REPLACED = (Replaceable.PARTITIONS,)
+
+
+def test_a_number_in_configuration_is_nobodys_where_a_policy_says_so() -> None:
+    partitions, why = taught(CONFIGURED, replaces=REPLACED, tasks=2000)
+    assert (partitions, why) == (12, "12 partitions do, where the largest shuffle had 2000")
+    assert taught(CONFIGURED, tasks=2000)[0] is None
+
+
+def test_a_number_that_a_session_sets_later_is_code_and_is_left() -> None:
+    set_later = {**OFF_ALONE, PARTITIONS: "2000"}
+    for begun in (OFF_ALONE, {**OFF_ALONE, PARTITIONS: "300"}):
+        partitions, why = taught(begun, replaces=REPLACED, tasks=2000, session=set_later)
+        assert partitions is None
+        assert "set by its user" in why
+
+
+def test_a_number_that_won_over_what_was_given_is_left_whatever_a_policy_says() -> None:
+    partitions, why = taught({**CONFIGURED, GIVEN: "12"}, replaces=REPLACED, tasks=2000)
+    assert partitions is None
+    assert "was 2000 and not the 12 that was given" in why
+
+
+def test_of_a_large_number_in_configuration_up_to_half_is_taught_and_no_more() -> None:
+    # Tasks of 2 MiB each, in partitions of 16 MiB.
+    large = taught(CONFIGURED, replaces=REPLACED, tasks=2000, read_bytes=2 * MIB, took_ms=300)
+    assert large[0] == 250
+    few = {**OFF_ALONE, PARTITIONS: "400"}
+    partitions, why = taught(few, replaces=REPLACED, tasks=400, read_bytes=9 * MIB, took_ms=900)
+    assert partitions is None
+    assert "225 partitions would do, which is near the 400 there are" in why
+    ours = {**OFF_ALONE, PARTITIONS: "250", GIVEN: "250"}
+    again = taught(ours, replaces=REPLACED, tasks=250, read_bytes=16 * MIB, took_ms=900)
+    assert again[0] == 250, "what was taught stays"
+
+
+def test_with_adaptive_execution_configuration_is_left_too() -> None:
+    partitions, why = taught({PARTITIONS: "2000"}, replaces=REPLACED, tasks=2000)
+    assert partitions is None
+    assert "adaptive" in why
 
 
 def test_with_adaptive_execution_there_is_nothing_to_gain() -> None:
@@ -119,7 +166,9 @@ def test_no_number_leads_beyond_what_spark_bears(taught: int | None, steps: int)
         return
     partitions = int(found.properties[PARTITIONS])
     assert LEAST_TAUGHT <= partitions <= 1600
-    assert (found.step == 0) == (partitions <= MOST_TAUGHT)
+    if found.step == 0:
+        assert partitions == taught
+        assert partitions <= MOST_TAUGHT
     assert all(value.isalnum() for value in found.properties.values())
 
 
@@ -166,6 +215,10 @@ def an_end_of(
             an_end_of(TaskId("shop", "nightly"), Outcome.FAILED, 0.0), NOTHING, id="of one task"
         ),
         pytest.param(an_end_of(DRIVERS, Outcome.OOM_KILLED), 0, id="the driver was killed"),
+        pytest.param(
+            an_end_of(DRIVERS, Outcome.OOM_KILLED, 0.0), NOTHING, id="killed with fewer ones"
+        ),
+        pytest.param(an_end_of(DRIVERS, Outcome.OOM_KILLED, 1.0), 1, id="killed with smaller ones"),
     ],
 )
 def test_the_step_by_one_end(ended: Ended, step: int) -> None:

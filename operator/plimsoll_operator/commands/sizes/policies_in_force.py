@@ -48,9 +48,8 @@ async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) ->
     chart = Policy(mode=settings.mode)
     try:
         async with asyncio.timeout(WITHIN_S), cluster_objects(installation) as objects:
-            policy, reached_bytes = await _policy(
-                objects, task, (chart, installation.installed_in or settings.namespace)
-            )
+            where = (chart, installation.installed_in or settings.namespace)
+            policy, reached_bytes = await policy_and_reached(objects, task, where)
             bounds, lift_bounds, unread = await _bounds(objects, task.namespace, ask)
     except (ApiError, TimeoutError) as error:
         why = str(error) or f"no answer within {WITHIN_S:g} s"
@@ -60,10 +59,16 @@ async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) ->
     return InForce(policy, bounds, lift_bounds, unseen, reached_bytes)
 
 
-async def _policy(
+async def policy_and_reached(
     objects: ApiServer, task: TaskId, where: tuple[Policy, str]
 ) -> tuple[Policy, int]:
-    """The policy, and what the controller wrote that running attempts have reached."""
+    """Read a task's policy, and what the controller wrote that running attempts have reached.
+
+    where: the chart's policy, and Plimsoll's own namespace.
+
+    Raises:
+        ApiError: if a level of it may not be read.
+    """
     chart, own_namespace = where
     cluster, namespace, profile = await asyncio.gather(
         _object(objects, custom_path("sizingpolicies", own_namespace, CLUSTER_POLICY_NAME)),

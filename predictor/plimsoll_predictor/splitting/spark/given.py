@@ -7,11 +7,12 @@ killed. The first step drops what was taught for time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from plimsoll_predictor.core.policy import Replaceable
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.spark.application import Application, Stage
 from plimsoll_predictor.splitting.spark.findings import TimeVerdict, findings_of
@@ -29,8 +30,10 @@ from plimsoll_predictor.splitting.spark.settings import (
 MOST_STEPS: Final = 3
 """After so many, partitions get no smaller, and executors are given more memory as ever."""
 LEAST_TAUGHT: Final = 2
-MOST_TAUGHT: Final = 100
-"""Half of Spark's own number; from there on there is little to gain, and nothing is given."""
+MOST_TAUGHT: Final = 1000
+"""Only a larger number in configuration can teach more than half of Spark's own."""
+_LEAST_TIMES: Final = 2
+"""So many times as many as would do; below that there is little to gain, and nothing is taught."""
 _TIMES_SLOTS: Final = 3
 """Partitions for each task at once: the last of them waits for no large one."""
 _TAUGHT_BYTES: Final = DEFAULT_ADVISORY_BYTES // 4
@@ -85,27 +88,71 @@ class Lesson:
     why: str
 
 
-def lesson_of(application: Application) -> Lesson:
+def lesson_of(application: Application, replaces: Collection[Replaceable] = ()) -> Lesson:
     """Return how many partitions the next runs had better have, and why.
 
     Only shuffles count whose number nobody chose: neither the user, nor adaptive execution.
+    replaces: properties that are nobody's, too, where they stand in configuration.
     """
+    whose = _Whose(application.settings, replaces)
     stages = [each for each in application.stages if each.query and each.shuffle_bytes]
-    of_default = [each for each in stages if _is_default(each)]
-    why = _why_nothing(application, stages, of_default)
+    of_nobody = [each for each in stages if whose.is_nobodys(each)]
+    why = _why_nothing(application, stages, of_nobody, whose)
     if why is not None:
         return Lesson(None, why)
-    partitions = _enough(of_default, application.slots)
-    if partitions > MOST_TAUGHT:
-        return Lesson(None, f"{partitions} partitions would do, which is near Spark's own number")
-    tasks = max(each.tasks for each in of_default)
+    partitions = _enough(of_nobody, application.slots)
+    tasks = max(each.tasks for each in of_nobody)
+    most = MOST_TAUGHT if whose.is_ours else max(tasks, DEFAULT_PARTITIONS) // _LEAST_TIMES
+    if partitions > min(most, MOST_TAUGHT):
+        there = "Spark's own number" if tasks <= DEFAULT_PARTITIONS else f"the {tasks} there are"
+        return Lesson(None, f"{partitions} partitions would do, which is near {there}")
     return Lesson(partitions, f"{partitions} partitions do, where the largest shuffle had {tasks}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """Tells whose the number of partitions is. whole: what held when the application began."""
+
+    whole: Settings
+    replaces: Collection[Replaceable]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the application began with a number that Plimsoll gave."""
+        given = self.whole.given.get(GIVEN)
+        return given is not None and given == self.whole.given.get(PARTITIONS)
+
+    @property
+    def is_overruled(self) -> bool:
+        """Whether a number was given, and did not count."""
+        return GIVEN in self.whole.given and not self.is_ours
+
+    def is_users(self, settings: Settings) -> bool:
+        """Say whether it is the user's: neither Spark's own, nor ours, nor one to be replaced.
+
+        What configuration says is there when the application begins. What code sets before that
+        looks alike, once: it wins over what is given, and then what was given is another number.
+        """
+        value = settings.given.get(PARTITIONS)
+        if value is None or value == settings.given.get(GIVEN):
+            return False
+        begun = value == self.whole.given.get(PARTITIONS) and GIVEN not in self.whole.given
+        return not (begun and Replaceable.PARTITIONS in self.replaces)
+
+    def is_nobodys(self, stage: Stage) -> bool:
+        """Say whether a stage has as many tasks as a number that nobody chose."""
+        settings = stage.settings
+        chosen = settings.coalesces or self.is_users(settings)
+        return not chosen and stage.tasks == settings.partitions
+
+
 def _why_nothing(
-    application: Application, stages: Sequence[Stage], of_default: Sequence[Stage]
+    application: Application,
+    stages: Sequence[Stage],
+    of_nobody: Sequence[Stage],
+    whose: _Whose,
 ) -> str | None:
-    """Return why a log teaches nothing; None if it may. of_default: stages of nobody's number."""
+    """Return why a log teaches nothing; None if it may. of_nobody: stages of nobody's number."""
     reading = application.reading
     why: str | None = None
     if stages and all(each.settings.coalesces for each in stages):
@@ -114,27 +161,22 @@ def _why_nothing(
         why = "executors were killed for memory: larger partitions may be, too"
     elif reading.stages_left_out or not reading.ended:
         why = "the log does not have the whole application"
-    elif not of_default and any(_is_set(each.settings) for each in stages):
-        why = f"{PARTITIONS} was set by its user, and that is left as it is"
-    elif any(each.disk_bytes for each in of_default):
+    elif not of_nobody and any(whose.is_users(each.settings) for each in stages):
+        why = _whose_words(whose)
+    elif any(each.disk_bytes for each in of_nobody):
         why = "tasks wrote to disk what did not fit: larger partitions fit less"
-    elif not any(each.settings.given.get(GIVEN) for each in of_default):
+    elif not (of_nobody and whose.is_ours):
         # Where it has what was taught before, there is nothing more to gain, and it stays.
         time = findings_of(application).time
-        why = None if of_default and time is TimeVerdict.FOUND else f"nothing to gain: {time.value}"
+        why = None if of_nobody and time is TimeVerdict.FOUND else f"nothing to gain: {time.value}"
     return why
 
 
-def _is_set(settings: Settings) -> bool:
-    """Say whether the number of partitions is the user's: set, and not as Plimsoll gave it."""
-    value = settings.given.get(PARTITIONS)
-    return value is not None and settings.given.get(GIVEN) != value
-
-
-def _is_default(stage: Stage) -> bool:
-    settings = stage.settings
-    chosen = settings.coalesces or _is_set(settings)
-    return not chosen and stage.tasks == settings.partitions
+def _whose_words(whose: _Whose) -> str:
+    if whose.is_overruled:
+        given, held = (whose.whole.given.get(each) for each in (GIVEN, PARTITIONS))
+        return f"{PARTITIONS} was {held} and not the {given} that was given: what its user set wins"
+    return f"{PARTITIONS} was set by its user, and that is left as it is"
 
 
 def _enough(stages: Sequence[Stage], slots: int) -> int:

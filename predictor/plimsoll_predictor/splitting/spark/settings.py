@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_predictor.core.policy import Replaceable
 from plimsoll_predictor.core.units import GIB, KIB, MIB
 
 ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 COALESCE: Final = "spark.sql.adaptive.coalescePartitions.enabled"
 ADVISORY: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
-PARTITIONS: Final = "spark.sql.shuffle.partitions"
+PARTITIONS: Final = Replaceable.PARTITIONS.value
 SPLIT: Final = "spark.sql.files.maxPartitionBytes"
 HEAP: Final = "spark.executor.memory"
 OVERHEAD: Final = "spark.executor.memoryOverhead"

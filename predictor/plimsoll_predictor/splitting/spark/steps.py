@@ -80,7 +80,7 @@ def step_after(ended: Ended) -> int:
     if failed and given is not None and not is_executors(ended.task):
         return NOTHING if given == 0 else min(given + 1, MOST_STEPS + 1)
     if ended.task.name.endswith(_DRIVER):
-        return given or 0
+        return NOTHING if given == 0 and ended.died_of_memory else (given or 0)
     return min((given or 0) + ended.died_of_memory, MOST_STEPS + 1)
 
 
