@@ -118,6 +118,15 @@ def test_where_nobody_is_ever_alone_it_is_known_by_how_much_neighbours_differ() 
     assert matrix.apart is not None
     assert matrix.deviation[told_apart].min() > TELLING
     assert matrix.apart[told_apart].max() < TELLING
+    # And what a task takes beside each in all, which is what was seen.
+    times = np.array(
+        [
+            [matrix.times_forecast[matrix.place(row), matrix.place(column)] for column in KINDS]
+            for row in KINDS
+        ]
+    )
+    theta = np.reshape(list(THETA.values()), times.shape)
+    assert np.abs(np.log(times) - theta).max() < TELLING
 
 
 def test_one_kind_alone_differs_from_no_other() -> None:
