@@ -9,9 +9,12 @@ import numpy as np
 
 from plimsoll_predictor.placing.matrix import Array
 
-STEP: Final = 0.3
-"""What a run's excess over its kind's slowdown at random adds to its kind's weight."""
-MOST: Final = 3.0
+STEP: Final = 0.01
+"""What a run's excess over its kind's slowdown at random adds to its kind's weight, both in spreads
+of the kind: what is much for a kind that nobody slows is little for others."""
+MOST: Final = 0.1
+"""The same of a weight. What is believed of kinds at random is a little off, and would add up."""
+LEAST_SPREAD: Final = 0.05
 ROUNDS: Final = 20
 
 
@@ -33,28 +36,34 @@ def random_slowdowns(slowdowns: Array, shares: Array, work: Array) -> Array:
 class Fairness:
     """Weights of kinds: zero as long as they do as well as at random.
 
-    at_random: a kind's slowdown beside a neighbour as it comes.
+    at_random: a kind's slowdown beside a neighbour as it comes. over: by which share of that the
+    row's kind is slowed more beside the column's. spread: of that, over neighbours, a kind.
     """
 
-    at_random: Array
-    weights: Array = field(init=False)
+    at_random: Array = field(init=False, default_factory=lambda: np.ones(0))
+    over: Array = field(init=False, default_factory=lambda: np.ones((0, 0)))
+    spread: Array = field(init=False, default_factory=lambda: np.ones(0))
+    weights: Array = field(init=False, default_factory=lambda: np.zeros(0))
+    """What an excess costs, in slowdowns."""
 
-    def __post_init__(self) -> None:
-        """Begin with nobody worse off."""
-        self.weights = np.zeros(len(self.at_random))
-
-    def renew(self, at_random: Array) -> None:
+    def renew(self, slowdowns: Array, shares: Array, work: Array) -> None:
         """Take over what is known now; weights stay, by places."""
-        grown = np.zeros(len(at_random))
-        grown[: len(self.weights)] = self.weights[: len(at_random)]
-        self.at_random, self.weights = at_random, grown
+        self.at_random = random_slowdowns(slowdowns, shares, work)
+        self.over = slowdowns / self.at_random[:, None] - 1.0
+        self.spread = np.maximum(LEAST_SPREAD, np.sqrt(self.over**2 @ shares))
+        weights = np.zeros(len(shares))
+        weights[: len(self.weights)] = self.weights[: len(shares)]
+        self.weights = weights
 
     def ended(self, kind: int, slowdown: float) -> None:
-        """Count a run that ended."""
-        excess = slowdown / self.at_random[kind] - 1.0
-        self.weights[kind] = min(MOST, max(0.0, self.weights[kind] + STEP * excess))
+        """Count a run that ended; one of a kind that nothing is known of yet counts nothing."""
+        if kind >= len(self.weights):
+            return
+        spread = self.spread[kind]
+        excess = (slowdown / self.at_random[kind] - 1.0) / spread
+        weight = self.weights[kind] * spread + STEP * excess
+        self.weights[kind] = min(MOST, max(0.0, weight)) / spread
 
-    def excess(self, slowdowns: Array) -> Array:
+    def excess(self) -> Array:
         """Return what each pair costs the row's kind over what it has at random, weighted."""
-        over = slowdowns / self.at_random[:, None] - 1.0
-        return np.asarray(self.weights[:, None] * over)
+        return np.asarray(self.weights[:, None] * self.over)

@@ -70,6 +70,15 @@ class Matrix:
         return np.exp(self.theta)
 
     @property
+    def times_forecast(self) -> Array:
+        """How many times its forecast alone the row's kind takes beside one of the column's.
+
+        What no neighbour explains is in it. It is known where a task never runs alone, too: what it
+        takes beside each is seen, and only how that parts into itself and neighbours is not.
+        """
+        return np.exp(self.own[:, None] + self.theta)
+
+    @property
     def known_pairs(self) -> int:
         """Pairs of kinds that are told apart of which the slowdown is known, in each direction."""
         told = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]

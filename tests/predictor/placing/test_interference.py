@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.placing.encounter import Encounter
-from plimsoll_predictor.placing.interference import (
+from plimsoll_predictor.placing.interference import Interference
+from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
+from plimsoll_predictor.placing.matrix import TELLING, Array, Matrix
+from plimsoll_predictor.placing.ridge import (
     SPREAD_OF_A_KIND,
     SPREAD_OF_A_PAIR,
     SPREAD_OF_ALL,
     USUAL,
-    Interference,
+    grown,
+    guess,
+    without,
 )
-from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
-from plimsoll_predictor.placing.matrix import TELLING, Array, Matrix
 
 KINDS = ("a", "b", "c", "d")
 THETA = {
@@ -51,37 +54,40 @@ def test_who_learned_many_runs_at_once_is_as_sure_as_who_learned_them_one_by_one
     assert ratio == pytest.approx(np.ones((4, 4)), rel=0.2)
 
 
-def test_it_is_the_ridge_that_its_docstring_names() -> None:
-    model = Interference(retention=1.0)
-    # A neighbour counts as one of the others until a run of its kind has ended.
-    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1)]
-    for run in runs:
-        model.learn(run)
-    # One fit, by the noise as it was before.
-    noise = model.noise
-    matrix = model._fit()
-    names = list(matrix.kinds)
+def as_a_regression(runs: list[Encounter], names: list[str]) -> tuple[Array, Array]:
+    """A row a run, a column for b of each kind, then for θ - USUAL of each pair; and its target."""
     size = len(names)
-    # Unknowns: b, θ - USUAL of all pairs, with the covariance that m, r, c and δ make together.
-    rows = np.repeat(np.arange(size), size)
-    columns = np.tile(np.arange(size), size)
-    pair, kind = model.spread_of_a_pair**2, SPREAD_OF_A_KIND**2
-    covariance = np.zeros((size + size * size,) * 2)
-    covariance[:size, :size] = np.eye(size) * kind
-    covariance[size:, size:] = (
-        SPREAD_OF_ALL**2
-        + kind * (rows[:, None] == rows[None, :])
-        + kind * (columns[:, None] == columns[None, :])
-        + pair * np.eye(size * size)
-    )
-    design = np.zeros((len(runs), len(covariance)))
-    target = np.zeros(len(runs))
+    design, target = np.zeros((len(runs), size + size * size)), np.zeros(len(runs))
     for n, run in enumerate(runs):
         row = names.index(run.kind)
         design[n, row] = 1
         for other, count in run.beside.items():
             design[n, size + row * size + names.index(other)] = count
         target[n] = run.log_slowdown - USUAL * sum(run.beside.values())
+    return design, target
+
+
+def test_it_is_the_ridge_that_its_docstring_names() -> None:
+    model = Interference(retention=1.0)
+    # A neighbour counts as one of the others until a run of its kind has ended.
+    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1)]
+    for run in runs:
+        model.learn(run)
+    model.matrix()
+    # One fit, by the noise as it was before, and by how rows differ as they were found to.
+    noise, differ = model.noise, model.covariance
+    matrix = model._fit()
+    names = list(matrix.kinds)
+    size = len(names)
+    assert not np.allclose(differ, grown(differ[:1, :1], size))
+    # Unknowns: b, θ - USUAL of all pairs, with the covariance that m, c and rows make together.
+    covariance = np.zeros((size + size * size,) * 2)
+    covariance[size:, size:] = SPREAD_OF_ALL**2
+    covariance[size:, size:] += SPREAD_OF_A_KIND**2 * np.tile(np.eye(size), (size, size))
+    for row in range(size):
+        at = [row, *range(size + row * size, size + (row + 1) * size)]
+        covariance[np.ix_(at, at)] += differ
+    design, target = as_a_regression(runs, names)
     seen = design @ covariance @ design.T + noise**2 * np.eye(len(runs))
     gain = covariance @ design.T @ np.linalg.inv(seen)
     mean = gain @ target
@@ -112,6 +118,15 @@ def test_where_nobody_is_ever_alone_it_is_known_by_how_much_neighbours_differ() 
     assert matrix.apart is not None
     assert matrix.deviation[told_apart].min() > TELLING
     assert matrix.apart[told_apart].max() < TELLING
+    # And what a task takes beside each in all, which is what was seen.
+    times = np.array(
+        [
+            [matrix.times_forecast[matrix.place(row), matrix.place(column)] for column in KINDS]
+            for row in KINDS
+        ]
+    )
+    theta = np.reshape(list(THETA.values()), times.shape)
+    assert np.abs(np.log(times) - theta).max() < TELLING
 
 
 def test_one_kind_alone_differs_from_no_other() -> None:
@@ -160,8 +175,66 @@ def test_what_is_special_about_pairs_is_learned_to_be_much_or_little() -> None:
         alike.learn(Encounter(kind, {other: 1.0}, 0.3 + draw.gauss(0, 0.05)))
         special.matrix()
         alike.matrix()
-    assert alike.spread_of_a_pair < SPREAD_OF_A_PAIR
-    assert special.spread_of_a_pair > 2 * SPREAD_OF_A_PAIR
+    assert spread_of_pairs(alike) < SPREAD_OF_A_PAIR
+    assert spread_of_pairs(special) > 2 * SPREAD_OF_A_PAIR
+
+
+def spread_of_pairs(model: Interference) -> float:
+    """How much kinds differ in what one neighbour does to them and another does not."""
+    apart = model.covariance[2:, 2:]  # without OTHERS, who never were there
+    together = apart[~np.eye(len(apart), dtype=bool)].mean()
+    return float(np.sqrt(np.diagonal(apart).mean() - together))
+
+
+def test_who_suffers_from_a_neighbour_suffers_from_those_who_are_like_it() -> None:
+    """Of two things that kinds use: rows that were seen tell of pairs that never met."""
+    draw = np.random.default_rng(4)
+    names = [f"k{number}" for number in range(12)]
+    suffers, uses = draw.gamma(1.0, 1.0, (2, 12, 2))
+    theta = 0.15 * suffers @ uses.T
+    unmet = {(row, column) for row in range(12) for column in range(12) if (row - column) % 4 == 1}
+    model = Interference()
+    for _ in range(1500):
+        row, column = (int(each) for each in draw.integers(0, 12, 2))
+        if (row, column) not in unmet:
+            slow = theta[row, column] + 0.1 * draw.normal()
+            model.learn(Encounter(names[row], {names[column]: 1.0}, float(slow)))
+        model.learn(Encounter(names[row], {}, 0.1 * float(draw.normal())))
+        model.matrix()
+    matrix = model.matrix()
+    found, rows, columns = (
+        np.array(each)
+        for each in zip(
+            *(
+                (matrix.theta[matrix.place(names[row]), matrix.place(names[column])], row, column)
+                for row, column in sorted(unmet)
+            ),
+            strict=True,
+        )
+    )
+    true = theta[rows, columns]
+    # By what each row and each column has in general, and nothing else:
+    met = np.where(
+        [[(row, column) in unmet for column in range(12)] for row in range(12)], np.nan, theta
+    )
+    general = np.nanmean(met, axis=1)[:, None] + np.nanmean(met, axis=0) - np.nanmean(met)
+    off = np.sqrt(np.mean((found - true) ** 2))
+    assert off < 0.5 * np.sqrt(np.mean((general[rows, columns] - true) ** 2))
+
+
+def test_a_place_that_another_kind_takes_keeps_nothing_of_how_the_old_one_differed() -> None:
+    draw = np.random.default_rng(6)
+    rows = draw.normal(size=(9, 5))
+    covariance = rows.T @ rows / 9
+    fresh = without(covariance, 1)
+    kept = [0, 1, 3, 4]
+    assert fresh[np.ix_(kept, kept)] == pytest.approx(covariance[np.ix_(kept, kept)])
+    assert np.linalg.eigvalsh(fresh).min() > 0
+    # As a kind that is new, but for its place.
+    order = [*kept, 2]
+    assert fresh[np.ix_(order, order)] == pytest.approx(grown(covariance[np.ix_(kept, kept)], 4))
+    assert without(covariance, 4) is covariance
+    assert grown(guess(2), 4) == pytest.approx(guess(4))
 
 
 def test_a_change_is_learned_while_the_old_fades() -> None:

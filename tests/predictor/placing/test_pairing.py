@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.placing.fairness import Fairness, random_slowdowns
-from plimsoll_predictor.placing.pairing import best_pairing
+from plimsoll_predictor.placing.fairness import MOST, Fairness, random_slowdowns
+from plimsoll_predictor.placing.pairing import best_pairing, fair_regret
 from plimsoll_predictor.placing.prices import cost_of_pairs, shadow_prices
 
 WORLDS = st.integers(0, 10_000)
@@ -56,25 +56,75 @@ def test_a_good_neighbour_is_kept_for_whom_it_helps_most() -> None:
     assert costs[1, 0] < costs[1, 2]
 
 
+@given(WORLDS)
+def test_a_fair_mix_slows_no_kind_more_than_is_allowed_and_costs_a_little(seed: int) -> None:
+    slowdowns, shares, work = a_world(seed)
+    shares = np.maximum(shares, 1e-2)
+    shares = shares / shares.sum()
+    at_random = random_slowdowns(slowdowns, shares, work)
+    best, fair, strict = (
+        best_pairing(slowdowns, shares, work, most).mean_slowdown for most in (None, 0.1, 0.0)
+    )
+    assert best <= fair * (1 + 1e-9)
+    assert fair <= strict * (1 + 1e-9)
+    assert strict <= float(shares @ at_random) * (1 + 1e-9)
+
+
+def test_where_the_best_mix_is_at_one_kinds_cost_a_fair_one_is_not() -> None:
+    """1 gains most beside 0, which suffers from nobody else."""
+    slowdowns = np.array([[1.0, 1.5, 1.0], [1.0, 3.0, 2.8], [1.0, 2.8, 2.8]])
+    shares, work = np.full(3, 1 / 3), np.ones(3)
+    best = best_pairing(slowdowns, shares, work).regret
+    fair = best_pairing(slowdowns, shares, work, 0.0).regret
+    assert best[0, 1] == pytest.approx(0.0)
+    assert fair[0, 1] - fair[0, 0] > best[0, 1] - best[0, 0]
+
+
+def test_two_kinds_that_hate_their_own_are_paired_whichever_comes_more_often() -> None:
+    """Of one mix the prices may be such that one of them is as well beside its own."""
+    slowdowns = np.array([[3.0, 1.0], [1.0, 3.0]])
+    regret = fair_regret(slowdowns, np.array([0.5, 0.5]), np.ones(2))
+    assert regret[0, 1] < 0.1
+    assert min(regret[0, 0], regret[1, 1]) > regret[0, 1] + 0.5
+    assert (fair_regret(slowdowns, np.array([0.5, 0.5]), np.ones(2)) == regret).all()
+
+
+def a_fairness() -> Fairness:
+    """Of two kinds: beside its own, 0 takes 3 times as long, and 1 hardly longer."""
+    fairness = Fairness()
+    fairness.renew(np.array([[3.0, 1.0], [1.0, 1.1]]), np.full(2, 0.5), np.ones(2))
+    return fairness
+
+
 def test_a_kind_that_suffers_more_than_at_random_gets_weight_until_it_does_not() -> None:
-    fairness = Fairness(np.array([2.0, 2.0]))
+    fairness = a_fairness()
     for _ in range(3):
         fairness.ended(0, 3.0)
-        fairness.ended(1, 1.5)
-    assert fairness.weights[0] == pytest.approx(0.45)
+        fairness.ended(1, 1.0)
+    assert fairness.weights[0] > 0.0
     assert fairness.weights[1] == 0.0
-    excess = fairness.excess(np.array([[3.0, 1.0], [3.0, 1.0]]))
+    excess = fairness.excess()
     assert excess[0, 0] > 0 > excess[0, 1]
     assert not excess[1].any()
     for _ in range(100):
         fairness.ended(0, 1.0)
     assert fairness.weights[0] == 0.0
     fairness.ended(0, 1e9)
-    assert fairness.weights[0] == 3.0
+    assert fairness.weights[0] == pytest.approx(MOST / fairness.spread[0])
+
+
+def test_little_is_much_for_a_kind_that_nobody_slows() -> None:
+    fairness = a_fairness()
+    for kind in (0, 1):
+        fairness.ended(kind, 1.05 * fairness.at_random[kind])
+    assert fairness.weights[1] > 10 * fairness.weights[0] > 0
 
 
 def test_weights_stay_with_their_places_when_kinds_are_added() -> None:
-    fairness = Fairness(np.array([2.0]))
+    fairness = a_fairness()
     fairness.ended(0, 4.0)
-    fairness.renew(np.array([2.0, 3.0]))
-    assert fairness.weights.tolist() == pytest.approx([0.3, 0.0])
+    before = fairness.weights[0]
+    fairness.renew(np.full((3, 3), 1.5), np.full(3, 1 / 3), np.ones(3))
+    assert fairness.weights.tolist() == [before, 0.0, 0.0]
+    fairness.ended(3, 9.0)
+    assert fairness.weights.tolist() == [before, 0.0, 0.0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.pairing import best_pairing
+from plimsoll_predictor.placing.pairing import fair_regret
 from plimsoll_predictor.placing.policies.getting_along import GettingAlong
 from plimsoll_predictor.placing.policies.policy import Outlook, Waiting
 from plimsoll_predictor.placing.queueing import AGE, Beside, Candidate, Turn, best_turn
@@ -18,7 +18,7 @@ def drawn(seed: int) -> tuple[Outlook, Beside]:
     """Slowdowns of four kinds, and what they waste."""
     draw = np.random.default_rng(seed)
     outlook = Outlook(1.0 + draw.random((4, 4)), np.full(4, 0.25), np.ones(4))
-    regret = best_pairing(outlook.slowdowns, outlook.shares, outlook.work).regret
+    regret = fair_regret(outlook.slowdowns, outlook.shares, outlook.work)
     return outlook, Beside(KINDS, regret)
 
 

@@ -18,7 +18,7 @@ from plimsoll_predictor.core.policy import Mode, Order
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Matrix
-from plimsoll_predictor.placing.pairing import best_pairing
+from plimsoll_predictor.placing.pairing import fair_regret
 from plimsoll_predictor.placing.prices import costs_on_nodes
 from plimsoll_predictor.placing.queueing import Beside
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -126,9 +126,9 @@ def _with_known_partners(matrix: Matrix) -> set[str]:
 
 
 def _waste(matrix: Matrix, runtimes_s: dict[str, float]) -> Beside:
-    """Solve for the best mix of pairs. Of some fifty tasks it takes tens of milliseconds."""
+    """Solve for the best mixes of pairs. Of some fifty tasks it takes tens of milliseconds."""
     known = [runtime_s for runtime_s in runtimes_s.values() if runtime_s > 0]
     usual_s = statistics.median(known) if known else 1.0
     work = np.array([runtimes_s[kind] or usual_s for kind in matrix.kinds])
     with threadpool_limits(limits=1, user_api="blas"):
-        return Beside(matrix.kinds, best_pairing(matrix.slowdowns, matrix.shares, work).regret)
+        return Beside(matrix.kinds, fair_regret(matrix.times_forecast, matrix.shares, work))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from plimsoll_predictor.placing.fairness import Fairness, random_slowdowns
+from plimsoll_predictor.placing.fairness import Fairness
 from plimsoll_predictor.placing.matrix import Array
-from plimsoll_predictor.placing.pairing import best_pairing
+from plimsoll_predictor.placing.pairing import fair_regret
 from plimsoll_predictor.placing.policies.policy import Choice, Outlook, Residents, Waiting
 from plimsoll_predictor.placing.prices import OF_A_RESIDENT, cost_of_pairs, shadow_prices
 from plimsoll_predictor.placing.queueing import AGE
@@ -17,31 +17,29 @@ from plimsoll_predictor.placing.queueing import AGE
 
 @dataclass(slots=True)
 class GettingAlong:
-    """Starts the job whose time on a node loses least against the best mix of pairs."""
+    """Starts the job whose time on a node loses least against the best fair mix of pairs."""
 
     regret: Array = field(init=False, default_factory=lambda: np.zeros((0, 0)))
-    slowdowns: Array = field(init=False, default_factory=lambda: np.ones((0, 0)))
     costs: Array = field(init=False, default_factory=lambda: np.zeros((0, 0)))
     prices: Array | None = field(init=False, default=None)
-    fairness: Fairness = field(init=False, default_factory=lambda: Fairness(np.ones(0)))
+    fairness: Fairness = field(init=False, default_factory=Fairness)
 
     def learn(self, outlook: Outlook) -> None:
         """Solve for regrets and prices."""
         slowdowns, shares, work = outlook.slowdowns, outlook.shares, outlook.work
-        self.slowdowns = slowdowns
-        self.regret = best_pairing(slowdowns, shares, work).regret
+        self.regret = fair_regret(slowdowns, shares, work)
         earlier = self.prices
         start = earlier if earlier is not None and len(earlier) == len(shares) else None
         self.prices = shadow_prices(slowdowns, shares, start)
         self.costs = cost_of_pairs(slowdowns) - OF_A_RESIDENT * self.prices[None, :]
-        self.fairness.renew(random_slowdowns(slowdowns, shares, work))
+        self.fairness.renew(slowdowns, shares, work)
 
     def order(self, window: Sequence[Waiting], nodes: Sequence[Residents]) -> Choice:
         """Fill empty nodes in the order of the queue, then go by regret, fairness and age."""
         for position, residents in enumerate(nodes):
             if not residents:
                 return Choice(0, position)
-        excess = self.fairness.excess(self.slowdowns)
+        excess = self.fairness.excess()
         pair = self.regret + excess + excess.T
         return min(
             (Choice(job, node) for job in range(len(window)) for node in range(len(nodes))),
@@ -58,8 +56,7 @@ class GettingAlong:
     def ended(self, kind: int, beside: Residents, slowdown: float) -> None:
         """Weigh the kind by how it did."""
         del beside
-        if kind < len(self.fairness.at_random):
-            self.fairness.ended(kind, slowdown)
+        self.fairness.ended(kind, slowdown)
 
     @staticmethod
     def _score(pair: Array, job: Waiting, residents: Residents) -> float:

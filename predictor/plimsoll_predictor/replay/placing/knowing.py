@@ -84,7 +84,8 @@ class Learned:
         if self._outlook is None or matrix is not self._matrix:
             known = dict(zip(self.world.kinds, self.world.work, strict=True))
             work = np.array([known.get(kind, 1.0) for kind in matrix.kinds])
-            self._matrix, self._outlook = matrix, Outlook(matrix.slowdowns, matrix.shares, work)
+            self._matrix = matrix
+            self._outlook = Outlook(matrix.times_forecast, matrix.shares, work)
         return self._outlook
 
     def ended(self, kind: int, beside: Mapping[int, float], slowdown: float) -> None:
