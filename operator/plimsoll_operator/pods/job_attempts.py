@@ -27,6 +27,12 @@ Operation = dict[str, Any]
 DEFAULT_BACKOFF_LIMIT: Final = 6
 HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
 """Annotations of Jobs that install or upgrade something: migrations of a database, mostly."""
+_OF_ONE_JOB: Final = (
+    labels.JOB_NAME,
+    labels.CHUNK_MEMORY,
+    f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}",
+)
+"""Annotations of a template that say nothing of another Job's."""
 _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _KEEPERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -181,10 +187,9 @@ def patch_with(job: Mapping[str, Any], written: Mapping[str, str] | None) -> lis
         for name, value in written.items()
         if annotations.get(name) != value
     ]
-    if labels.JOB_NAME in annotations and labels.JOB_NAME not in written:
-        # The template was copied from another Job's.
-        operations.append({"op": "remove", "path": _in(base, labels.JOB_NAME)})
-    return operations
+    # The template was copied from another Job's.
+    stale = [name for name in _OF_ONE_JOB if name in annotations and name not in written]
+    return operations + [{"op": "remove", "path": _in(base, name)} for name in stale]
 
 
 def has_room(job: Mapping[str, Any], written: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.names.labels import CHUNK_MEMORY, FEATURE_PREFIX, RUN_OF
+from plimsoll_operator.names.labels import FEATURE_PREFIX, RUN_OF
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
@@ -18,12 +18,12 @@ from plimsoll_operator.pods.spec import (
     qos_of,
     sized_container,
     text_of,
-    whole_number,
 )
 from plimsoll_operator.pods.workflow_items import context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.as_written import patch_as_written
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for, cpu_bounds_for
+from plimsoll_operator.sizing.chunk_floor import with_chunk_floor
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decides_class,
@@ -74,9 +74,6 @@ from plimsoll_predictor.deciding.safeguards import (
     why_not_believed,
     why_not_lowered,
 )
-from plimsoll_predictor.knowledge.floor import Floor, FloorKind
-from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.splitting.peaks import MOST_BYTES
 from plimsoll_predictor.splitting.spark.given import MOST_STEPS
 from plimsoll_predictor.splitting.spark.steps import FEATURE
 
@@ -114,9 +111,9 @@ def size(
         return _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
-    knowledge = _with_room_for_chunk(pod, knowledge)
     note = read_note(pod)
     was = memory_before(pod, container, note)
+    knowledge = with_chunk_floor(pod, was, knowledge)
     context = context_of(identity.task, identity.work, state.siblings)
     unhealed = unhealed or state.unhealed
     read = ReadPod(pod, identity, container, was, note, knowledge, context, words, unhealed, now_s)
@@ -126,15 +123,6 @@ def size(
         if other is not None:
             return _left(read, other, state)
     return _sized(read, state)
-
-
-def _with_room_for_chunk(pod: Pod, knowledge: Knowledge) -> Knowledge:
-    """Return what is known of the task, with a floor that holds this pod's largest chunk."""
-    least = whole_number(annotations_of(pod).get(CHUNK_MEMORY), MOST_BYTES)
-    floor = knowledge.floor
-    if least is None or (floor is not None and (floor.size_bytes or least) >= least):
-        return knowledge
-    return replace(knowledge, floor=Floor(least, FloorKind.CHUNK))
 
 
 def _left(read: ReadPod, other: Other, state: AdmissionState) -> Sized:

@@ -117,7 +117,7 @@ def _leased(
     elif over_items.cuttable.pods > MOST_LEASING_PODS:
         why = f"it has more than {MOST_LEASING_PODS:,} pods"
     else:
-        room = room_notes(over_items.cuttable, learned, policy.memory_weight)
+        room = room_notes(over_items.cuttable, learned, policy)
         try:
             patch, notes = told_template(job, task.namespace, leasing, room)
         except NotOverItems as error:
@@ -140,7 +140,8 @@ def _cut(
     task, policy = whose
     chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
     if _is_cut(job, over_items):
-        return CutJob(Outcome.CUT, job, notes=chunk)  # asked for again, or copied
+        # It was asked for again, or copied.
+        return CutJob(Outcome.CUT, job, notes={**chunk, **_floor_of(job)})
     kept = over_items.kept
     if kept is None and not has_room(job, _ROOM):
         kept = "its template's annotations leave no room"
@@ -178,7 +179,9 @@ def _by(
     if found.grows:
         chunk[labels.MODE] = Mode.RECOMMEND.value
     if learned.peaks is not None:
-        chunk[labels.CHUNK_MEMORY] = str(round(learned.peaks.container_bytes(found.items)))
+        # What nine of ten need: how much room is worth its price is for the experts to say.
+        needed = round(learned.peaks.interval_bytes(found.items)[1])
+        chunk[labels.CHUNK_MEMORY] = str(min(needed, policy.max_bytes or needed))
     patch = [*_patch(job, found, over_items), *note]
     return CutJob(outcome, _as_cut(job, found.pods), patch, chunk)
 
@@ -190,6 +193,13 @@ def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:
     except ValueError:
         return False
     return note.get("done") is True and note.get("pods") == over_items.cuttable.pods
+
+
+def _floor_of(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the annotation of its template that says what its chunk may need, if it has one."""
+    template = mapping(mapping(job.get("spec")).get("template"))
+    told = annotations_of(template).get(labels.CHUNK_MEMORY)
+    return {labels.CHUNK_MEMORY: told} if isinstance(told, str) else {}
 
 
 def _says_mode(job: Mapping[str, Any]) -> bool:

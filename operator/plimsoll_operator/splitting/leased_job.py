@@ -26,6 +26,7 @@ from plimsoll_operator.pods.spec import (
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
 from plimsoll_predictor.splitting.cutting import CuttableJob
@@ -137,16 +138,12 @@ def job_of(cuttable: CuttableJob) -> Job:
     return Job(cuttable.items, cuttable.workers, START_S, WAIT_S)
 
 
-def room_notes(
-    cuttable: CuttableJob, learned: Learned | None, memory_weight: float
-) -> dict[str, str]:
-    """Return the annotations that bound leases and their pods' memory; none of what is not known.
-
-    memory_weight: of the task's policy, see ``Aim``.
-    """
+def room_notes(cuttable: CuttableJob, learned: Learned | None, policy: Policy) -> dict[str, str]:
+    """Return the annotations that bound leases, and memory from below, as far as it is known."""
     if learned is None:
         return {}
-    aim = Aim(memory_weight, cuttable.limit_bytes)
+    bounds = [each for each in (cuttable.limit_bytes, policy.max_bytes) if each is not None]
+    aim = Aim(policy.memory_weight, min(bounds, default=None))
     room = lease_room(job_of(cuttable), cuttable.pods, learned, aim)
     notes = {LEASE_FEATURE: str(room.items)} if room.bound else {}
     if room.memory_bytes is not None:

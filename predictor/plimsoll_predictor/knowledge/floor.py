@@ -20,7 +20,7 @@ class FloorKind(StrEnum):
     ELASTIC = "elastic"
     """The task's peak follows its allocation."""
     CHUNK = "chunk"
-    """Its pods' chunks, or their largest leases, were chosen so as to fit."""
+    """It holds the largest chunk or lease that a pod has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Floor:
         if self.kind is FloorKind.ELASTIC:
             return f"elastic: its peak follows its allocation; floor {at}"
         if self.kind is FloorKind.CHUNK:
-            return f"its chunks were made as large as fit in {at}"
+            return f"its largest chunk may need {at}"
         return f"a run failed by itself at a lower size than was written; floor {at}"
 
     def forbids(self, limit_bytes: int | None) -> bool:

@@ -97,11 +97,9 @@ def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Jo
     items = max(1, job.items * played // job.workers)
     scaled = Job(items, played, learned.wait_s, learned.wait_s)
     costs, peaks = learned.costs, learned.peaks
-    if memory_weight > TIME:
-        costs = _with_unseen(costs, learned.largest)
-    if peaks is not None and memory_weight > TIME:
-        # Where all chunks had one size, only another size tells what memory an item takes.
-        peaks = replace(peaks, apart=True)
+    if peaks is not None and not peaks.apart and memory_weight > TIME:
+        # All chunks had one size: only another tells what an item needs, and what a pod takes.
+        costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, apart=True)
     aim = Aim(memory_weight, job.limit_bytes)
     return scaled, Known(costs, peaks, NOISE), aim
 
@@ -111,8 +109,6 @@ def _with_unseen(costs: Costs, items: int) -> Costs:
 
     Then no Job is cut for its memory whose pods might each take long to begin.
     """
-    if costs.chunk_s > 0:
-        return costs
     unseen_s = UNSEEN * items * costs.item_s
     return replace(costs, chunk_s=unseen_s, item_s=(1 - UNSEEN) * costs.item_s)
 

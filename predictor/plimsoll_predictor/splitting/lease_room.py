@@ -17,7 +17,7 @@ from plimsoll_predictor.splitting.proposing import TIME, Aim, Known, propose_lea
 from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 
 MOST_PLAYED: Final = 8
-"""Workers that are played, with their part of the items: it bounds the cost to a tenth of a second.
+"""Workers that are played, with their part of the items: it costs two tenths of a second at most.
 """
 ENOUGH_ITEMS: Final = 1_000
 ENOUGH_LEASES: Final = 4
@@ -42,17 +42,18 @@ class LeaseRoom:
 def lease_room(job: Job, shares: int, learned: Learned, aim: Aim) -> LeaseRoom:
     """Choose by the aim; for time alone, leases are as large as they are given anyway.
 
-    shares: among how many pods the items are shared. aim.most_bytes: a pod's limit, as written.
+    shares: among how many pods the items are shared. aim.most_bytes: the limit as written, or the
+    policy's maximum.
     """
     usual = _usual(job, shares, learned, aim)
     if aim.memory_weight == TIME or learned.peaks is None:
-        return _room(usual, learned, bound=False)
+        return _room(usual, learned, aim, bound=False)
     known = Known(learned.costs, learned.peaks, NOISE)
     plan = propose_leased(_played(job, usual), known, aim, usual).plan
     if plan is None:
-        return _room(usual, learned, bound=False)
+        return _room(usual, learned, aim, bound=False)
     served = math.ceil(job.workers / (MOST_LEASES_A_S * learned.costs.item_s))
-    return _room(min(usual, max(plan.largest, served)), learned, bound=True)
+    return _room(min(usual, max(plan.largest, served)), learned, aim, bound=True)
 
 
 def _usual(job: Job, shares: int, learned: Learned, aim: Aim) -> int:
@@ -67,9 +68,11 @@ def _usual(job: Job, shares: int, learned: Learned, aim: Aim) -> int:
     return max(1, min(first, -(-job.items // (2 * shares))))
 
 
-def _room(items: int, learned: Learned, *, bound: bool) -> LeaseRoom:
-    peaks = learned.peaks
-    return LeaseRoom(items, round(peaks.container_bytes(items)) if peaks else None, bound)
+def _room(items: int, learned: Learned, aim: Aim, *, bound: bool) -> LeaseRoom:
+    if learned.peaks is None:
+        return LeaseRoom(items, None, bound)
+    needed = round(learned.peaks.container_bytes(items))
+    return LeaseRoom(items, min(needed, aim.most_bytes or needed), bound)
 
 
 def _played(job: Job, usual: int) -> Job:

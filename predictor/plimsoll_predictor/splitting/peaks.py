@@ -122,6 +122,15 @@ class PeakSums:
         self.count += 1
         self.largest = max(self.largest, items)
 
+    def fade(self, keep: float) -> None:
+        """Let all that was told count less, but what was killed. keep: what stays, 0 to 1."""
+        self.weight *= keep
+        self.items *= keep
+        self.squares *= keep
+        self.inverse *= keep
+        self.rates *= keep
+        self.count *= keep
+
     def killed(self, items: int, container_bytes: int) -> None:
         """Note that a chunk was killed for memory in so much."""
         if self.killed_items is None or items < self.killed_items:

@@ -30,6 +30,7 @@ class Past:
     def begin(self) -> None:
         """Let what older runs told count less: a task changes."""
         self.times.fade(KEPT)
+        self.peaks.fade(KEPT)
 
     def ended(self, makespan_s: float, explained_s: float | None = None) -> None:
         """Count a run. explained_s: what its chunks' own times come to; None if nobody reckoned.

@@ -111,9 +111,17 @@ def test_a_pod_is_not_sized_below_what_holds_its_chunk(
     assert memory_of(sized) == memory
 
 
-def test_a_pod_says_that_its_chunks_were_made_as_large_as_fit() -> None:
+def test_a_limit_that_stays_holds_the_chunk_already() -> None:
+    pod = a_pod().asking("512Mi").limited("4Gi").annotated({CHUNK_MEMORY: str(3 * GIB)})
+    known = knowledge_of()
+    keeps = replace(known, policy=replace(known.policy, limits=Limits.KEEP))
+    assert memory_of(after(pod, state_of(keeps))) == (FITS, "4Gi")
+    assert memory_of(after(pod, state_of(known))) == ("3Gi", "3Gi")
+
+
+def test_a_pod_says_what_its_largest_chunk_may_need() -> None:
     sized = after(ASKING.annotated({CHUNK_MEMORY: str(2 * GIB)}), state_of(knowledge_of()))
-    assert "raised: its chunks were made as large as fit in 2Gi" in decision_of(sized)["why"]
+    assert "raised: its largest chunk may need 2Gi" in decision_of(sized)["why"]
 
 
 FAILED = Lift(allocation_bytes=4 * GIB, attempt=2, after_bytes=GIB, as_written=True)

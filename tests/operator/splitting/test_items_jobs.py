@@ -189,7 +189,8 @@ def test_a_second_look_at_the_same_job_changes_nothing() -> None:
     made = after(a_job(), answered(a_job()))
     again = answered(made)
     assert (again.outcome, again.patch) == (Outcome.CUT, ())
-    assert again.notes == {CHUNK_FEATURE: "20"}
+    floor = made["spec"]["template"]["metadata"]["annotations"][labels.CHUNK_MEMORY]
+    assert again.notes == {CHUNK_FEATURE: "20", labels.CHUNK_MEMORY: floor}
 
 
 def test_of_a_task_without_chunks_the_pods_say_their_items() -> None:

@@ -218,6 +218,26 @@ def test_where_memory_counts_leases_are_smaller_and_so_is_what_holds_them() -> N
     assert int(both[labels.CHUNK_MEMORY]) < int(time[labels.CHUNK_MEMORY])
 
 
+def test_a_copy_keeps_no_bound_of_the_job_that_it_was_copied_from() -> None:
+    first = cut_new_job(a_leased_job(), knowing(1.0), LEASING)
+    assert first is not None
+    made = after(a_leased_job(), first)
+    for moment, kept in ((knowing(), {labels.CHUNK_MEMORY}), (moment_of(), set[str]())):
+        again = cut_new_job(made, moment, replace(LEASING, run="review-2"))
+        assert again is not None
+        annotations = after(made, again)["spec"]["template"]["metadata"]["annotations"]
+        told = {name for name in (LEASE_FEATURE, labels.CHUNK_MEMORY) if name in annotations}
+        assert told == kept
+
+
+def test_no_more_is_said_to_be_needed_than_the_pods_may_have() -> None:
+    most = 30 * MIB
+    known = knowledge_of(mode=Mode.ENFORCE)
+    known = replace(known, policy=replace(known.policy, max_bytes=most, min_bytes=MIB))
+    moment = Moment(AdmissionState(tasks={TRAIN: known}, leased={TRAIN: growing()}), "shop")
+    assert int(roomed(moment)[labels.CHUNK_MEMORY]) <= most
+
+
 def test_where_memory_was_never_measured_nothing_is_chosen() -> None:
     assert roomed(knowing(1.0, replace(growing(), peaks=None))) == {}
 

@@ -222,3 +222,13 @@ def test_a_short_job_is_not_cut_for_memory_as_each_pod_might_take_long_to_begin(
         known = learned(job.usual_items, 4, 0.2, 0.1, bytes_an_item=MIB)
         found = cut(job, known, MEMORY_TIME)
         assert (found.pods > job.pods) is cuts
+
+
+def test_what_many_sizes_told_of_pods_is_believed_where_memory_counts() -> None:
+    runs = [run for items in (10, 20, 40, 80) for run in runs_of(items, 30, 1.0, 0.1, MIB)]
+    found = learned_of(runs)
+    assert found is not None
+    assert found.costs.chunk_s == 0
+    one_size = learned(80, 30, 1.0, 0.1, bytes_an_item=MIB)
+    job = CuttableJob(2000, 8, 25, 2**33)
+    assert cut(job, found, MEMORY_TIME).pods > cut(job, one_size, MEMORY_TIME).pods

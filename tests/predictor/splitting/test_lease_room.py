@@ -113,7 +113,7 @@ def test_leases_and_memory_that_follow_each_other_stay_what_they_are(weight: flo
         room = room_of(weight, known)
         assert room.memory_bytes is not None
         rooms.append(room)
-        following = Guided(room.memory_bytes, room.items)
+        following = Guided(room.memory_bytes, room.items if room.bound else None)
         following.past = guided.past
         times = lognormal_items(JOB.items, 0.2, 0.5, seed)
         played = play_leased(following, JOB, times, Container(room.memory_bytes, NEED, seed))
@@ -141,3 +141,17 @@ def test_a_bound_makes_no_lease_shorter_than_it_is_worth_its_wait() -> None:
     assert costs is not None
     assert guided.next_items(JOB.items) * costs.item_s >= 0.9 * WORTH_WAITS * JOB.wait_s
     assert guided.next_items(JOB.items) > 20
+
+
+def test_a_program_that_needs_less_than_it_did_has_less_room_after_some_jobs() -> None:
+    guided, rooms = Guided(WRITTEN), list[int]()
+    for seed in range(1, 25):
+        slope = 2.0 * SLOPE if seed <= 12 else 0.25 * SLOPE
+        times = lognormal_items(JOB.items, 0.2, 0.5, seed)
+        need = Need(float(BASE), slope, 0.03)
+        play_leased(guided, JOB, times, Container(WRITTEN, need, seed))
+        costs = guided.past.costs()
+        assert costs is not None
+        known = Learned(costs, guided.past.memory(), JOB.wait_s, guided.past.times.largest)
+        rooms.append(room_of(TIME, known).memory_bytes or 0)
+    assert rooms[-1] < rooms[11] / 2

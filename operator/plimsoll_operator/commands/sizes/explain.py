@@ -21,8 +21,9 @@ from plimsoll_operator.kube.errors import ApiError, NoCluster, NotFound
 from plimsoll_operator.lending.lent_note import as_written
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.pods.spec import NotSizable, Pod, sized_container
-from plimsoll_operator.sizing.decision_note import read_note
+from plimsoll_operator.pods.spec import NotSizable, Pod, SizedContainer, sized_container
+from plimsoll_operator.sizing.chunk_floor import with_chunk_floor
+from plimsoll_operator.sizing.decision_note import memory_asked, read_note
 from plimsoll_operator.views.counterfactuals import Situation, outlook_of
 from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.explanation import Explanation, PodDecision
@@ -67,14 +68,18 @@ def _explanation(named: TaskId, store_url: str, installation: Installation) -> E
             return _of_task(store, named, installation)
         pod = find_pod(named, installation, tasks, store.where)
         task, decision = decided(pod, named)
-        explanation = _of_task(store, task, installation, asked_by(pod, decision))
+        explanation = _of_task(store, task, installation, asked_by(pod, decision), pod)
         return replace(explanation, pod=decision)
 
 
 def _of_task(
-    store: Store, task: TaskId, installation: Installation, ask: Ask | None = None
+    store: Store,
+    task: TaskId,
+    installation: Installation,
+    ask: Ask | None = None,
+    pod: Pod | None = None,
 ) -> Explanation:
-    """ask: of the pod that was asked about; None takes the task's usual run."""
+    """ask: of the pod that was asked about; None takes the task's usual run, of no pod."""
     saved, latest = store.models.newest(task), store.observations.of_task(task, limit=LATEST)
     model = saved.model if saved else None
     ask = ask or usual_run(latest)
@@ -92,7 +97,7 @@ def _of_task(
     )
     situation = Situation(
         ask=ask,
-        knowledge=_informed(knowledge, standing),
+        knowledge=_with_floor(_informed(knowledge, standing), pod),
         bounds=in_force.bounds,
         lift_bounds=in_force.lift_bounds,
         values=latest_values(latest),
@@ -118,6 +123,14 @@ def _informed(knowledge: Knowledge, standing: Standing | None) -> Knowledge:
         return knowledge
     informed = standing.inform(knowledge)
     return replace(informed, runs=knowledge.runs, max_need_bytes=knowledge.max_need_bytes)
+
+
+def _with_floor(knowledge: Knowledge, pod: Pod | None) -> Knowledge:
+    """Add what the pod's chunk may need, as admission does."""
+    container = None if pod is None else sized_container(pod)
+    if pod is None or not isinstance(container, SizedContainer):
+        return knowledge
+    return with_chunk_floor(pod, memory_asked(container, read_note(pod)), knowledge)
 
 
 def latest_values(latest: Sequence[Observation]) -> dict[str, list[FeatureValue]]:

@@ -123,10 +123,13 @@ def learned_of_leases(taught: object, wait_s: float) -> Learned | None:
     """
     guided = Guided()
     guided.remember(taught)
-    if guided.costs is None:
+    past = guided.past
+    past.begin()  # as the next Job does
+    costs = past.costs()
+    if costs is None:
         return None
     try:
-        return Learned(guided.costs, guided.past.memory(), wait_s, guided.past.times.largest)
+        return Learned(costs, past.memory(), wait_s, past.times.largest)
     except ValueError:
         return None
 

@@ -1,0 +1,29 @@
+"""The floor of a pod whose chunk, or largest lease, was chosen when its Job was created."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll_operator.names.labels import CHUNK_MEMORY
+from plimsoll_operator.pods.spec import Pod, annotations_of, whole_number
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_predictor.core.policy import Limits
+from plimsoll_predictor.knowledge.floor import Floor, FloorKind
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.splitting.peaks import MOST_BYTES
+
+
+def with_chunk_floor(pod: Pod, was: Memory, knowledge: Knowledge) -> Knowledge:
+    """Return what is known of the task, with a floor that holds this pod's chunk.
+
+    was: the pod's memory as its author wrote it; the floor is not above it. A higher floor of the
+    task stays. Where the policy keeps limits, the limit holds the chunk already.
+    """
+    needed = whole_number(annotations_of(pod).get(CHUNK_MEMORY), MOST_BYTES)
+    if needed is None or knowledge.policy.limits is Limits.KEEP:
+        return knowledge
+    least = min(needed, max(was.request_bytes or 0, was.limit_bytes or 0))
+    floor = knowledge.floor
+    if floor is not None and (floor.size_bytes is None or floor.size_bytes >= least):
+        return knowledge
+    return replace(knowledge, floor=Floor(least, FloorKind.CHUNK))
