@@ -56,6 +56,7 @@ VALID = {
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
     "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2, "minRuns": 5},
     "spark": {"mode": "enforce", "partitions": 8, "replaces": ["spark.sql.shuffle.partitions"]},
+    "splitting": {"memoryWeight": 0.5},
 }
 
 
@@ -128,6 +129,7 @@ REFUSED = [
     pytest.param({"rescue": "always"}, 'supported values: "auto", "never"'),
     pytest.param({"placing": "auto"}, 'supported values: "never", "recommend", "enforce"'),
     pytest.param({"jobsWait": "never"}, 'supported values: "gated", "suspended"'),
+    pytest.param({"splitting": {"memoryWeight": 1.5}}, "splitting.memoryWeight is a number from 0"),
     pytest.param({"spark": {"partitions": 1}}, "spark.partitions is a number from 2 to 1000"),
     pytest.param({"spark": {"partitions": 10**9}}, "spark.partitions is a number from 2 to 1000"),
     pytest.param(
