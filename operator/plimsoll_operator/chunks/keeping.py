@@ -173,7 +173,7 @@ class Keeper:
             leases, counts = self._read(name, document, guided)
             if (leases.items, leases.shares) != (job.items, leased.shares):
                 raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
-        guided.begin(job, Cut.LEASED)
+        guided.begin(job, Cut.LEASED, anew=document is None)
         kept = self.jobs[name] = Kept(leases, guided, job.workers, leased.uid, counts=counts)
         return kept
 

@@ -75,10 +75,11 @@ class Guided:
         self.past.times, self.past.peaks = times, peaks
         self._learn()
 
-    def begin(self, job: Job, cut: Cut) -> None:
-        """Let old runs count less."""
+    def begin(self, job: Job, cut: Cut, *, anew: bool = True) -> None:
+        """Let old runs count less. anew: False where this run began before, and goes on."""
         self._job, self._cut, self._killed_items = job, cut, None
-        self.past.begin()
+        if anew:
+            self.past.begin()
         self._learn()
 
     def next_items(self, left: int) -> int:

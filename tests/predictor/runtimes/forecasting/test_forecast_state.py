@@ -25,10 +25,10 @@ from plimsoll_predictor.runtimes.forecasting.shared import Shared
 from tests.builders.forecasters import OWNER, START_S, TASK, a_forecaster, around
 
 MOST_BYTES_PER_TASK = 4096
-MOST_US = 50.0
-NOISE = 2.0
+SMALL = np.linspace(1, 2, 64)
+MOST_TIMES = 5.0
+"""A forecast over ``ten_small_steps``, in turns: 2.7 as measured, on a quiet and a busy machine."""
 MANY_RUNS = 20_000
-"""The machine that tests runs other things beside them."""
 NO_STATE = r"forecasts|array|count|rise"
 TASKS = tuple(f"shop/t{number}" for number in range(5))
 OWNERS = ("shop", "bank")
@@ -203,7 +203,7 @@ def test_a_hundred_thousand_tasks_take_less_than_a_gigabyte() -> None:
 
 
 @pytest.mark.parametrize("open_runs", [0, 3, 100])
-def test_a_forecast_takes_no_longer_than_fifty_microseconds(open_runs: int) -> None:
+def test_a_forecast_takes_no_longer_than_some_small_steps_of_numpy(open_runs: int) -> None:
     forecaster = a_forecaster(around(1000.0, 1.0, 200))
     for number in range(open_runs):
         forecaster.submit(str(number), TASK, OWNER, LATER_S + number)
@@ -212,18 +212,24 @@ def test_a_forecast_takes_no_longer_than_fifty_microseconds(open_runs: int) -> N
     def one() -> None:
         forecaster.forecast(TASK, OWNER, LATER_S + 500).quantiles_s(QUANTILES)
 
-    assert fastest_us(one) < MOST_US * NOISE
+    assert fastest_over(one, ten_small_steps) < MOST_TIMES
 
 
-def fastest_us(call: Callable[[], None]) -> float:
-    """Processor time of a call in the quickest of many batches."""
-    found = []
+def ten_small_steps() -> None:
+    for _ in range(10):
+        np.cumsum(SMALL).searchsorted(1.5)
+
+
+def fastest_over(call: Callable[[], None], other: Callable[[], None]) -> float:
+    """Processor time of a call over another's, each in the quickest of many batches, in turns."""
+    found: dict[Callable[[], None], list[float]] = {call: [], other: []}
     for _ in range(60):
-        before_s = time.thread_time()
-        for _ in range(50):
-            call()
-        found.append((time.thread_time() - before_s) / 50 * 1e6)
-    return min(found)
+        for each, times_s in found.items():
+            before_s = time.thread_time()
+            for _ in range(50):
+                each()
+            times_s.append(time.thread_time() - before_s)
+    return min(found[call]) / min(found[other])
 
 
 def damaged_states() -> Iterator[bytes]:
