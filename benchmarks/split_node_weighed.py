@@ -10,7 +10,7 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -57,8 +57,7 @@ async def weighed(stand: Stand) -> list[Weighed]:
 
 
 async def _of_task(stand: Stand, *, leased: bool) -> list[Weighed]:
-    how = "leased" if leased else "cut"
-    task = f"weighed-{how}"
+    task = "weighed-leased" if leased else "weighed-cut"
     profile = {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "TaskProfile",
@@ -74,30 +73,12 @@ async def _of_task(stand: Stand, *, leased: bool) -> list[Weighed]:
         one = await _run(stand, task, number, leased=leased)
         first = found[0] if found else one
         share = one.mib * one.seconds / (first.mib * first.seconds)
-        found.append(
-            Weighed(
-                how=how,
-                number=number,
-                mib=one.mib,
-                seconds=one.seconds,
-                pods=one.pods,
-                failed=one.failed,
-                share=share,
-            )
-        )
+        found.append(replace(one, share=share))
         print(found[-1], file=sys.stderr)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
-    mib: int
-    seconds: float
-    pods: int
-    failed: int
-
-
-async def _run(stand: Stand, task: str, number: int, *, leased: bool) -> _Ran:
+async def _run(stand: Stand, task: str, number: int, *, leased: bool) -> Weighed:
     with tempfile.TemporaryDirectory(prefix="plimsoll-weighed-") as folder:
         work = Work(
             name=f"{task}-{number}",
@@ -114,7 +95,14 @@ async def _run(stand: Stand, task: str, number: int, *, leased: bool) -> _Ran:
         assert set(work.done()) == set(range(ITEMS))
     limits = [parse_bytes(pod.spec.containers[0].resources.limits["memory"]) for pod in pods]
     succeeded = sum(pod.status.phase == "Succeeded" for pod in pods)
-    return _Ran(max(limits) // MIB, seconds, succeeded, len(pods) - succeeded)
+    return Weighed(
+        how="leased" if leased else "cut",
+        number=number,
+        mib=max(limits) // MIB,
+        seconds=seconds,
+        pods=succeeded,
+        failed=len(pods) - succeeded,
+    )
 
 
 def shown_weighed(found: Sequence[Weighed]) -> Table:

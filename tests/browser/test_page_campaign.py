@@ -15,7 +15,7 @@ from tests.builders.campaigns import a_record, keep_campaign, some_runs
 from tests.builders.page_stores import served
 from tests.builders.reports import START_S
 from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.browsers import Tab
 from tests.rigs.page_readers import bare
 
 ENDLESS = "e" * 63
@@ -39,12 +39,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "index": f"{address}/",
         }
     store.close()
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
-        yield tab
 
 
 @pytest.mark.parametrize("width", [1280, 800, 360, 320])

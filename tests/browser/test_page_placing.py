@@ -11,7 +11,7 @@ from tests.builders.page_stores import served
 from tests.builders.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
 from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.browsers import Tab
 from tests.rigs.page_readers import bare
 
 PAGES = ("/", "/tasks/shop/train-sales")
@@ -27,12 +27,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(store, bare(store).live) as found:
         yield found
     store.close()
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
-        yield tab
 
 
 @pytest.mark.parametrize("width", [1280, 800, 360, 320])

@@ -13,7 +13,7 @@ from tests.builders.stores import TRAIN
 from tests.operator.commands.test_split_command import chunks_of
 from tests.operator.commands.test_split_leased import uneven_taught
 from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.browsers import Tab
 from tests.rigs.page_readers import bare
 
 TASK = f"/tasks/{TRAIN}"
@@ -28,12 +28,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(store, bare(store).live) as found:
         yield found
     store.close()
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
-        yield tab
 
 
 @pytest.mark.parametrize("width", [1400, 800, 420, 320])

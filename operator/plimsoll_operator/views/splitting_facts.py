@@ -274,8 +274,8 @@ def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease 
     job = Job(items, min(workers, shares), START_S, WAIT_S)
     limit_bytes = last.limit_bytes if last else None
     leased = first_lease(taught, job, shares, limit_bytes)
-    told = learned_of_leases(taught, WAIT_S)
-    if asked.memory_weight > TIME and told is not None:
+    told = learned_of_leases(taught, WAIT_S) if asked.memory_weight > TIME else None
+    if told is not None:
         aim = Aim(asked.memory_weight, limit_bytes)
         leased = min(leased, lease_room(job, shares, told, aim).items)
     return NextLease(
