@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.views.task_views import gather
+from plimsoll_operator.views.report.task_views import gather
 from plimsoll_operator.web.page.task_page import DRAWN_ATTEMPTS
 from plimsoll_operator.web.report.page import TABLED_SHARE, render
 from plimsoll_predictor.core.task import TaskId

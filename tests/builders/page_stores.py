@@ -18,7 +18,7 @@ from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingF
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.profile.status import status_of
-from plimsoll_operator.views.stored_forecasts import READ_RUNS, stored_forecast, succeeded
+from plimsoll_operator.views.runtimes.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_operator.web.page.rows import Live
 from plimsoll_operator.web.page.serving import Pages
 from plimsoll_operator.wording.lending_words import LendingNow

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll_operator.profile.phases import Phase
-from plimsoll_operator.views.counting import figures_of, lifts_of, needs_used, points_of
-from plimsoll_operator.views.records import (
+from plimsoll_operator.views.report.counting import figures_of, lifts_of, needs_used, points_of
+from plimsoll_operator.views.report.records import (
     ModelFigures,
     ReportData,
     TaskDetail,

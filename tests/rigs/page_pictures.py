@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from plimsoll_operator.views.task_views import gather
+from plimsoll_operator.views.report.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.store import Store
 from tests.builders.campaigns import a_record, keep_campaign, some_runs

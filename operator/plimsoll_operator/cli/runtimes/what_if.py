@@ -25,7 +25,7 @@ class Limit(StrEnum):
 def _scenario(
     *, node_type: str | None, limit: Limit | None, even_load: bool, memory: str | None, **_: object
 ) -> Scenario:
-    from plimsoll_operator.views.scenarios import BadScenario, scenario_of
+    from plimsoll_operator.views.runtimes.scenarios import BadScenario, scenario_of
 
     try:
         return scenario_of(

@@ -13,8 +13,8 @@ from plimsoll_operator.commands.sizes.explain import NothingToExplain, find_pod,
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.pods.spec import NotSizable, Pod, sized_container
 from plimsoll_operator.pods.status import AttemptStatus, read_status
-from plimsoll_operator.views.running_run import RunningRun
-from plimsoll_operator.views.task_runtimes import TaskRuntimes, gather_runtimes
+from plimsoll_operator.views.runtimes.running_run import RunningRun
+from plimsoll_operator.views.runtimes.task_runtimes import TaskRuntimes, gather_runtimes
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.store import Store, StoreError

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, plain, titled_table
-from plimsoll_operator.views.running_run import Punctuality, RunningRun
-from plimsoll_operator.views.task_runtimes import Anomaly, TaskRuntimes
+from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
+from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, TaskRuntimes
 from plimsoll_operator.wording.cause_words import words_for_cause
 from plimsoll_operator.wording.figure_words import words_for_minute
 from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds

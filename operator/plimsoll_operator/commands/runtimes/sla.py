@@ -14,7 +14,7 @@ from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.runtimes.deadlines import seconds_until, span_s
 from plimsoll_operator.commands.runtimes.plan_end import PlanEnd, sla_table
-from plimsoll_operator.views.stored_forecasts import stored_forecasts
+from plimsoll_operator.views.runtimes.stored_forecasts import stored_forecasts
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.chain import finish_of_chain
 from plimsoll_predictor.runtimes.forecasting.deciding_branch import deciding_branch

@@ -25,8 +25,8 @@ from plimsoll_operator.pods.spec import NotSizable, Pod, SizedContainer, sized_c
 from plimsoll_operator.sizing.chunk_floor import with_chunk_floor
 from plimsoll_operator.sizing.decision_note import memory_asked, read_note
 from plimsoll_operator.views.counterfactuals import Situation, outlook_of
-from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.explanation import Explanation, PodDecision
+from plimsoll_operator.views.report.counting import causes_of
 from plimsoll_operator.views.stored_standings import LATEST, StoredStandings, usual_run
 from plimsoll_operator.wording.raised_words import words_for_burst
 from plimsoll_predictor.core.decision import Ask

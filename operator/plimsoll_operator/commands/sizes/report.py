@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_operator.views.task_views import gather
+from plimsoll_operator.views.report.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_operator.web.report.writing import write_whole
 from plimsoll_predictor.core.task import TaskId

@@ -20,9 +20,9 @@ from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
-from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.kill_costs import kill_costs_of
 from plimsoll_operator.views.left_pods import left_by
+from plimsoll_operator.views.report.counting import causes_of
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_operator.wording.asking_words import TooLittle, too_little
 from plimsoll_operator.wording.kill_cost_words import words_for_kill_costs

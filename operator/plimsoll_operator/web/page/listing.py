@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.views.records import Figures
+from plimsoll_operator.views.report.records import Figures
 from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.query import Query
 from plimsoll_operator.web.page.rows import TaskRow

@@ -8,8 +8,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from plimsoll_operator.views.scenarios import BadScenario
-from plimsoll_operator.views.task_runtimes import (
+from plimsoll_operator.views.runtimes.scenarios import BadScenario
+from plimsoll_operator.views.runtimes.task_runtimes import (
     Anomaly,
     TaskRuntimes,
     ask_what_if,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.names.conditions import MAX_MESSAGE, cut, read_conditions
-from plimsoll_operator.views.task_views import gather_task
+from plimsoll_operator.views.report.task_views import gather_task
 from plimsoll_operator.web.page.rows import Live, TaskRow, row_of
 from plimsoll_operator.web.page.runtime_section import RuntimeSection, gather_section
 from plimsoll_operator.web.page.what_if_query import WhatIfQuery

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.views.scenarios import scenario_of
+from plimsoll_operator.views.runtimes.scenarios import scenario_of
 from plimsoll_predictor.runtimes.what_if.scenario import MOST_NODE_TYPE_CHARACTERS, Scenario
 
 MOST_SIZE: Final = 40

@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from plimsoll_operator.names.conditions import cut
-from plimsoll_operator.views.task_runtimes import Anomaly, TaskRuntimes, TypicalShape
+from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, TaskRuntimes, TypicalShape
 from plimsoll_operator.web.plots import svg
 from plimsoll_operator.web.plots.axes import Frame, Scale, time_ticks_s
 from plimsoll_operator.wording.figure_words import words_for_minute

@@ -11,8 +11,8 @@ from typing import Final
 from markupsafe import Markup
 
 from plimsoll_operator.names.conditions import cut
-from plimsoll_operator.views.records import AttemptPoint
-from plimsoll_operator.views.thinning import Thinned
+from plimsoll_operator.views.report.records import AttemptPoint
+from plimsoll_operator.views.report.thinning import Thinned
 from plimsoll_operator.web.plots import svg
 from plimsoll_operator.web.plots.axes import (
     Frame,

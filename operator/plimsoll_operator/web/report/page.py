@@ -7,8 +7,14 @@ from typing import Final
 
 from markupsafe import Markup
 
-from plimsoll_operator.views.records import AttemptPoint, Figures, ReportData, TaskReport, total
-from plimsoll_operator.views.thinning import points_per_plot, thin
+from plimsoll_operator.views.report.records import (
+    AttemptPoint,
+    Figures,
+    ReportData,
+    TaskReport,
+    total,
+)
+from plimsoll_operator.views.report.thinning import points_per_plot, thin
 from plimsoll_operator.web.plots import size_plots as plots
 from plimsoll_operator.web.report.environment import file_environment
 

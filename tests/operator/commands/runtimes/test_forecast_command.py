@@ -20,8 +20,8 @@ from plimsoll_operator.commands.runtimes.forecast import (
 )
 from plimsoll_operator.commands.runtimes.forecast_tables import forecast_table
 from plimsoll_operator.commands.sizes.explain import NothingToExplain
-from plimsoll_operator.views.running_run import Punctuality, RunningRun
-from plimsoll_operator.views.task_runtimes import Anomaly, gather_runtimes
+from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
+from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, gather_runtimes
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store

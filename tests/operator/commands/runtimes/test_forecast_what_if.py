@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.runtimes.what_if import what_if_command
-from plimsoll_operator.views.scenarios import BadScenario, scenario_of
+from plimsoll_operator.views.runtimes.scenarios import BadScenario, scenario_of
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 from plimsoll_predictor.store import Store

@@ -12,7 +12,7 @@ import pytest
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.runtimes.shapes import shapes_command
 from plimsoll_operator.training.shapes import runs_of
-from plimsoll_operator.views.task_runtimes import gather_runtimes
+from plimsoll_operator.views.runtimes.task_runtimes import gather_runtimes
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from plimsoll_operator.views.task_runtimes import gather_runtimes
+from plimsoll_operator.views.runtimes.task_runtimes import gather_runtimes
 from plimsoll_predictor.runtimes.features.asked import Asked
 from plimsoll_predictor.runtimes.features.explanation import (
     FeatureExplanation,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.profile.runtime_status import RuntimeFacts, runtime_status
-from plimsoll_operator.views.stored_forecasts import READ_RUNS
-from plimsoll_operator.views.task_runtimes import gather_runtimes
+from plimsoll_operator.views.runtimes.stored_forecasts import READ_RUNS
+from plimsoll_operator.views.runtimes.task_runtimes import gather_runtimes
 from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.query import Query
 from plimsoll_operator.web.page.rows import LiveTask, row_of

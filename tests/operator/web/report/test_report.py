@@ -12,11 +12,11 @@ import pytest
 
 from plimsoll_operator.commands.sizes.report import report_command
 from plimsoll_operator.profile.phases import Phase
-from plimsoll_operator.views.counting import figures_of, lifts_of, points_of
 from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
-from plimsoll_operator.views.records import Figures, ReportData, total
-from plimsoll_operator.views.task_views import DETAILED_TASKS, LISTED_TASKS, gather
-from plimsoll_operator.views.thinning import points_per_plot, thin
+from plimsoll_operator.views.report.counting import figures_of, lifts_of, points_of
+from plimsoll_operator.views.report.records import Figures, ReportData, total
+from plimsoll_operator.views.report.task_views import DETAILED_TASKS, LISTED_TASKS, gather
+from plimsoll_operator.views.report.thinning import points_per_plot, thin
 from plimsoll_operator.web.plots import size_plots as plots
 from plimsoll_operator.web.plots.axes import (
     Scale,
@@ -209,7 +209,7 @@ def test_what_kills_and_rescues_cost_is_on_the_page_and_summed(store: Store) -> 
 def test_older_attempts_than_are_read_are_owned_up_to(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll_operator.views.task_views.READ_ATTEMPTS", 10)
+    monkeypatch.setattr("plimsoll_operator.views.report.task_views.READ_ATTEMPTS", 10)
     store.observations.record(a_life(6, imported=0, runs=30))
     data = gather(store)
     assert data.tasks[0].detail is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.views.task_views import gather
+from plimsoll_operator.views.report.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.core.units import MIB

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from plimsoll_operator.views.records import TaskReport
-from plimsoll_operator.views.task_views import LISTED_TRAININGS, gather
+from plimsoll_operator.views.report.records import TaskReport
+from plimsoll_operator.views.report.task_views import LISTED_TRAININGS, gather
 from plimsoll_operator.views.training_facts import facts_of, past_trainings
 from plimsoll_operator.web.plots.search_plot import DRAWN_TRIALS, search_plot
 from plimsoll_operator.web.report.page import render

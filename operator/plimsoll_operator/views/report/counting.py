@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plimsoll_operator.views.records import AttemptPoint, CpuFigures, Figures
+from plimsoll_operator.views.report.records import AttemptPoint, CpuFigures, Figures
 from plimsoll_predictor.core.cpu import MIN_RUNTIME_S
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import HOUR_S, gb_hours

@@ -6,16 +6,16 @@ from collections.abc import Collection
 from typing import Final
 
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
-from plimsoll_operator.views.counting import (
+from plimsoll_operator.views.kill_costs import kill_costs_of
+from plimsoll_operator.views.report.counting import (
     cpu_figures_of,
     figures_of,
     lifts_of,
     needs_used,
     points_of,
 )
-from plimsoll_operator.views.groups import gather_groups
-from plimsoll_operator.views.kill_costs import kill_costs_of
-from plimsoll_operator.views.records import (
+from plimsoll_operator.views.report.groups import gather_groups
+from plimsoll_operator.views.report.records import (
     Figures,
     ModelFigures,
     ReportData,

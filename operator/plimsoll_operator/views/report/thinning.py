@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.views.records import AttemptPoint
+from plimsoll_operator.views.report.records import AttemptPoint
 
 POINTS_PER_PLOT: Final = 600
 POINTS_PER_REPORT: Final = 12_000

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.profile.runtime_status import RuntimeFacts, runtime_status
-from plimsoll_operator.views.feature_facts import FeatureFacts, feature_facts
-from plimsoll_operator.views.stored_forecasts import READ_RUNS, stored_forecast, succeeded
+from plimsoll_operator.views.runtimes.feature_facts import FeatureFacts, feature_facts
+from plimsoll_operator.views.runtimes.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_operator.wording.forecast_words import quantiles_dict
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId

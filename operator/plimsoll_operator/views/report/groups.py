@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_operator.views.records import GroupsReport, TaskReport
+from plimsoll_operator.views.report.records import GroupsReport, TaskReport
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, RunCpu, decide_cpu, use_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.savings import by_group, run_level, task_level
