@@ -28,8 +28,8 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, Final
 
-from demo.place import built_image
-from demo.plan import REQUEST_BYTES
+from demo.cluster.place import built_image
+from demo.runs.plan import REQUEST_BYTES
 from kubernetes_asyncio import client
 from rich.console import Console
 from rich.table import Table

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from demo.plan import LiveRun, Shape
-from demo.pods import manifest
-from demo.workload import draw_weight, draw_work
+from demo.runs.plan import LiveRun, Shape
+from demo.runs.pods import manifest
+from demo.runs.workload import draw_weight, draw_work
 from kubernetes_asyncio import client
 
 from benchmarks.campaigns_scenarios import TASKS

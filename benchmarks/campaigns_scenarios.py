@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from demo.pods import pod_spec
-from demo.workload import (
+from demo.runs.pods import pod_spec
+from demo.runs.workload import (
     CELLS,
     COLUMNS,
     JOIN_SALES,

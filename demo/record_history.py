@@ -17,7 +17,7 @@ from random import Random
 from typing import Final
 
 from demo.measure import Measured, measure
-from demo.workload import JOIN_SALES, TRAIN_DEMAND, Work, draw_weight, draw_work
+from demo.runs.workload import JOIN_SALES, TRAIN_DEMAND, Work, draw_weight, draw_work
 
 FOLDER: Final = Path(__file__).resolve().parent
 NAMESPACE: Final = "shop"

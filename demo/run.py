@@ -11,15 +11,15 @@ from pathlib import Path
 # Run as a file by `python -P`: the checkout is where demo.* and deploy.* are found.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from demo.campaign_story import CampaignStory
-from demo.figures import complaints
-from demo.kubectl import KubectlError
-from demo.place import LOCAL_HOST, Place, PlaceError, local_place, named_place
-from demo.processes import Processes
-from demo.release import Release
-from demo.screen import Screen
-from demo.service import Service, ServiceError
-from demo.story import Story, StoryError
+from demo.cluster.kubectl import KubectlError
+from demo.cluster.place import LOCAL_HOST, Place, PlaceError, local_place, named_place
+from demo.services.processes import Processes
+from demo.services.release import Release
+from demo.services.service import Service, ServiceError
+from demo.stories.campaign_story import CampaignStory
+from demo.stories.story import Story, StoryError
+from demo.watching.figures import complaints
+from demo.watching.screen import Screen
 from rich.console import Console
 
 DEFAULT_IMAGE = "localhost/plimsoll-demo:dev"

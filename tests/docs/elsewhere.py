@@ -49,7 +49,9 @@ def _is_a_target(command: str) -> None:
 
 
 def _is_of_the_demo(command: str) -> None:
-    said = (ROOT / "demo" / "README.md").read_text() + (ROOT / "demo" / "story.py").read_text()
+    said = (ROOT / "demo" / "README.md").read_text() + (
+        ROOT / "demo" / "stories" / "story.py"
+    ).read_text()
     assert "train-demand" in said
     assert (ROOT / "deploy" / "local" / "cluster.py").is_file()
     assert command.split()[3] in {"get", "describe"}, command

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from demo.campaign_plan import MEMORY, PRODUCTION_RUNS, ROWS, TASK, campaign, production
-from demo.campaign_story import ended_s, words_for_worth
-from demo.figures import figures
-from demo.plan import REQUEST_BYTES
-from demo.story import StoryError
-from demo.workload import ORDINARY_MIX, REGION_SHARES, Weight
+from demo.runs.campaign_plan import MEMORY, PRODUCTION_RUNS, ROWS, TASK, campaign, production
+from demo.runs.plan import REQUEST_BYTES
+from demo.runs.workload import ORDINARY_MIX, REGION_SHARES, Weight
+from demo.stories.campaign_story import ended_s, words_for_worth
+from demo.stories.story import StoryError
+from demo.watching.figures import figures
 
 from plimsoll_operator.campaigns.spec import read_campaign, scenarios_of
 from plimsoll_operator.names.quantity import parse_bytes

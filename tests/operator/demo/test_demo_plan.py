@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from demo.figures import complaints, figures, learned, summary
-from demo.happenings import happenings, states
-from demo.plan import LAB, REQUEST_BYTES, SHOP, LiveRun, Shape, plan
-from demo.pods import CONTAINER, RUN_LABEL, TASK_LABEL, manifest
 from demo.record_history import COLUMNS as HISTORY_COLUMNS
 from demo.record_history import planned
-from demo.watch import AttemptState, RunState, is_overdue, last_kill_s, views
-from demo.workload import JOIN_SALES, TRAIN_DEMAND, Weight, Work
+from demo.runs.plan import LAB, REQUEST_BYTES, SHOP, LiveRun, Shape, plan
+from demo.runs.pods import CONTAINER, RUN_LABEL, TASK_LABEL, manifest
+from demo.runs.workload import JOIN_SALES, TRAIN_DEMAND, Weight, Work
+from demo.watching.figures import complaints, figures, learned, summary
+from demo.watching.happenings import happenings, states
+from demo.watching.watch import AttemptState, RunState, is_overdue, last_kill_s, views
 
 from plimsoll_operator.pods.spec import SizedContainer, sized_container
 from plimsoll_predictor.core.units import GIB, MIB

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from demo.measure import Measured, measure, own_cgroup
+from demo.runs.workload import JOIN_SALES, PROGRAMS, TRAIN_DEMAND
 from demo.tasks import join_sales, train_demand
-from demo.workload import JOIN_SALES, PROGRAMS, TRAIN_DEMAND
 
 from plimsoll_predictor.core.units import GIB, MIB
 

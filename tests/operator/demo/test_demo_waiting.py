@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from demo.patience import Patience
-from demo.trainings import failures, trained, trainings
+from demo.stories.patience import Patience
+from demo.watching.trainings import failures, trained, trainings
 
 from plimsoll_operator.names.conditions import conditions_of, timestamp
 from plimsoll_operator.profile.conditions import profile_conditions

@@ -10,9 +10,17 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from demo.plan import REQUEST, SHOP, LiveRun, Phase, Shape
-from demo.pods import pod_spec
-from demo.workload import JOIN_SALES, REGION_SHARES, SALES, Weight, Work, draw_weight, draw_work
+from demo.runs.plan import REQUEST, SHOP, LiveRun, Phase, Shape
+from demo.runs.pods import pod_spec
+from demo.runs.workload import (
+    JOIN_SALES,
+    REGION_SHARES,
+    SALES,
+    Weight,
+    Work,
+    draw_weight,
+    draw_work,
+)
 
 NAME: Final = "learn-join-sales"
 TASK: Final = f"{SHOP}/{JOIN_SALES}"

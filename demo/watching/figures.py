@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from demo.plan import REQUEST_BYTES
-from demo.watch import AttemptState, RunState, RunView
+from demo.runs.plan import REQUEST_BYTES
+from demo.watching.watch import AttemptState, RunState, RunView
 
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_predictor.core.units import gb_hours

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from demo.plan import LiveRun, Shape
-from demo.pods import CONTAINER, RUN_LABEL
+from demo.runs.plan import LiveRun, Shape
+from demo.runs.pods import CONTAINER, RUN_LABEL
 
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.pods.status import AttemptStatus, read_status

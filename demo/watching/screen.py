@@ -6,8 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from demo.figures import Figures, Learned
-from demo.watch import RunState, RunView
+from demo.watching.figures import Figures, Learned
+from demo.watching.watch import RunState, RunView
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live

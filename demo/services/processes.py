@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from demo.asking import answered
-from demo.place import ROOT, Place
-from demo.service import TRAINING_BUDGET_S, ServiceError
+from demo.cluster.place import ROOT, Place
+from demo.services.asking import answered
+from demo.services.service import TRAINING_BUDGET_S, ServiceError
 
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from demo.asking import answered
-from demo.place import ROOT, Place, built_image
-from demo.service import TRAINING_BUDGET_S, ServiceError
+from demo.cluster.place import ROOT, Place, built_image
+from demo.services.asking import answered
+from demo.services.service import TRAINING_BUDGET_S, ServiceError
 
 PLIMSOLL: Final = (sys.executable, "-P", "-m", "plimsoll_operator")
 NAME: Final = "plimsoll"

@@ -13,7 +13,7 @@ from typing import Final
 from deploy.local.layout import NODE_NAME, layout_from
 from deploy.local.lifecycle import Cluster
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 CLUSTER: Final = (sys.executable, "-P", str(ROOT / "deploy" / "local" / "cluster.py"))
 LOCAL_HOST: Final = "127.0.0.1"
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from demo import figures
-from demo.campaign_plan import NAME, TASK, campaign, production
-from demo.patience import Patience
-from demo.place import ROOT
-from demo.plan import SHOP
-from demo.story import POLL_S, RUN_WITHIN_S, Story, StoryError, write_json
-from demo.watch import RunView
+from demo.cluster.place import ROOT
+from demo.runs.campaign_plan import NAME, TASK, campaign, production
+from demo.runs.plan import SHOP
+from demo.stories.patience import Patience
+from demo.stories.story import POLL_S, RUN_WITHIN_S, Story, StoryError, write_json
+from demo.watching import figures
+from demo.watching.watch import RunView
 
 from plimsoll_operator.names.conditions import ConditionType
 from plimsoll_operator.pods.status import read_time

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import Final
 
-from demo.place import ROOT
-from demo.service import ServiceError
+from demo.cluster.place import ROOT
+from demo.services.service import ServiceError
 
 COLUMNS: Final = 110
 """Width of what is shown of an answer."""

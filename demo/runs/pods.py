@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from demo.plan import BACKOFF_LIMIT, CPU_REQUEST, LAB, REQUEST, LiveRun, Shape
-from demo.workload import Work
+from demo.runs.plan import BACKOFF_LIMIT, CPU_REQUEST, LAB, REQUEST, LiveRun, Shape
+from demo.runs.workload import Work
 
 TASK_LABEL: Final = "plimsoll.dev/task"
 FEATURE_PREFIX: Final = "features.plimsoll.dev/"

@@ -15,7 +15,7 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from demo.workload import JOIN_SALES, TRAIN_DEMAND, Weight, Work, draw_weight, draw_work
+from demo.runs.workload import JOIN_SALES, TRAIN_DEMAND, Weight, Work, draw_weight, draw_work
 
 REQUEST: Final = "4Gi"
 """Memory every pod asks for, request and limit: one size that was once found to be enough."""

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from demo import figures
-from demo.happenings import happenings, states
-from demo.kubectl import Kubectl, KubectlError
-from demo.patience import Patience
-from demo.place import ROOT, Place
-from demo.plan import IMPORTED_TASKS, NAMESPACES, LiveRun, Phase, plan
-from demo.pods import PART_OF, manifest, namespace, policy
-from demo.screen import Screen
-from demo.service import Service
-from demo.trainings import LONGEST_TRAINING_S, failures, trained, trainings
-from demo.watch import AttemptState, RunView, is_overdue, last_kill_s, views
+from demo.cluster.kubectl import Kubectl, KubectlError
+from demo.cluster.place import ROOT, Place
+from demo.runs.plan import IMPORTED_TASKS, NAMESPACES, LiveRun, Phase, plan
+from demo.runs.pods import PART_OF, manifest, namespace, policy
+from demo.services.service import Service
+from demo.stories.patience import Patience
+from demo.watching import figures
+from demo.watching.happenings import happenings, states
+from demo.watching.screen import Screen
+from demo.watching.trainings import LONGEST_TRAINING_S, failures, trained, trainings
+from demo.watching.watch import AttemptState, RunView, is_overdue, last_kill_s, views
 
 HISTORY: Final = ROOT / "demo" / "history.csv"
 SUMMARY: Final = ROOT / "demo-summary.json"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from demo.service import TRAINING_BUDGET_S
+from demo.services.service import TRAINING_BUDGET_S
 
 from plimsoll_operator.names.conditions import ConditionType
 from plimsoll_operator.pods.status import read_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from demo.watch import Attempt, AttemptState, RunView
+from demo.watching.watch import Attempt, AttemptState, RunView
 
 from plimsoll_predictor.core.units import words_for_bytes
 
