@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from deploy.local import lifecycle
 from deploy.local.layout import layout_from
-from deploy.local.namespaces import is_inside_network, move_into_network
+from deploy.local.machine.namespaces import is_inside_network, move_into_network
 from kubernetes_asyncio import client, config
 
 from plimsoll_operator.names import labels

@@ -33,9 +33,9 @@ from typing import Final
 
 import aiohttp
 from deploy.local import lifecycle
+from deploy.local.binaries.tools import tool
 from deploy.local.layout import layout_from
-from deploy.local.namespaces import is_inside_network, move_into_network
-from deploy.local.tools import tool
+from deploy.local.machine.namespaces import is_inside_network, move_into_network
 from kubernetes_asyncio import client
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -30,7 +30,7 @@ import aiohttp
 import yaml
 from deploy.local import lifecycle
 from deploy.local.layout import layout_from
-from deploy.local.namespaces import is_inside_network, move_into_network
+from deploy.local.machine.namespaces import is_inside_network, move_into_network
 from kubernetes_asyncio import client
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from deploy.local import lifecycle
 from deploy.local.layout import layout_from
-from deploy.local.namespaces import is_inside_network, move_into_network
+from deploy.local.machine.namespaces import is_inside_network, move_into_network
 
 from tests.rigs.databases import PostgreSQL, postgresql_server
 from tests.rigs.drawing import register_profiles

@@ -13,7 +13,7 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(_HERE.parents[1]), *(entry for entry in sys.path if entry != str(_HERE))]
 
 from deploy.chart.generated import CHECKOUT, generated_files  # noqa: E402  the lines above first
-from deploy.local.tools import tool  # noqa: E402
+from deploy.local.binaries.tools import tool  # noqa: E402
 
 
 def _renew(helm: Path) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from deploy.local import packages, prerequisites
-from deploy.local.binaries import build
-from deploy.local.dockerfile import TARGETS, build_image
-from deploy.local.images import has_image, load_image
+from deploy.local.binaries.kubernetes import build
+from deploy.local.binaries.tools import TOOLS, foreign_crds, tool
+from deploy.local.images.dockerfile import TARGETS, build_image
+from deploy.local.images.on_node import has_image, load_image
 from deploy.local.layout import layout_from
 from deploy.local.lifecycle import (
     Cluster,
@@ -23,9 +23,9 @@ from deploy.local.lifecycle import (
     stop_program,
     up,
 )
-from deploy.local.nodes import MOST_NODES
+from deploy.local.machine import packages, prerequisites
+from deploy.local.node.nodes import MOST_NODES
 from deploy.local.shell import is_disk_full, replace_process
-from deploy.local.tools import TOOLS, foreign_crds, tool
 from deploy.local.trouble import Trouble
 
 _EXIT_TROUBLE: Final = 2

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local import cgroups
 from deploy.local.layout import MARK, NAME, NETNS_ROOT, RUN_ROOT, Layout, is_cluster_name
-from deploy.local.namespaces import (
+from deploy.local.machine import cgroups
+from deploy.local.machine.namespaces import (
     Process,
     end_entered,
     end_keeper,

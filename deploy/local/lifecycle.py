@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local import cgroups, leftovers, packages, prerequisites, programs
-from deploy.local.binaries import binaries_folder, build, pause_image
-from deploy.local.certificates import make_certificates
-from deploy.local.configuration import NodeSize, write_settings
-from deploy.local.images import load_image
+from deploy.local import leftovers
+from deploy.local.binaries.kubernetes import binaries_folder, build, pause_image
+from deploy.local.images.on_node import load_image
 from deploy.local.layout import MARK, PORTS, Layout
-from deploy.local.namespaces import (
+from deploy.local.machine import cgroups, packages, prerequisites
+from deploy.local.machine.namespaces import (
     Process,
     inside,
     keeper_of,
@@ -24,7 +23,10 @@ from deploy.local.namespaces import (
     start_keeper,
     wait_for,
 )
-from deploy.local.nodes import cores_for, nodes_of, note_cores, threads_apart
+from deploy.local.node import programs
+from deploy.local.node.certificates import make_certificates
+from deploy.local.node.configuration import NodeSize, write_settings
+from deploy.local.node.nodes import cores_for, nodes_of, note_cores, threads_apart
 from deploy.local.shell import try_run
 from deploy.local.trouble import Trouble
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deploy.local.archive import write_image
-from deploy.local.images import load_image
-from deploy.local.tools import ARGO, module_of, tool
+from deploy.local.binaries.tools import ARGO, module_of, tool
+from deploy.local.images.archive import write_image
+from deploy.local.images.on_node import load_image
 
 from tests.apiserver.crds import await_kinds
 from tests.conftest import Cluster

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from deploy.local.dockerfile import TARGETS, build_image
-from deploy.local.images import has_image, load_image
-from deploy.local.tools import tool
+from deploy.local.binaries.tools import tool
+from deploy.local.images.dockerfile import TARGETS, build_image
+from deploy.local.images.on_node import has_image, load_image
 
 from tests.chart.figures import FIGURES
 from tests.chart.helm import Helm

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 
-from deploy.local.tools import foreign_crds
+from deploy.local.binaries.tools import foreign_crds
 
 from tests.chart.installing import until
 from tests.conftest import Cluster

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from deploy.chart.rendering import NAME
-from deploy.local.images import ctr
+from deploy.local.images.on_node import ctr
 from deploy.local.layout import NODE_ADDRESS
 
 from tests.chart.helm import Helm

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.local.dockerfile import TARGETS, build_image
-from deploy.local.images import has_image, load_image
+from deploy.local.images.dockerfile import TARGETS, build_image
+from deploy.local.images.on_node import has_image, load_image
 
 from tests.apiserver.crds import install_crds
 from tests.apiserver.people import Person, a_person_who_may, an_admin

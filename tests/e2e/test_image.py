@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from deploy.local.dockerfile import TARGETS, Image, build_image
-from deploy.local.images import has_image, load_image
+from deploy.local.images.dockerfile import TARGETS, Image, build_image
+from deploy.local.images.on_node import has_image, load_image
 
 from plimsoll_operator.processes.run_webhook import make_certificates
 from tests.conftest import Cluster

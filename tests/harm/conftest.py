@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from deploy.local.images import load_image
+from deploy.local.images.on_node import load_image
 
 from tests.apiserver.crds import await_kinds, install_crds
 from tests.conftest import Cluster

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from deploy.local.tools import tool
+from deploy.local.binaries.tools import tool
 
 from tests.apiserver.controllers import Shop, a_shop
 from tests.chart.helm import Helm

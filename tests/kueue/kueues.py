@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
-from deploy.local.archive import write_image
-from deploy.local.images import load_image
-from deploy.local.tools import module_of, tool
+from deploy.local.binaries.tools import module_of, tool
+from deploy.local.images.archive import write_image
+from deploy.local.images.on_node import load_image
 
 from tests.chart.helm import Helm
 from tests.conftest import Cluster

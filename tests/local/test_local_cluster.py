@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.local import cgroups, leftovers
+from deploy.local import leftovers
 from deploy.local.layout import NETNS_ROOT, Layout, kubernetes_version
 from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
-from deploy.local.namespaces import in_network, keeper_of
+from deploy.local.machine import cgroups
+from deploy.local.machine.namespaces import in_network, keeper_of
 
 from tests import conftest
 from tests.local.traces import CLUSTER_COMMAND, cluster_command, nothing, traces_of, until

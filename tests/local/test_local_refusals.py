@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deploy.local import leftovers, prerequisites
+from deploy.local import leftovers
 from deploy.local.commands import main
 from deploy.local.layout import API_PORT, CHECKOUT, RUN_ROOT, Layout
 from deploy.local.lifecycle import Cluster, down, require_ports
-from deploy.local.namespaces import make_network, move_into_network
+from deploy.local.machine import prerequisites
+from deploy.local.machine.namespaces import make_network, move_into_network
 from deploy.local.trouble import Trouble
 
 from tests import conftest

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.local import cgroups
 from deploy.local.layout import Layout
 from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
-from deploy.local.namespaces import move_into_network, processes
-from deploy.local.nodes import Node, nodes_of
+from deploy.local.machine import cgroups
+from deploy.local.machine.namespaces import move_into_network, processes
+from deploy.local.node.nodes import Node, nodes_of
 from deploy.local.trouble import Trouble
 
 from tests import conftest

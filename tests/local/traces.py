@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deploy.local import cgroups, leftovers
+from deploy.local import leftovers
 from deploy.local.layout import CHECKOUT, NETNS_ROOT, Layout
-from deploy.local.namespaces import processes
+from deploy.local.machine import cgroups
+from deploy.local.machine.namespaces import processes
 
 CLUSTER_COMMAND = CHECKOUT / "deploy" / "local" / "cluster.py"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from deploy.local import lifecycle
 from deploy.local.layout import Layout, layout_from
-from deploy.local.namespaces import move_into_network
+from deploy.local.machine.namespaces import move_into_network
 
 from tests.conftest import Cluster
 

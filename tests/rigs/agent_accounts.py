@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME
-from deploy.local.tools import tool
+from deploy.local.binaries.tools import tool
 
 from tests.conftest import Cluster
 from tests.rigs.eater import IMAGE

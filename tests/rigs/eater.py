@@ -36,8 +36,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from deploy.local.archive import write_image
-from deploy.local.images import compile_static, load_image
+from deploy.local.images.archive import write_image
+from deploy.local.images.on_node import compile_static, load_image
 from deploy.local.layout import Layout
 
 IMAGE = "localhost/plimsoll-eater:11"

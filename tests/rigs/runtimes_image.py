@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from deploy.local.archive import write_image
+from deploy.local.images.archive import write_image
 from deploy.local.layout import cache_root
 from deploy.local.shell import run, try_run
 from deploy.local.trouble import Trouble

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.local.images import has_image, load_image
+from deploy.local.images.on_node import has_image, load_image
 
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from deploy.local.archive import write_image
+from deploy.local.images.archive import write_image
 from deploy.local.layout import CHECKOUT, cache_root
 
 from tests.rigs.locked_environments import environment_of

@@ -8,10 +8,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from deploy.local.archive import write_image
-from deploy.local.dockerfile import TARGETS, Target, fingerprint
+from deploy.local.images.archive import write_image
+from deploy.local.images.dockerfile import TARGETS, Target, fingerprint
+from deploy.local.images.pip_settings import pip_files, pip_settings
 from deploy.local.layout import CHECKOUT
-from deploy.local.pip_settings import pip_files, pip_settings
 from deploy.local.trouble import Trouble
 
 SMALL = Target("stage", "localhost/small", ("Dockerfile", "source"))

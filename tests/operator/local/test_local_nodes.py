@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from deploy.local import programs
-from deploy.local.configuration import NodeSize, write_settings
 from deploy.local.layout import Layout
-from deploy.local.nodes import cores_beside, cores_for, nodes_of, note_cores, threads_apart
-from deploy.local.prerequisites import GIB
+from deploy.local.machine.prerequisites import GIB
+from deploy.local.node import programs
+from deploy.local.node.configuration import NodeSize, write_settings
+from deploy.local.node.nodes import cores_beside, cores_for, nodes_of, note_cores, threads_apart
 from deploy.local.trouble import Trouble
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from deploy.local import binaries, cgroups, leftovers, packages, prerequisites, programs
-from deploy.local.configuration import NodeSize
+from deploy.local import leftovers
+from deploy.local.binaries import kubernetes
 from deploy.local.layout import (
     CHECKOUT,
     MARK,
@@ -20,7 +20,10 @@ from deploy.local.layout import (
     kubernetes_version,
     layout_from,
 )
-from deploy.local.prerequisites import GIB, Machine, Place
+from deploy.local.machine import cgroups, packages, prerequisites
+from deploy.local.machine.prerequisites import GIB, Machine, Place
+from deploy.local.node import programs
+from deploy.local.node.configuration import NodeSize
 from deploy.local.trouble import Trouble
 
 GOOD = Machine(system="Linux", architecture="x86_64", is_root=True, has_memory_cgroup=True)
@@ -159,27 +162,27 @@ def test_missing_packages_are_no_trouble_where_they_can_be_installed() -> None:
     ],
 )
 def test_a_failed_build_says_what_to_do(complaints: list[str], said: str) -> None:
-    assert said in binaries.explain_failure(complaints)
+    assert said in kubernetes.explain_failure(complaints)
 
 
 def test_programs_of_another_recipe_are_built_again(tmp_path: Path) -> None:
-    for name in binaries.PROGRAMS:
+    for name in kubernetes.PROGRAMS:
         (tmp_path / name).write_text("#!/bin/sh\necho Kubernetes v1.0.0\n")
         (tmp_path / name).chmod(0o755)
-    assert not binaries.is_built(tmp_path)
+    assert not kubernetes.is_built(tmp_path)
     (tmp_path / "built.json").write_text(json.dumps({"kubernetes": "1.0.0"}))
-    assert not binaries.is_built(tmp_path)
+    assert not kubernetes.is_built(tmp_path)
 
 
 def test_programs_of_the_right_version_without_a_stamp_get_one(tmp_path: Path) -> None:
-    for name in binaries.PROGRAMS:
+    for name in kubernetes.PROGRAMS:
         (tmp_path / name).write_text(f"#!/bin/sh\necho Kubernetes v{kubernetes_version()}\n")
         (tmp_path / name).chmod(0o755)
-    assert binaries.is_built(tmp_path)
+    assert kubernetes.is_built(tmp_path)
     (tmp_path / "kube-apiserver").write_text("#!/bin/sh\nexit 1\n")
-    assert binaries.is_built(tmp_path), "the stamp is believed from then on"
+    assert kubernetes.is_built(tmp_path), "the stamp is believed from then on"
     (tmp_path / "kubelet").unlink()
-    assert not binaries.is_built(tmp_path)
+    assert not kubernetes.is_built(tmp_path)
 
 
 def test_the_version_is_that_of_every_kubernetes_module_in_go_mod() -> None:

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from deploy.local import binaries, prerequisites, tools
+from deploy.local.binaries import kubernetes, tools
 from deploy.local.commands import read_command
 from deploy.local.layout import HERE
+from deploy.local.machine import prerequisites
 from deploy.local.trouble import Trouble
 
 
@@ -25,7 +26,7 @@ def test_all_that_follows_a_tools_name_is_its_own() -> None:
 
 def test_a_build_that_fails_names_the_tool() -> None:
     said = ["helm.sh/helm/v3: Get x: dial tcp: lookup proxy: no such host"]
-    assert binaries.explain_failure(said, what="helm").startswith("building helm: its Go modules")
+    assert kubernetes.explain_failure(said, what="helm").startswith("building helm: its Go modules")
 
 
 @pytest.mark.parametrize("name", tools.TOOLS)

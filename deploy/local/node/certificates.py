@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.local.layout import API_SERVICE_ADDRESS, NODE_ADDRESS
-from deploy.local.nodes import Node
+from deploy.local.node.nodes import Node
 from deploy.local.shell import run
 
 _DOING: Final = "making certificates"

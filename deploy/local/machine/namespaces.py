@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from deploy.local.layout import SERVICE_RANGE, Layout
-from deploy.local.nodes import nodes_of
+from deploy.local.node.nodes import nodes_of
 from deploy.local.shell import plain_environment, run, try_run
 from deploy.local.trouble import Trouble
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deploy.local.layout import API_PORT, POD_RANGE, TWO_POD_RANGES, Layout
-from deploy.local.nodes import Node, cores_beside, nodes_of
+from deploy.local.node.nodes import Node, cores_beside, nodes_of
 
 PAUSE_IMAGE: Final = "localhost/plimsoll-pause:1"
 _MIB: Final = 1 << 20

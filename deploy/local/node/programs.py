@@ -12,7 +12,7 @@ from deploy.local.layout import (
     SERVICE_RANGE,
     Layout,
 )
-from deploy.local.nodes import Node, nodes_of
+from deploy.local.node.nodes import Node, nodes_of
 
 
 def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local import cgroups
 from deploy.local.layout import cache_root
+from deploy.local.machine import cgroups
 from deploy.local.shell import run
 from deploy.local.trouble import Trouble
 

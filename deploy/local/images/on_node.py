@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from deploy.local.archive import write_image
-from deploy.local.configuration import PAUSE_IMAGE
+from deploy.local.images.archive import write_image
 from deploy.local.layout import Layout
-from deploy.local.nodes import Node, nodes_of
+from deploy.local.node.configuration import PAUSE_IMAGE
+from deploy.local.node.nodes import Node, nodes_of
 from deploy.local.shell import run
 from deploy.local.trouble import Trouble
 

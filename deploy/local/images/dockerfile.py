@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local import packages, prerequisites
-from deploy.local.base_image import base_reference, require_base
-from deploy.local.buildah import a_buildah
+from deploy.local.images.base_image import base_reference, require_base
+from deploy.local.images.buildah import a_buildah
+from deploy.local.images.pip_settings import certificates, pip_files, pip_settings
 from deploy.local.layout import CHECKOUT, cache_root
-from deploy.local.pip_settings import certificates, pip_files, pip_settings
+from deploy.local.machine import packages, prerequisites
 from deploy.local.shell import run
 from deploy.local.trouble import Trouble
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from deploy.local.buildah import Buildah
+from deploy.local.images.buildah import Buildah
 from deploy.local.shell import run, try_run
 
 _SUITE: Final = "bookworm"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local import prerequisites
-from deploy.local.binaries import Say, build_lock, explain_failure
+from deploy.local.binaries.kubernetes import Say, build_lock, explain_failure
 from deploy.local.layout import HERE, cache_root, kubernetes_version
+from deploy.local.machine import prerequisites
 from deploy.local.shell import run
 from deploy.local.trouble import Trouble
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from deploy.local import prerequisites
-from deploy.local.images import build_pause_image
+from deploy.local.images.on_node import build_pause_image
 from deploy.local.layout import HERE, cache_root, kubernetes_version
+from deploy.local.machine import prerequisites
 from deploy.local.shell import is_disk_full, try_run
 from deploy.local.trouble import Trouble
 
