@@ -24,8 +24,8 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store import TaskSummary
 from tests.apiserver.crds import CRDS, a_namespace, answer, install_crds
+from tests.builders.experts.standings import a_fleet, facts_of
 from tests.builders.reports import START_S, TASK, a_model
-from tests.builders.standings import a_fleet, facts_of
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster

@@ -20,7 +20,7 @@ from plimsoll_operator.sizing import node_hint
 from plimsoll_predictor.core.policy import Placing
 from plimsoll_predictor.core.task import TaskId
 from tests.apiserver.controllers import Shop, a_shop, until
-from tests.builders.placing import PREFERRED, tell_nodes
+from tests.builders.placing.told_nodes import PREFERRED, tell_nodes
 from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
 from tests.rigs.admission_servers import a_server, knowledge_of

@@ -12,7 +12,7 @@ import pytest
 
 from tests.apiserver.crds import a_namespace
 from tests.apiserver.people import Person, a_person_who_may, an_admin
-from tests.builders.cluster_status import a_deployment, a_lease, a_profile, a_webhook
+from tests.builders.kubernetes.cluster_status import a_deployment, a_lease, a_profile, a_webhook
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster

@@ -19,8 +19,8 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from tests.apiserver.controllers import Shop, a_shop, until
+from tests.builders.kubernetes.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
 from tests.builders.pods import APod
-from tests.builders.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
 from tests.conftest import Cluster
 from tests.rigs.admission_servers import Pair, a_server, knowledge_of
 from tests.rigs.webhook_servers import OtherWebhooks, a_configuration, other_webhooks

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import served
-from tests.builders.placed_runs import Lived, a_shop, keep
+from tests.builders.placing.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
 from tests.rigs import page_probes as probes
 from tests.rigs.browsers import Tab

@@ -10,7 +10,7 @@ import pytest
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import served
 from tests.builders.reports import START_S
-from tests.builders.runtimes import NIGHTLY, a_telling_past
+from tests.builders.runtimes.telling_pasts import NIGHTLY, a_telling_past
 from tests.rigs import page_probes as probes
 from tests.rigs.browsers import Tab, a_browser
 from tests.rigs.page_readers import bare

@@ -33,10 +33,10 @@ from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import DecisionRecord, Store
-from tests.builders.books import books
+from tests.builders.controller.books import books
+from tests.builders.experts.serving import a_model as a_model_of_bins
+from tests.builders.experts.standings import a_fleet, keep
 from tests.builders.reports import START_S, TASK, a_life, a_training_report
-from tests.builders.serving import a_model as a_model_of_bins
-from tests.builders.standings import a_fleet, keep
 
 MODES = {"shop": "enforce", "lab": "recommend", "risk": "recommend", "genomics": "enforce"}
 VERBS = ("train", "join", "score", "fold", "align", "merge", "index", "call", "rank", "clean")

@@ -14,7 +14,7 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, a_controller, store_url, until
-from tests.builders.expert_lives import a_life, a_run
+from tests.builders.experts.expert_lives import a_life, a_run
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster

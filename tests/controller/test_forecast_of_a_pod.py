@@ -16,7 +16,7 @@ from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import forecast_command
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url
-from tests.builders.runtimes import steady_runs
+from tests.builders.runtimes.telling_pasts import steady_runs
 from tests.conftest import Cluster
 from tests.controller.test_forecasting_live import a_node, a_pod, begin
 

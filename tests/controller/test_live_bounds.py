@@ -29,7 +29,7 @@ from tests.apiserver.waiting import (
     queued,
     teach,
 )
-from tests.builders.cgroup_trees import a_report
+from tests.builders.agent.cgroup_trees import a_report
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster

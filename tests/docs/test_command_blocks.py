@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.core.units import MIB
-from tests.builders.runtime_logs import a_log_run, write_log
+from tests.builders.runtimes.runtime_logs import a_log_run, write_log
 from tests.docs.elsewhere import ELSEWHERE, README, entry_for
 from tests.docs.pages import Block, Page, all_pages, pages_of_people
 from tests.docs.walking import WALKED_HERE, WALKED_ON_A_CLUSTER, Walk, walked

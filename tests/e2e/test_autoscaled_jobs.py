@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.apiserver.controllers import Shop, until
 from tests.apiserver.crds import await_kinds
 from tests.apiserver.people import an_admin
-from tests.builders.autoscalers import VPA_KIND, a_vpa
+from tests.builders.kubernetes.autoscalers import VPA_KIND, a_vpa
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import (

@@ -22,7 +22,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.placing.world import World
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import RFC_3339, Shop, until
-from tests.builders.placed_runs import MEAN_S, keep, placed_runs
+from tests.builders.placing.placed_runs import MEAN_S, keep, placed_runs
 from tests.builders.stores import an_attempt
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES

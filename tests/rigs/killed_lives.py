@@ -16,7 +16,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-from tests.builders import expert_lives, runtime_lives
+from tests.builders.experts import expert_lives
+from tests.builders.runtimes import runtime_lives
 
 STEPS_A_LIFE: Final = 18
 _DONE: Final = "done"

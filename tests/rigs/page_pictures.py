@@ -14,9 +14,9 @@ from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.store import Store
 from tests.builders.campaigns import a_record, keep_campaign, some_runs
 from tests.builders.page_stores import a_cluster, served
-from tests.builders.placed_runs import Lived, a_shop, keep
+from tests.builders.placing.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
-from tests.builders.runtimes import NIGHTLY, a_telling_past
+from tests.builders.runtimes.telling_pasts import NIGHTLY, a_telling_past
 from tests.rigs.browsers import Tab, a_browser
 from tests.rigs.page_readers import bare
 

@@ -17,7 +17,7 @@ from plimsoll_operator.agent.pod_cgroups import Hierarchy, Version
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER, UID
+from tests.builders.agent.cgroup_trees import CONTAINER, UID
 from tests.rigs.enforced_limits import pods_there
 
 

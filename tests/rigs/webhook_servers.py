@@ -14,7 +14,7 @@ from typing import Any
 import jsonpatch
 from aiohttp import web
 
-from tests.builders.webhooks import Change, Json
+from tests.builders.kubernetes.webhooks import Change, Json
 from tests.rigs.admission_servers import Pair
 
 

@@ -12,7 +12,7 @@ from plimsoll_operator.training.tracking import MAX_STRIKES
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.training.train import TrainingResult
-from tests.builders.tracked import a_noisy_training, logging_to, save
+from tests.builders.training.tracked import a_noisy_training, logging_to, save
 from tests.tracking.servers import Mlflow
 
 NOON_S = 1_700_000_000.0

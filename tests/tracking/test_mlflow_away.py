@@ -28,7 +28,7 @@ from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
-from tests.builders.tracked import QUICK, Logging, logging_to
+from tests.builders.training.tracked import QUICK, Logging, logging_to
 from tests.operator.processes.test_training_worker import TRAIN, fill
 from tests.rigs.ports import free_port
 from tests.tracking.servers import Gate, Mlflow

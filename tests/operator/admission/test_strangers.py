@@ -24,9 +24,9 @@ from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.standing import Ended
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Lift
-from tests.builders.expert_lives import TRAIN as OTHERS
-from tests.builders.expert_lives import a_life
-from tests.builders.ledgers import TRAIN, a_train, an_inside, decided, ended, killed
+from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, decided, ended, killed
+from tests.builders.experts.expert_lives import TRAIN as OTHERS
+from tests.builders.experts.expert_lives import a_life
 from tests.builders.pods import APod, a_pod
 from tests.rigs.admission_servers import knowledge_of
 from tests.rigs.drawing import examples

@@ -22,8 +22,8 @@ from plimsoll_operator.ordering.suspended_jobs import waits_for_turn
 from plimsoll_operator.processes.admission import WAIT_WHERE_HELD_S, Running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import JobsWait, Order, Placing
-from tests.builders.gate_servers import GateServer, a_gate_server, a_job
-from tests.builders.placing import PREFERRED, tell_nodes
+from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
+from tests.builders.placing.told_nodes import PREFERRED, tell_nodes
 from tests.builders.pods import APod, a_pod, memory_of
 from tests.rigs.admission_servers import (
     TRAIN,

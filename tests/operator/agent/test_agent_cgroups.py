@@ -25,7 +25,7 @@ from plimsoll_operator.agent.pod_cgroups import (
     scan,
 )
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER, UID, RecordedTree
+from tests.builders.agent.cgroup_trees import CONTAINER, UID, RecordedTree
 
 UNDERSCORED = UID.replace("-", "_")
 

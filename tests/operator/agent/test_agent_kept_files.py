@@ -13,7 +13,7 @@ import pytest
 from plimsoll_operator.agent.kept_files import MOST_KEPT, OTHERS, KeptFiles, room_for_files
 from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.sampler import Sampler
-from tests.builders.cgroup_trees import UID
+from tests.builders.agent.cgroup_trees import UID
 from tests.rigs.enforced_limits import pods_there
 from tests.rigs.real_pods import a_real_pod
 

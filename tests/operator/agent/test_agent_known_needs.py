@@ -16,7 +16,7 @@ from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.sender import Answer, Reply, Sender, deliver
 from plimsoll_operator.attempts.peaks import Answered, PeakReport
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree, a_report, until
+from tests.builders.agent.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree, a_report, until
 
 POD = f"kubepods/burstable/pod{UID}"
 

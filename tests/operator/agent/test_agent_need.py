@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plimsoll_operator.agent.cgroup_memory import CgroupSample
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import a_reading, peaks_of
+from tests.builders.agent.cgroup_trees import a_reading, peaks_of
 
 
 def mib(reading: dict[str, int | None]) -> CgroupSample:

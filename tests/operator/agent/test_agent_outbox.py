@@ -16,7 +16,7 @@ from plimsoll_operator.agent.spool import FILE_NAME, Spool, Spooled
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER, UID, a_reading, a_report
+from tests.builders.agent.cgroup_trees import CONTAINER, UID, a_reading, a_report
 
 REPORT_BYTES = len(json.dumps(to_document(a_report(pod_uid="pod-00"))))
 

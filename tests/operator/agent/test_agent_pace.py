@@ -13,7 +13,7 @@ from plimsoll_operator.agent.pace import LONGEST_WINDOW_S, Pace
 from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.agent.spool import Spool, Spooled
-from tests.builders.cgroup_trees import UID, RecordedTree
+from tests.builders.agent.cgroup_trees import UID, RecordedTree
 
 
 def after(*readings: tuple[float, float]) -> Pace:

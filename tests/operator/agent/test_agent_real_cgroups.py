@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER
+from tests.builders.agent.cgroup_trees import CONTAINER
 from tests.rigs.real_pods import a_cold_file, a_real_pod, follow, follow_steps
 
 OVERHEAD_BYTES = 24 * MIB

@@ -10,7 +10,7 @@ from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_ku
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree
+from tests.builders.agent.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree
 
 POD = f"kubepods/burstable/pod{UID}"
 WALL_S = 1_700_000_000.0

@@ -24,7 +24,7 @@ from plimsoll_operator.agent.settings import AgentSettings, SettingsError
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import a_report, until
+from tests.builders.agent.cgroup_trees import a_report, until
 
 
 def an_outbox(*uids: str) -> Outbox:

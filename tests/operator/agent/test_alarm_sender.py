@@ -10,7 +10,7 @@ import pytest
 
 from plimsoll_operator.agent.alarm_sender import MOST_QUEUED, AlarmSender
 from plimsoll_operator.attempts.alarms import ALARMS_PATH
-from tests.builders.alarms import an_alarm
+from tests.builders.agent.alarms import an_alarm
 
 WITHIN_S = 30.0
 

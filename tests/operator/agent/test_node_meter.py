@@ -14,7 +14,7 @@ from plimsoll_operator.agent.pod_cgroups import find_hierarchy, find_kubepods, s
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.attempts.node_use import LONGEST_WINDOW_S, MOST_PODS, NodeUse
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import RecordedTree
+from tests.builders.agent.cgroup_trees import RecordedTree
 
 STAT = "cpu  {busy} 0 0 {idle} 0 0 0 0 7 0\ncpu0 1 0 0 1 0 0 0 0 0 0\nintr 1 2 3\nctxt 4\n"
 MEMINFO = "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    400 kB\n"

@@ -14,8 +14,8 @@ from plimsoll_operator.agent.own_raises import RENEW_S, OwnRaises, handled
 from plimsoll_operator.attempts.alarms import ALARMS_PATH
 from plimsoll_operator.attempts.grants import GRANTS_PATH
 from plimsoll_predictor.core.documents import to_document
-from tests.builders.alarms import an_alarm
-from tests.builders.grants import a_grant
+from tests.builders.agent.alarms import an_alarm
+from tests.builders.agent.grants import a_grant
 
 WITHIN_S = 30.0
 RESIZE = "/api/v1/namespaces/shop/pods/train-1/resize"

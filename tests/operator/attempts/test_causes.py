@@ -15,7 +15,7 @@ from plimsoll_operator.prometheus_history.past_pods import ReadingRules, identit
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from tests.builders.ledgers import a_train, ended
+from tests.builders.controller.ledgers import a_train, ended
 from tests.builders.past_series import past_of
 from tests.builders.pods import APod
 

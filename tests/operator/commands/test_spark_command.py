@@ -11,7 +11,7 @@ import pytest
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.spark import spark_command
 from plimsoll_predictor.splitting.spark.application import Application
-from tests.builders.spark_logs import (
+from tests.builders.splitting.spark_logs import (
     KILLED,
     OFF,
     ON,

@@ -20,7 +20,7 @@ from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.store import Store
-from tests.builders.ledgers import TRAIN, a_final, a_train, an_inside, ended
+from tests.builders.controller.ledgers import TRAIN, a_final, a_train, an_inside, ended
 from tests.builders.pods import APod
 from tests.predictor.store.attempts.test_store_usage import a_run
 

@@ -28,8 +28,8 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
-from tests.builders.hostile_pods import HostilePod, hostile_pods, oddly_typed_pods
-from tests.builders.ledgers import Inside, a_train, an_inside, decided, ended, killed
+from tests.builders.controller.ledgers import Inside, a_train, an_inside, decided, ended, killed
+from tests.builders.kubernetes.hostile_pods import HostilePod, hostile_pods, oddly_typed_pods
 from tests.builders.pods import APod
 
 FEW_PODS, MANY_PODS, MANY_ROUNDS = 4_000, 10_000, 40

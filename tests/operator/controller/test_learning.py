@@ -13,7 +13,7 @@ from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSourc
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import SavedModel, TaskSummary
 from plimsoll_predictor.store.writer import Novelty
-from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside
+from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside
 
 FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
 NEW = Novelty(new=True, learned=True)

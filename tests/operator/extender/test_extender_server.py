@@ -18,7 +18,7 @@ from plimsoll_operator.processes.extender import RunningExtender, running_extend
 from plimsoll_operator.sizing import node_hint
 from plimsoll_operator.sizing.node_scores import Graded
 from plimsoll_predictor.core.policy import Placing
-from tests.builders.placing import tell_nodes
+from tests.builders.placing.told_nodes import tell_nodes
 from tests.builders.pods import a_pod
 from tests.rigs.admission_servers import TRAIN, knowledge_of, until_true
 from tests.rigs.extenders import (

@@ -21,7 +21,7 @@ from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, read_namespace
 from plimsoll_predictor.core.policy import Lending, Mode, Policy
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from tests.builders.ledgers import TRAIN, decided
+from tests.builders.controller.ledgers import TRAIN, decided
 from tests.builders.pods import RUNNING, APod, a_pod
 
 POLICY = Policy(mode=Mode.ENFORCE, lending=Lending.AUTO)

@@ -16,7 +16,15 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
-from tests.builders.ledgers import Inside, a_final, a_train, an_inside, decided, ended, killed
+from tests.builders.controller.ledgers import (
+    Inside,
+    a_final,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    killed,
+)
 
 TRAIN = TaskId("shop", "train")
 MINUTE_S = 60.0

@@ -14,7 +14,7 @@ from plimsoll_operator.ordering.suspending import Suspension, suspension_of
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import JobsWait, Mode, Order
-from tests.builders.gate_servers import a_job
+from tests.builders.kubernetes.gate_servers import a_job
 from tests.builders.pods import APod, a_pod
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 

@@ -20,7 +20,7 @@ from plimsoll_operator.ordering.suspended_jobs import (
 )
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.status import read_time
-from tests.builders.gate_servers import a_job
+from tests.builders.kubernetes.gate_servers import a_job
 from tests.builders.pods import a_pod
 
 CREATED = "2026-11-24T12:00:00Z"

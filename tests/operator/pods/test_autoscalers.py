@@ -16,7 +16,7 @@ from plimsoll_operator.pods.autoscalers import (
     read_autoscaler,
     updates_on,
 )
-from tests.builders.autoscalers import a_vpa, updated
+from tests.builders.kubernetes.autoscalers import a_vpa, updated
 from tests.builders.pods import APod, a_pod
 
 

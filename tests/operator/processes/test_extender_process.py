@@ -15,7 +15,7 @@ import pytest
 
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Placing
-from tests.builders.placing import tell_nodes
+from tests.builders.placing.told_nodes import tell_nodes
 from tests.builders.pods import a_pod
 from tests.operator.processes.test_admission_process import (
     DRAIN_S,

@@ -38,8 +38,8 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.store import TaskSummary
+from tests.builders.experts.standings import SHIFTED_MIB, a_fleet, facts_of
 from tests.builders.reports import START_S, TASK, a_model
-from tests.builders.standings import SHIFTED_MIB, a_fleet, facts_of
 
 SHIFTED = facts_of(a_fleet(SHIFTED_MIB[:-1]))
 FULL = (Degradation(Ailment.STORE, "disk full"),)

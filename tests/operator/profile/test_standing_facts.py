@@ -13,8 +13,8 @@ from plimsoll_predictor.experts.panel import PANEL, YOUNG, YOUNG_RUNS, words_for
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.expert_names import SAFE
+from tests.builders.experts.standings import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of
 from tests.builders.reports import TASK
-from tests.builders.standings import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of
 
 
 def test_the_champion_comes_first_and_the_others_by_their_cost() -> None:

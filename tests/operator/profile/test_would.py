@@ -21,10 +21,10 @@ from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.sizer import Knobs
 from plimsoll_predictor.store import TaskSummary
-from tests.builders.ledgers import TRAIN, Inside, a_final, an_inside, ended
+from tests.builders.controller.ledgers import TRAIN, Inside, a_final, an_inside, ended
+from tests.builders.experts.standings import a_fleet
 from tests.builders.pods import APod, a_pod
 from tests.builders.replays import RunBuilder
-from tests.builders.standings import a_fleet
 
 REQUEST_BYTES = 4 * GIB
 MINUTE = EndedRun(need_bytes=300 * MIB, runtime_s=3600.0, request_bytes=REQUEST_BYTES)

@@ -11,8 +11,8 @@ from plimsoll_operator.attempts.alarms import Alarm
 from plimsoll_operator.attempts.grants import GRANTED_S, Grant
 from plimsoll_operator.rescue.allowance import Allowance
 from plimsoll_predictor.core.units import MIB
-from tests.builders.alarms import LIMIT, an_alarm
-from tests.builders.grants import a_grant
+from tests.builders.agent.alarms import LIMIT, an_alarm
+from tests.builders.agent.grants import a_grant
 
 USED = 1024 * MIB
 RAISED = 165 * MIB

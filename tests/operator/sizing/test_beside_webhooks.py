@@ -10,8 +10,8 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import GIB, MIB
+from tests.builders.kubernetes.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
 from tests.builders.pods import APod
-from tests.builders.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
 from tests.rigs.admission_servers import knowledge_of
 
 

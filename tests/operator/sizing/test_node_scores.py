@@ -17,7 +17,7 @@ from plimsoll_predictor.core.policy import Mode, Placing
 from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.loads import NodeLoad
-from tests.builders.hostile_pods import hostile_pods, oddly_typed_pods
+from tests.builders.kubernetes.hostile_pods import hostile_pods, oddly_typed_pods
 from tests.builders.pods import APod, a_pod
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 

@@ -16,7 +16,7 @@ from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import CpuPolicy, Mode
 from plimsoll_predictor.core.units import GIB, MIB
-from tests.builders.autoscalers import a_vpa, updated
+from tests.builders.kubernetes.autoscalers import a_vpa, updated
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
 from tests.rigs.admission_servers import knowledge_of
 

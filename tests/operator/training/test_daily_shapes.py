@@ -24,7 +24,7 @@ from plimsoll_operator.training.shape_learning import (
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.shapes.normalising import SUPPORT, Normalisation
 from plimsoll_predictor.store import Store, Writer
-from tests.builders.runtimes import AFTER_S, timed_runs
+from tests.builders.runtimes.telling_pasts import AFTER_S, timed_runs
 
 HANGS = (sys.executable, "-c", "import time; print('on', flush=True); time.sleep(600)")
 LEARNS = (sys.executable, "-c", """print('{"ok": true}')""")

@@ -22,7 +22,7 @@ from plimsoll_operator.training.feature_learning import (
 )
 from plimsoll_predictor.runtimes.features.fitting import GROWTH, LEAST_RUNS
 from plimsoll_predictor.store import LastTry, Store, Writer
-from tests.builders.runtimes import AFTER_S, NIGHTLY, timed_runs
+from tests.builders.runtimes.telling_pasts import AFTER_S, NIGHTLY, timed_runs
 
 FITS = (sys.executable, "-c", """print('{"ok": true, "words": "fitted"}')""")
 FAILS = (

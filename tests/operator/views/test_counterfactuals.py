@@ -15,9 +15,9 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Line, Rule
+from tests.builders.experts.standings import a_fleet
 from tests.builders.nodes import a_node
 from tests.builders.reports import TASK, a_model
-from tests.builders.standings import a_fleet
 
 ROOMY_BYTES = 2253 * MIB
 """A tenth over 2Gi, in whole Mi."""

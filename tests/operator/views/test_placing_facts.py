@@ -8,7 +8,7 @@ import json
 import pytest
 
 from plimsoll_operator.views.placing_facts import facts_with_gains, learned_facts
-from tests.builders.placed_runs import Lived, four_kinds, placed_runs
+from tests.builders.placing.placed_runs import Lived, four_kinds, placed_runs
 
 CPU, WAIT = "team/cpu", "team/wait"
 

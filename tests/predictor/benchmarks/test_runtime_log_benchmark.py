@@ -27,7 +27,7 @@ from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.sizes_bars import Bar
 from plimsoll_predictor.replay.runtimes.judging import METHODS, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError
-from tests.builders.runtime_logs import a_log, a_log_run
+from tests.builders.runtimes.runtime_logs import a_log, a_log_run
 
 
 def a_figure(log: str = LLNL, method: str = OWN, **changed: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from benchmarks.shape_pictures import effects_plot, shapes_plot, standalone
 from plimsoll_predictor.runtimes.shapes.explanation import Effect, Explanation
-from tests.builders.shapes import a_catalogue, a_shape
+from tests.builders.runtimes.shapes import a_catalogue, a_shape
 
 SVG = "{http://www.w3.org/2000/svg}"
 

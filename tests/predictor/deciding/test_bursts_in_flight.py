@@ -15,7 +15,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.ladder import Climb, lifted_bytes
 from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.knowledge.shown import Shown
-from tests.builders.serving import AKnownTask
+from tests.builders.experts.serving import AKnownTask
 
 NOW_S = 10_000.0
 

@@ -8,7 +8,7 @@ import pytest
 from plimsoll_predictor.core.units import MIB, gb_hours
 from plimsoll_predictor.deciding.choosing import cheapest_ceiling
 from plimsoll_predictor.knowledge.ladder import OVER_LARGEST
-from tests.builders.serving import bins_up_to
+from tests.builders.experts.serving import bins_up_to
 
 MINUTE_S = 60.0
 """Runtime of every run of ``bins_up_to``, whose needs are nine tenths of the ceilings."""

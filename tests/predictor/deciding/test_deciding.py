@@ -12,7 +12,7 @@ from plimsoll_predictor.deciding.choosing import cheapest_bins, cheapest_ceiling
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.experts.panel import EXPERTS
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, REQUEST
-from tests.builders.serving import AKnownTask, a_model, bins_up_to
+from tests.builders.experts.serving import AKnownTask, a_model, bins_up_to
 
 ANYWHERE = Bounds()
 LIGHT: dict[str, float | str] = {"rows": "100", "columns": 20.0, "region": "eu"}

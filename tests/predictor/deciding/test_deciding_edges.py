@@ -14,7 +14,7 @@ from plimsoll_predictor.knowledge.curve import Straight
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.knowledge.rule import Line, Rule, for_larger_request
-from tests.builders.serving import AKnownTask
+from tests.builders.experts.serving import AKnownTask
 
 ANYWHERE = Bounds()
 

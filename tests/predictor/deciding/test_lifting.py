@@ -13,7 +13,7 @@ from plimsoll_predictor.deciding.lifting import (
 )
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Lift
-from tests.builders.serving import AKnownTask, a_model
+from tests.builders.experts.serving import AKnownTask, a_model
 
 ANYWHERE = Bounds()
 

@@ -26,7 +26,7 @@ from plimsoll_predictor.experts.standing import Ended, Standing
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.model.task_model import Model
-from tests.builders.serving import TRAIN, a_model, with_boosted
+from tests.builders.experts.serving import TRAIN, a_model, with_boosted
 from tests.rigs.drawing import examples
 
 SIZES = st.integers(1, 64 * GIB)

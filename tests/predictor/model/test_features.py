@@ -14,7 +14,7 @@ from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.model.columns import Part
 from plimsoll_predictor.model.features import FeatureSchema
-from tests.builders.serving import history
+from tests.builders.experts.serving import history
 from tests.rigs.drawing import examples
 
 VALUES = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.model.trees import CompiledTrees, _slots
 from plimsoll_predictor.training.compile import compile_booster
-from tests.builders.serving import train_booster
+from tests.builders.experts.serving import train_booster
 from tests.rigs.drawing import examples
 
 N_FEATURES = 5

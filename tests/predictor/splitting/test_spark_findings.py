@@ -27,7 +27,7 @@ from plimsoll_predictor.splitting.spark.settings import (
     SPLIT,
 )
 from plimsoll_predictor.splitting.spark.small_tasks import SmallTasks
-from tests.builders.spark_logs import (
+from tests.builders.splitting.spark_logs import (
     KILLED,
     OFF,
     ON,

@@ -29,7 +29,7 @@ from plimsoll_predictor.splitting.spark.steps import (
     executors_of,
     step_after,
 )
-from tests.builders.spark_logs import KILLED, OFF, ON, a_start, an_end, real_lines
+from tests.builders.splitting.spark_logs import KILLED, OFF, ON, a_start, an_end, real_lines
 from tests.predictor.splitting.test_spark_findings import a_shuffle
 
 EXECUTORS = TaskId("shop", "spark.sales.executor")

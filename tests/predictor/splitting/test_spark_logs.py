@@ -15,7 +15,7 @@ from plimsoll_predictor.splitting.spark import reading
 from plimsoll_predictor.splitting.spark.events import BadEvent, read_event
 from plimsoll_predictor.splitting.spark.reading import NoApplication, read_application
 from plimsoll_predictor.splitting.spark.settings import HEAP, Settings
-from tests.builders.spark_logs import (
+from tests.builders.splitting.spark_logs import (
     KILLED,
     OFF,
     ON,

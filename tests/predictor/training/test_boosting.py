@@ -27,7 +27,7 @@ from plimsoll_predictor.training.compile import compile_regression
 from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, ReplayedBids
 from plimsoll_predictor.training.runs import RunRows, runs_of
 from plimsoll_predictor.training.train import train
-from tests.builders.trainings import StepClock, a_history, a_plan, an_attempt
+from tests.builders.training.trainings import StepClock, a_history, a_plan, an_attempt
 
 
 def some_rows(n: int, *, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float64]]:

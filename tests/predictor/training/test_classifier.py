@@ -15,7 +15,7 @@ from plimsoll_predictor.training.folds import stratified_folds
 from plimsoll_predictor.training.recipes import STARTING_RECIPES, RecipeAsker
 from plimsoll_predictor.training.sampling import Rows, Sampler
 from plimsoll_predictor.training.search import Problem, SearchResult, search
-from tests.builders.trainings import StepClock, a_plan
+from tests.builders.training.trainings import StepClock, a_plan
 
 
 def _plain(X: Rows) -> Rows:

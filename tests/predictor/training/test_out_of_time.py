@@ -19,7 +19,7 @@ from plimsoll_predictor.training.out_of_time import (
     out_of_time_costs,
 )
 from plimsoll_predictor.training.runs import RunRows, runs_of
-from tests.builders.trainings import an_attempt, killed
+from tests.builders.training.trainings import an_attempt, killed
 
 HOUR_S = 3600.0
 RUNTIME_S = 30.0

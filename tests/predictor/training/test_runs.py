@@ -13,7 +13,7 @@ from plimsoll_predictor.training.runs import (
     RunRows,
     runs_of,
 )
-from tests.builders.trainings import an_attempt, killed
+from tests.builders.training.trainings import an_attempt, killed
 
 
 def test_the_need_of_the_attempt_that_succeeded_supersedes_its_runs_kills() -> None:

@@ -21,7 +21,7 @@ from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.training.classifier import ClassifierName
 from plimsoll_predictor.training.runs import CENSORED_FACTOR
 from plimsoll_predictor.training.train import TrainingError, TrainingResult, train
-from tests.builders.trainings import StepClock, a_history, a_plan, an_attempt, killed
+from tests.builders.training.trainings import StepClock, a_history, a_plan, an_attempt, killed
 
 HEAVY = a_history(120, heavy=3)
 

@@ -28,7 +28,7 @@ from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from plimsoll_operator.ordering.leader_sight import AWAY_S, LEADS_S
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.status import read_time
-from tests.builders.gate_servers import GateServer, a_gate_server, a_job
+from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.pods import APod, a_pod
 from tests.rigs.admission_servers import Pair
 

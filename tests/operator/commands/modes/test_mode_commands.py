@@ -9,7 +9,7 @@ from plimsoll_operator.commands.modes.enforce import words_for_change
 from plimsoll_operator.commands.modes.pause import target_of, words_for
 from plimsoll_operator.commands.modes.policy_writing import Target
 from plimsoll_predictor.core.policy import Mode
-from tests.builders.cluster_status import a_profile
+from tests.builders.kubernetes.cluster_status import a_profile
 
 SHOP = Target("sizingpolicies", "shop", "default")
 

@@ -23,8 +23,8 @@ from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
-from tests.builders.books import Books, books
-from tests.builders.ledgers import a_train, an_inside, decided, killed
+from tests.builders.controller.books import Books, books
+from tests.builders.controller.ledgers import a_train, an_inside, decided, killed
 from tests.builders.pods import a_pod
 from tests.rigs.admission_servers import (
     TRAIN,

@@ -13,8 +13,8 @@ from plimsoll_operator.commands.modes import release
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
-from tests.builders.gate_servers import GateServer, a_gate_server, a_job
-from tests.builders.turns import CPU, OTHERS, waits
+from tests.builders.controller.turns import CPU, OTHERS, waits
+from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
 
 
 @pytest_asyncio.fixture

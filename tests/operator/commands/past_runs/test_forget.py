@@ -9,7 +9,7 @@ import pytest
 from plimsoll_operator.commands.past_runs.forget import Doing, forget_command
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from tests.builders.ledgers import a_final, a_train, an_inside, ended
+from tests.builders.controller.ledgers import a_final, a_train, an_inside, ended
 from tests.builders.stores import an_attempt
 
 TASKS = ("shop/train", "shop/tmp-1", "shop/tmp-2", "bank/tmp-1", "shop/a[b]")

@@ -18,7 +18,7 @@ from plimsoll_operator.commands.past_runs.runtime_replay import (
 )
 from plimsoll_predictor.replay.runtimes.judging import METHODS, OWN
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
-from tests.builders.runtime_logs import a_log_run, write_log, write_rows
+from tests.builders.runtimes.runtime_logs import a_log_run, write_log, write_rows
 
 PROMISED = {
     "log",

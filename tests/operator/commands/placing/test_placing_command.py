@@ -20,7 +20,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.views.placing_facts import facts_with_gains
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.store import Store
-from tests.builders.placed_runs import keep, placed_runs
+from tests.builders.placing.placed_runs import keep, placed_runs
 from tests.rigs.command_lines import run_here
 
 

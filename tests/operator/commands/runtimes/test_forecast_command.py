@@ -26,7 +26,7 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.builders.pods import a_pod
-from tests.builders.runtimes import (
+from tests.builders.runtimes.telling_pasts import (
     AFTER_S,
     NIGHTLY,
     a_catalogue,

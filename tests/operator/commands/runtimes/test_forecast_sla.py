@@ -23,7 +23,7 @@ from plimsoll_operator.commands.runtimes.sla import (
 )
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from tests.builders.runtimes import AFTER_S, steady_runs
+from tests.builders.runtimes.telling_pasts import AFTER_S, steady_runs
 
 SHORT, LONG = TaskId("lab", "extract"), TaskId("lab", "train")
 STEPS: tuple[dict[str, Any], ...] = (

@@ -15,7 +15,7 @@ from plimsoll_operator.views.runtimes.scenarios import BadScenario, scenario_of
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 from plimsoll_predictor.store import Store
-from tests.builders.runtimes import NIGHTLY, steady_runs, telling_runs
+from tests.builders.runtimes.telling_pasts import NIGHTLY, steady_runs, telling_runs
 from tests.rigs.command_lines import run_here
 
 

@@ -16,7 +16,7 @@ from plimsoll_operator.views.runtimes.task_runtimes import gather_runtimes
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from tests.builders.runtimes import AFTER_S, a_timed_run, timed_runs
+from tests.builders.runtimes.telling_pasts import AFTER_S, a_timed_run, timed_runs
 
 SPREADS = {"steady": 0.02, "wide": 0.7}
 

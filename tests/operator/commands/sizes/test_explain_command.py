@@ -31,9 +31,9 @@ from plimsoll_predictor.experts.panel import PANEL
 from plimsoll_predictor.knowledge.guarded import Guarded
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import DecisionRecord, Store, TaskSummary
+from tests.builders.experts.standings import SHIFTED_MIB, a_fleet, facts_of, keep
 from tests.builders.pods import a_pod
 from tests.builders.reports import START_S, TASK, a_model, an_attempt
-from tests.builders.standings import SHIFTED_MIB, a_fleet, facts_of, keep
 from tests.rigs.command_lines import run_here
 
 HOSTILE = "[red]oh[/red] \x1b[31mred"

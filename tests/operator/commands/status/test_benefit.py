@@ -8,7 +8,7 @@ from plimsoll_operator.commands.status.benefit import benefit_of
 from plimsoll_operator.commands.status.checks import Check, Level
 from plimsoll_operator.commands.status.summary import summary_of
 from plimsoll_operator.commands.status.tasks import namespace_states, task_states
-from tests.builders.cluster_status import NOW_S, a_profile, what_is_seen
+from tests.builders.kubernetes.cluster_status import NOW_S, a_profile, what_is_seen
 
 
 def told(*profiles: Any) -> Check | None:

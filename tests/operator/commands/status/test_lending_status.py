@@ -18,7 +18,7 @@ from plimsoll_operator.kube.errors import NotFound
 from plimsoll_operator.metrics.controller import ControllerMetrics, metrics_route
 from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.units import GIB
-from tests.builders.cluster_status import NOW_S, a_deployment, what_is_seen
+from tests.builders.kubernetes.cluster_status import NOW_S, a_deployment, what_is_seen
 
 LENDS: Any = {"metadata": {"name": "default", "namespace": "shop"}, "spec": {"lending": "auto"}}
 

@@ -15,7 +15,7 @@ from plimsoll_operator.commands.status.cluster_state import ClusterState, Unseen
 from plimsoll_operator.commands.status.summary import Summary, summary_of
 from plimsoll_operator.commands.status.tables import status_tables
 from plimsoll_operator.commands.status.tasks import task_states
-from tests.builders.cluster_status import (
+from tests.builders.kubernetes.cluster_status import (
     NOW_S,
     a_bundle,
     a_claim,

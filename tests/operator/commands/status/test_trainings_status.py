@@ -12,7 +12,7 @@ from plimsoll_operator.commands.status.trainings import (
     trains_in_rounds,
 )
 from plimsoll_operator.wording.training_words import TrainingsNow
-from tests.builders.cluster_status import NOW_S, what_is_seen
+from tests.builders.kubernetes.cluster_status import NOW_S, what_is_seen
 from tests.operator.commands.status.test_lending_status import scraped
 
 ROUNDS = {"spec": {"template": {"spec": {"containers": [{"env": [{"name": SETTING}]}]}}}}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.ledgers import an_inside
-from tests.builders.shown import Told
+from tests.builders.controller.ledgers import an_inside
+from tests.builders.controller.shown import Told
 
 
 @pytest.fixture

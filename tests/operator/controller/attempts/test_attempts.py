@@ -16,7 +16,7 @@ from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB, MIB
-from tests.builders.ledgers import (
+from tests.builders.controller.ledgers import (
     TRAIN,
     Inside,
     a_final,

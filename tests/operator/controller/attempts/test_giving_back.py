@@ -16,8 +16,16 @@ from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
-from tests.builders.ledgers import NOW_S, TRAIN, a_train, an_inside, decided, ended, killed
-from tests.builders.pod_servers import a_pod_server
+from tests.builders.controller.ledgers import (
+    NOW_S,
+    TRAIN,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    killed,
+)
+from tests.builders.kubernetes.pod_servers import a_pod_server
 from tests.builders.pods import APod
 from tests.operator.controller.attempts.test_own_failures import (
     AS_WRITTEN,

@@ -12,7 +12,15 @@ from plimsoll_operator.controller.attempts.late_peaks import UNEXPLAINED_KEPT
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.units import MIB
-from tests.builders.ledgers import TRAIN, Inside, a_final, a_train, an_inside, decided, ended
+from tests.builders.controller.ledgers import (
+    TRAIN,
+    Inside,
+    a_final,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+)
 from tests.builders.pods import APod
 
 NEAR = a_final(need_bytes=127 * MIB)

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
-from tests.builders.ledgers import (
+from tests.builders.controller.ledgers import (
     NOW_S,
     TRAIN,
     Inside,

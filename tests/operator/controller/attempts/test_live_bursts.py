@@ -7,9 +7,9 @@ import pytest
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.constants import SERVED
-from tests.builders.ledgers import NOW_S, TRAIN, a_final, a_train, decided, ended, killed
+from tests.builders.controller.ledgers import NOW_S, TRAIN, a_final, a_train, decided, ended, killed
+from tests.builders.controller.shown import KNOWN_MIB, Told, reached, running
 from tests.builders.pods import APod
-from tests.builders.shown import KNOWN_MIB, Told, reached, running
 
 
 async def test_where_many_runs_are_killed_another_is_expected_to_need_what_they_got(

@@ -13,7 +13,7 @@ from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN, Shown
-from tests.builders.ledgers import (
+from tests.builders.controller.ledgers import (
     NOW_S,
     TRAIN,
     a_final,
@@ -23,8 +23,8 @@ from tests.builders.ledgers import (
     ended,
     killed,
 )
+from tests.builders.controller.shown import KNOWN_MIB, Told, reached, running
 from tests.builders.pods import APod
-from tests.builders.shown import KNOWN_MIB, Told, reached, running
 
 
 async def test_a_running_attempt_beyond_all_that_was_needed_raises_the_floor(told: Told) -> None:

@@ -19,7 +19,15 @@ from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.floor import Floor, FloorKind
-from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, decided, ended, killed
+from tests.builders.controller.ledgers import (
+    TRAIN,
+    Inside,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    killed,
+)
 from tests.builders.pods import APod
 
 AS_WRITTEN = {"requests": {"memory": "128Mi"}, "limits": {"memory": "128Mi"}}

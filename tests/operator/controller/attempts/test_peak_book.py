@@ -24,7 +24,7 @@ from plimsoll_operator.controller.serving.peak_routes import (
 from plimsoll_operator.controller.serving.web import MAX_BODY_BYTES
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.units import MIB
-from tests.builders.cgroup_trees import CONTAINER, PAUSE, UID, a_report
+from tests.builders.agent.cgroup_trees import CONTAINER, PAUSE, UID, a_report
 
 WHOLE = a_report(container_id=None, need_peak_bytes=130 * MIB)
 OWN = a_report()

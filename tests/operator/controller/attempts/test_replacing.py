@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.core.units import MIB
-from tests.builders.ledgers import a_train, an_inside, decided, ended, killed
-from tests.builders.pod_servers import a_pod_server
+from tests.builders.controller.ledgers import a_train, an_inside, decided, ended, killed
+from tests.builders.kubernetes.pod_servers import a_pod_server
 from tests.builders.pods import APod
 
 RESTARTING = decided(a_train()).restarting("OnFailure")

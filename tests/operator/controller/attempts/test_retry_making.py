@@ -15,8 +15,8 @@ from plimsoll_operator.attempts.retry_pod import planned_manifest
 from plimsoll_operator.controller.attempts.retry_making import RETRY_WITHIN_S, Ending, RetryMaker
 from plimsoll_operator.names import labels
 from plimsoll_predictor.store import RetryIntent
-from tests.builders.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
-from tests.builders.pod_servers import a_pod_server
+from tests.builders.controller.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
+from tests.builders.kubernetes.pod_servers import a_pod_server
 from tests.builders.pods import APod
 
 

@@ -11,7 +11,15 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Lift
-from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, decided, ended, killed
+from tests.builders.controller.ledgers import (
+    TRAIN,
+    Inside,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    killed,
+)
 from tests.builders.pods import APod
 
 HELD = Lift(allocation_bytes=128 * MIB, attempt=2, after_bytes=128 * MIB)

@@ -9,8 +9,8 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB
-from tests.builders.ledgers import TRAIN, a_train, an_inside, decided, killed
-from tests.builders.pod_servers import PodServer, a_pod_server
+from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, decided, killed
+from tests.builders.kubernetes.pod_servers import PodServer, a_pod_server
 from tests.builders.pods import APod
 
 MARK = {"type": labels.LOWERED, "status": "True"}

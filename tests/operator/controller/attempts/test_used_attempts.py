@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
-from tests.builders.ledgers import (
+from tests.builders.controller.ledgers import (
     Inside,
     a_train,
     an_inside,

@@ -28,9 +28,9 @@ from plimsoll_predictor.campaigns.planning import OBSERVED_WITHIN_S, SeenJob
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
-from tests.builders.books import books
 from tests.builders.campaigns import a_record, keep_campaign, some_runs
-from tests.builders.ledgers import NOBODY
+from tests.builders.controller.books import books
+from tests.builders.controller.ledgers import NOBODY
 from tests.builders.stores import an_attempt
 from tests.operator.campaigns.documents import stored
 

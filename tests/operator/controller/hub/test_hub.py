@@ -13,7 +13,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
     TaskPublished,
 )
-from tests.builders.ledgers import TRAIN, a_train, an_inside, decided, killed
+from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, decided, killed
 
 
 def test_subscribers_hear_in_the_order_in_which_they_subscribed() -> None:

@@ -10,7 +10,7 @@ from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.charging import GIVEN
 from plimsoll_predictor.experts.panel import PANEL
-from tests.builders.ledgers import (
+from tests.builders.controller.ledgers import (
     TRAIN,
     Inside,
     a_final,

@@ -9,7 +9,7 @@ import pytest
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB, gb_hours
 from plimsoll_predictor.experts.guard import Guard
-from tests.builders.ledgers import (
+from tests.builders.controller.ledgers import (
     TRAIN,
     Inside,
     a_final,

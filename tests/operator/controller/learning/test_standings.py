@@ -17,8 +17,17 @@ from plimsoll_predictor.experts.panel import EXPERTS, PANEL
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, YOUNG_SAFE
 from plimsoll_predictor.store.database.schema import standings as standing_table
 from plimsoll_predictor.store.learned.standings import StandingRecords
-from tests.builders.expert_lives import JOIN, TRAIN, a_life, a_run, costs_of, killed, steps, take
-from tests.builders.serving import a_model, with_boosted
+from tests.builders.experts.expert_lives import (
+    JOIN,
+    TRAIN,
+    a_life,
+    a_run,
+    costs_of,
+    killed,
+    steps,
+    take,
+)
+from tests.builders.experts.serving import a_model, with_boosted
 from tests.rigs.killed_lives import kills_until_the_end
 
 

@@ -30,8 +30,8 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.profile.events import Happening
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.node_steps import Patience
-from tests.builders.autoscalers import a_vpa
-from tests.builders.ledgers import Inside, a_final, a_train, an_inside, ended
+from tests.builders.controller.ledgers import Inside, a_final, a_train, an_inside, ended
+from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.nodes import a_node
 from tests.builders.pods import RUNNING, APod
 

@@ -12,7 +12,7 @@ from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_predictor.placing.interference import Interference
 from plimsoll_predictor.placing.prices import costs_on_nodes
-from tests.builders.turns import CPU, WAIT, Queueing, a_queue, learned, runs, waits
+from tests.builders.controller.turns import CPU, WAIT, Queueing, a_queue, learned, runs, waits
 
 
 @pytest_asyncio.fixture

@@ -21,8 +21,8 @@ from plimsoll_operator.controller.ordering.releases import (
     UNANSWERED_PAUSE_S,
 )
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from tests.builders.controller.turns import CPU, OTHERS, WAIT, Queueing, a_queue, runs, waits
 from tests.builders.pods import a_pod
-from tests.builders.turns import CPU, OTHERS, WAIT, Queueing, a_queue, runs, waits
 
 
 @pytest_asyncio.fixture

@@ -21,8 +21,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.store import ForecastScore, Novelty, Store, Writer
 from plimsoll_predictor.store.learned.runtimes import UnsavedRuntimes
-from tests.builders.ledgers import TRAIN, a_train, an_inside, ended
-from tests.builders.rescues import running
+from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, ended
+from tests.builders.controller.rescues import running
 
 JOIN = TaskId("shop", "join")
 NOVEL = Novelty(new=True, learned=False)

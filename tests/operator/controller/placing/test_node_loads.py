@@ -24,8 +24,8 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.placing.kinds import UNLABELLED
 from plimsoll_predictor.placing.loads import Expected, NodeLoad
-from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, ended
-from tests.builders.rescues import running
+from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, ended
+from tests.builders.controller.rescues import running
 
 
 def a_status(

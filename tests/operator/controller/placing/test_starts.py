@@ -16,7 +16,7 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.placing.hinting import Neighbourhoods
 from plimsoll_predictor.placing.loads import Expected, NodeLoad
 from tests.builders.nodes import a_node
-from tests.builders.placing import costs_of
+from tests.builders.placing.told_nodes import costs_of
 from tests.builders.pods import a_pod
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 

@@ -16,8 +16,8 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.profile.facts import Ailment
 from plimsoll_predictor.store import Store, Writer
-from tests.builders.books import books
-from tests.builders.ledgers import NOBODY
+from tests.builders.controller.books import books
+from tests.builders.controller.ledgers import NOBODY
 from tests.builders.stores import an_attempt
 
 

@@ -13,10 +13,10 @@ from plimsoll_operator.names.labels import RESCUED
 from plimsoll_operator.rescue.allowance import Allowance
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import MIB
-from tests.builders.alarms import LIMIT, an_alarm
-from tests.builders.ledgers import a_final, ended
+from tests.builders.agent.alarms import LIMIT, an_alarm
+from tests.builders.controller.ledgers import a_final, ended
+from tests.builders.controller.rescues import Scene, a_scene, running
 from tests.builders.pods import APod
-from tests.builders.rescues import Scene, a_scene, running
 
 UID = "uid-train-1"
 

@@ -16,11 +16,11 @@ from plimsoll_operator.kube.errors import Changed, NotFound, Refused, Unreachabl
 from plimsoll_operator.names.labels import DECISION, LENT, RESCUED
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import MIB
-from tests.builders.alarms import LIMIT, an_alarm
-from tests.builders.autoscalers import a_vpa
-from tests.builders.ledgers import a_final, ended, killed
+from tests.builders.agent.alarms import LIMIT, an_alarm
+from tests.builders.controller.ledgers import a_final, ended, killed
+from tests.builders.controller.rescues import Scene, a_scene, running
+from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.pods import RUNNING, APod
-from tests.builders.rescues import Scene, a_scene, running
 
 
 async def test_a_pod_that_nears_its_limit_gets_more_at_once(tmp_path: Path) -> None:

@@ -19,7 +19,16 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.database.schema import forecaster as forecaster_table
 from tests.builders.pods import a_pod
-from tests.builders.runtime_lives import JOIN, NOON_S, TRAIN, Life, a_life, a_run, steps, take
+from tests.builders.runtimes.runtime_lives import (
+    JOIN,
+    NOON_S,
+    TRAIN,
+    Life,
+    a_life,
+    a_run,
+    steps,
+    take,
+)
 from tests.rigs.killed_lives import kills_until_the_end
 
 

@@ -14,8 +14,8 @@ from plimsoll_predictor.runtimes.features.explanation import (
     TaskReasons,
 )
 from plimsoll_predictor.store import NewSighting, SightingKind
-from tests.builders.feature_experts import an_expert
-from tests.builders.runtime_lives import NOON_S, TRAIN, Life, a_life, a_run
+from tests.builders.experts.feature_experts import an_expert
+from tests.builders.runtimes.runtime_lives import NOON_S, TRAIN, Life, a_life, a_run
 
 REASONS = TaskReasons(str(TRAIN), (FeatureReason("the requested time", 0.2),))
 EXPLAINED = FeatureExplanation(rows=1, effects=(), tasks=(REASONS,))

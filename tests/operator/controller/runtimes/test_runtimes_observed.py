@@ -12,7 +12,7 @@ from plimsoll_operator.controller.tasks.nodes import Capacity, ClusterNodes
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import SightingKind
-from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, ended
+from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, ended
 from tests.builders.pods import APod
 
 CREATED_S = 1_767_225_645.0

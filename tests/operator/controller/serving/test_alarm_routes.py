@@ -19,7 +19,7 @@ from plimsoll_operator.controller.serving.alarm_routes import (
     read_alarms,
 )
 from plimsoll_predictor.core.documents import to_document
-from tests.builders.alarms import an_alarm
+from tests.builders.agent.alarms import an_alarm
 
 SAID = Alarms(node="node-1", pods_used_bytes=4096, alarms=(an_alarm(),))
 BODY: dict[str, Any] = json.loads(json.dumps(to_document(SAID)))

@@ -26,8 +26,8 @@ from plimsoll_operator.controller.serving.grant_routes import (
     read_asked,
 )
 from plimsoll_predictor.core.documents import from_document, to_document
-from tests.builders.alarms import an_alarm
-from tests.builders.grants import a_grant
+from tests.builders.agent.alarms import an_alarm
+from tests.builders.agent.grants import a_grant
 
 RAISED = OwnRaise(alarm=an_alarm(), limit_bytes=4096, probability=0.5, raises=1)
 ASKED = Asked(node="node-1", raised=(RAISED,), pods=("uid-train-1",))

@@ -23,8 +23,8 @@ from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
-from tests.builders.autoscalers import a_vpa
-from tests.builders.ledgers import a_train, an_inside, decided, killed
+from tests.builders.controller.ledgers import a_train, an_inside, decided, killed
+from tests.builders.kubernetes.autoscalers import a_vpa
 
 
 @dataclass(slots=True)

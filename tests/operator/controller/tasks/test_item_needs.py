@@ -33,7 +33,7 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Line, Rule
-from tests.builders.ledgers import Inside, a_final, an_inside, ended
+from tests.builders.controller.ledgers import Inside, a_final, an_inside, ended
 from tests.builders.pods import APod, a_pod, decision_of
 from tests.rigs.admission_servers import knowledge_of
 from tests.rigs.drawing import examples

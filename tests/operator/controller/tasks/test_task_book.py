@@ -13,7 +13,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import StoreError
-from tests.builders.books import books
+from tests.builders.controller.books import books
 
 TRAIN = TaskId("shop", "train")
 LIFT = Lift(200 * MIB, 2, 100 * MIB)

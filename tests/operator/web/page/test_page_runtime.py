@@ -20,7 +20,7 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store, TaskSummary
 from tests.builders.reports import START_S
-from tests.builders.runtimes import (
+from tests.builders.runtimes.telling_pasts import (
     AFTER_S,
     NIGHTLY,
     a_catalogue,

@@ -16,8 +16,8 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.panel import YOUNG
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.store import Store
+from tests.builders.experts.standings import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of, keep
 from tests.builders.reports import START_S, TASK, a_model, an_attempt
-from tests.builders.standings import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of, keep
 
 OLD = {
     "experts": {

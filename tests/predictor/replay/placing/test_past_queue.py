@@ -17,7 +17,7 @@ from plimsoll_predictor.replay.placing.past_queue import (
     past_queue,
 )
 from plimsoll_predictor.replay.placing.world import World
-from tests.builders.placed_runs import MEAN_S, Lived, four_kinds, placed_runs
+from tests.builders.placing.placed_runs import MEAN_S, Lived, four_kinds, placed_runs
 
 
 def a_run(start_s: float, end_s: float, node: str = "node-1", kind: str = "team/cpu") -> PlacedRun:

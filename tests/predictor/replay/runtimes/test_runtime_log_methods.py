@@ -28,7 +28,7 @@ from plimsoll_predictor.replay.runtimes.method import Method
 from plimsoll_predictor.replay.runtimes.protocol import replay_log
 from plimsoll_predictor.replay.runtimes.scoring import Scored
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
-from tests.builders.runtime_logs import a_log, a_log_run
+from tests.builders.runtimes.runtime_logs import a_log, a_log_run
 
 every_method = pytest.mark.parametrize("kind", METHODS.values(), ids=list(METHODS))
 

@@ -11,7 +11,7 @@ import pytest
 from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray, RuntimeForecast
 from plimsoll_predictor.replay.runtimes.protocol import MethodBroken, replay_log
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
-from tests.builders.runtime_logs import a_log, a_log_run
+from tests.builders.runtimes.runtime_logs import a_log, a_log_run
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from plimsoll_predictor.replay.runtimes import log_reading
 from plimsoll_predictor.replay.runtimes.log_reading import LogError, read_log, read_logs
 from plimsoll_predictor.tables.parquet_tables import write_parquet
-from tests.builders.runtime_logs import a_log_run, write_log, write_rows
+from tests.builders.runtimes.runtime_logs import a_log_run, write_log, write_rows
 
 NFCORE = (
     "run",

@@ -35,7 +35,7 @@ from plimsoll_predictor.runtimes.features.fitting import (
     is_due,
 )
 from plimsoll_predictor.runtimes.features.row import N_FEATURES, NAMES
-from tests.builders.feature_experts import RULING, a_row, an_expert
+from tests.builders.experts.feature_experts import RULING, a_row, an_expert
 
 FEW_TREES = replace(FIT_SETTINGS, trees=12, depth=3)
 

@@ -17,7 +17,7 @@ from plimsoll_predictor.runtimes.forecasting.chain import (
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
 from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
-from tests.builders.plans import a_chain, a_forecast
+from tests.builders.runtimes.plans import a_chain, a_forecast
 
 FORECASTS = {
     "lab/fetch": a_forecast(40, spread=0.2),

@@ -13,7 +13,7 @@ from plimsoll_predictor.runtimes.forecasting.plan import (
     Step,
     read_plan,
 )
-from tests.builders.plans import a_chain
+from tests.builders.runtimes.plans import a_chain
 
 
 def a_document(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES, Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS
-from tests.builders.forecasters import START_S, TASK, a_forecaster, around
+from tests.builders.runtimes.forecasters import START_S, TASK, a_forecaster, around
 
 DAY_S = 86400.0
 

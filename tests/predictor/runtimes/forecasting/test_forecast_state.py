@@ -22,7 +22,7 @@ from plimsoll_predictor.runtimes.forecasting.grid import Bumps
 from plimsoll_predictor.runtimes.forecasting.memory import Memory
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OWNERS, SETTINGS, Settings
 from plimsoll_predictor.runtimes.forecasting.shared import Shared
-from tests.builders.forecasters import OWNER, START_S, TASK, a_forecaster, around
+from tests.builders.runtimes.forecasters import OWNER, START_S, TASK, a_forecaster, around
 
 MOST_BYTES_PER_TASK = 4096
 SMALL = np.linspace(1, 2, 64)

@@ -12,7 +12,15 @@ from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
-from tests.builders.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster, around, show
+from tests.builders.runtimes.forecasters import (
+    GAP_S,
+    OWNER,
+    START_S,
+    TASK,
+    a_forecaster,
+    around,
+    show,
+)
 
 LATER_S = START_S + 1e8
 MONTH_S = 30 * 86400.0

@@ -11,7 +11,7 @@ from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, FloatA
 from plimsoll_predictor.runtimes.forecasting.mixture import Mixture, parent_experts
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, SETTINGS
-from tests.builders.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster
+from tests.builders.runtimes.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster
 
 TASK_EXPERTS = len(SETTINGS.task_half_lives)
 OWNER_EXPERTS = len(SETTINGS.owner_half_lives)

@@ -14,8 +14,8 @@ from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.playing import play
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
-from tests.builders.feature_experts import CLEAR, an_expert
-from tests.builders.forecasters import OWNER, START_S, TASK
+from tests.builders.experts.feature_experts import CLEAR, an_expert
+from tests.builders.runtimes.forecasters import OWNER, START_S, TASK
 
 SHORT, LONG = Asked(requested_s=60.0), Asked(requested_s=3600.0)
 NEXT_S = START_S + 1e7

@@ -23,7 +23,7 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
     bins_of,
     histogram,
 )
-from tests.builders.shapes import a_catalogue, a_shape
+from tests.builders.runtimes.shapes import a_catalogue, a_shape
 
 RUNTIMES = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=50)
 

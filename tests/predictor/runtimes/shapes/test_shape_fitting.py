@@ -17,7 +17,7 @@ from plimsoll_predictor.runtimes.shapes.fitting import (
 )
 from plimsoll_predictor.runtimes.shapes.naming import distance, matches, modes_in
 from plimsoll_predictor.runtimes.shapes.normalising import BINS, SUPPORT, Normalisation, histogram
-from tests.builders.shapes import (
+from tests.builders.runtimes.shapes import (
     Runtimes,
     a_catalogue,
     a_shape,

@@ -14,7 +14,14 @@ from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import table_of
 from plimsoll_predictor.runtimes.shapes.submission_features import Moments, feature_rows
 from plimsoll_predictor.runtimes.shapes.windows import next_windows
-from tests.builders.shapes import HOUR_S, log_runs_of, spread_out, steady, the_tasks, two_moded
+from tests.builders.runtimes.shapes import (
+    HOUR_S,
+    log_runs_of,
+    spread_out,
+    steady,
+    the_tasks,
+    two_moded,
+)
 
 
 def the_catalogue() -> ShapeCatalogue:

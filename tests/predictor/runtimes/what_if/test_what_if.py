@@ -20,7 +20,7 @@ from plimsoll_predictor.runtimes.what_if.measures import (
 )
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 from plimsoll_predictor.runtimes.what_if.what_if import WhatIf
-from tests.builders.what_ifs import DAY_S, WEEK_S, a_run, a_task
+from tests.builders.runtimes.what_ifs import DAY_S, WEEK_S, a_run, a_task
 
 ON_N2 = Scenario(node_type="n2")
 

@@ -7,7 +7,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.runtimes.what_if.past_run import PastRun, of_observations
 from plimsoll_predictor.runtimes.what_if.scenario import UNKNOWN, Scenario
-from tests.builders.what_ifs import a_run
+from tests.builders.runtimes.what_ifs import a_run
 
 
 def sides(scenario: Scenario, *runs: PastRun) -> list[int]:

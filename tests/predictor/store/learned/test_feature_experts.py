@@ -13,8 +13,8 @@ from plimsoll_predictor.runtimes.features.explanation import FeatureEffect, Feat
 from plimsoll_predictor.store import NewSighting, SightingKind, Store, UnsavedRuntimes
 from plimsoll_predictor.store.database.schema import forecaster as table
 from plimsoll_predictor.store.learned import feature_experts
-from tests.builders.feature_experts import an_expert
-from tests.builders.runtime_lives import NOON_S, TRAIN, a_run
+from tests.builders.experts.feature_experts import an_expert
+from tests.builders.runtimes.runtime_lives import NOON_S, TRAIN, a_run
 
 EXPLANATION = FeatureExplanation(rows=3, effects=(FeatureEffect("rows", 0.1),), tasks=())
 ASKED = Asked(requested_s=60.0, features={"rows": 3.0})

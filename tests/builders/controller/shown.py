@@ -8,7 +8,7 @@ from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.hub.hub import TaskPublished
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.shown import Shown
-from tests.builders.ledgers import Inside, a_final, a_train, ended
+from tests.builders.controller.ledgers import Inside, a_final, a_train, ended
 from tests.builders.pods import APod
 
 KNOWN_MIB = 40

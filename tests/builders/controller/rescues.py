@@ -21,7 +21,7 @@ from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.profile.events import Happening
 from plimsoll_predictor.core.units import MIB
-from tests.builders.ledgers import Inside, a_train, an_inside, decided
+from tests.builders.controller.ledgers import Inside, a_train, an_inside, decided
 from tests.builders.nodes import a_node
 from tests.builders.pods import RUNNING, APod
 

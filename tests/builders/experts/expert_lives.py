@@ -20,8 +20,8 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN
 from plimsoll_predictor.store import DecisionRecord, Store, Writer
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
-from tests.builders.books import Books, books
-from tests.builders.serving import a_model
+from tests.builders.controller.books import Books, books
+from tests.builders.experts.serving import a_model
 
 TRAIN, JOIN = TaskId("shop", "train-demand"), TaskId("shop", "join-sales")
 NOON_S = 1_700_000_000.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plimsoll_operator.attempts.grants import Grant
 from plimsoll_predictor.core.units import MIB
-from tests.builders.alarms import LIMIT
+from tests.builders.agent.alarms import LIMIT
 
 
 def a_grant(name: str = "train-1", namespace: str = "shop") -> Grant:

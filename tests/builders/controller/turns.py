@@ -35,7 +35,7 @@ from plimsoll_predictor.placing.interference import Interference
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
-from tests.builders.gate_servers import GateServer, a_gate_server, a_job
+from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.pods import APod, a_pod
 
 CPU, WAIT = TaskId("shop", "cpu"), TaskId("shop", "wait")

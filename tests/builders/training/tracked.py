@@ -14,7 +14,7 @@ from plimsoll_operator.training.tracking import Outbox, Tracker, TrackingRules
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 from plimsoll_predictor.training.train import TrainingResult, train
-from tests.builders.trainings import a_history, a_plan
+from tests.builders.training.trainings import a_history, a_plan
 
 QUICK = TrackingRules(look_s=0.05, pause_s=0.05, longest_pause_s=0.2)
 
