@@ -105,10 +105,10 @@ test-harm: setup cluster-up runtimes ## runs in pairs on the real node, without 
 	$(INSIDE) $(BIN)/pytest --capture=no tests/harm
 
 runtimes: setup
-	@$(BIN)/python -m tests.rigs.runtimes_image
+	@$(BIN)/python -m tests.rigs.images.runtimes_image
 
 airflow: setup
-	@$(BIN)/python -m tests.rigs.locked_environments airflow
+	@$(BIN)/python -m tests.rigs.servers.locked_environments airflow
 
 test-airflow: cluster-up airflow ## a real Airflow beside the cluster: too small tasks healed, its past imported (LARGE=7,8,9: which of ten are too small)
 	$(INSIDE) $(BIN)/pytest --capture=no tests/airflow $(if $(LARGE),--large $(LARGE))
@@ -129,7 +129,7 @@ test-argo: cluster-up argo ## a real Argo Workflows beside the cluster: killed s
 	$(INSIDE) $(BIN)/pytest --capture=no tests/argo
 
 spark: setup
-	@$(BIN)/python -m tests.rigs.spark_image
+	@$(BIN)/python -m tests.rigs.spark.spark_image
 
 test-spark: cluster-up spark ## a real Spark on the node: what its drivers are given, what wins over it, a killed job that gets through
 	$(INSIDE) $(BIN)/pytest --capture=no tests/spark

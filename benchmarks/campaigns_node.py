@@ -47,7 +47,7 @@ from tests.apiserver.controllers import Shop, until
 from tests.campaigns.campaigns import OVER as PHASES_OVER
 from tests.campaigns.campaigns import over, status_of, submit
 from tests.conftest import Cluster
-from tests.rigs.kills_at_random import killed_at_random
+from tests.rigs.processes.kills_at_random import killed_at_random
 
 KILLS: Final = 50
 BETWEEN_S: Final = 12.0

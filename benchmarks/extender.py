@@ -26,7 +26,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_predictor.core.policy import Placing
 from tests.builders.pods import APod, a_pod
-from tests.rigs.extenders import by_names, by_nodes
+from tests.rigs.servers.extenders import by_names, by_nodes
 
 BURST: Final = 50
 ROUNDS: Final = 21

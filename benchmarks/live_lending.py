@@ -31,7 +31,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes, parse_bytes
 from plimsoll_predictor.core.units import MIB
 from tests.conftest import Cluster
-from tests.rigs.eater import a_spec, an_eating_pod
+from tests.rigs.images.eater import a_spec, an_eating_pod
 
 RUNS, TAKES_S, FLAT_S = 18, 80, 10
 ASKS_MIB: Final = 512

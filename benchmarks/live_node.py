@@ -25,7 +25,7 @@ from tests.apiserver.controllers import until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.harm.watching import MARK, Seen, Watched, watched
-from tests.rigs.eater import IMAGE, load_eater
+from tests.rigs.images.eater import IMAGE, load_eater
 
 ENDED_WITHIN_S: Final = 600.0
 LOOK_EVERY_S: Final = 0.2

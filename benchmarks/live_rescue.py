@@ -33,7 +33,7 @@ from benchmarks.rescue_tasks import GrowingTask, forty, grid, healthy_runs
 from benchmarks.rescue_ways import both_ways
 from plimsoll_operator.names.quantity import parse_bytes
 from tests.conftest import Cluster
-from tests.rigs.agent_accounts import an_agent_account
+from tests.rigs.node.agent_accounts import an_agent_account
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "bench-rescue.json"

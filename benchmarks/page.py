@@ -31,7 +31,7 @@ from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.attempts import totals
 from plimsoll_predictor.store.database.database import Database
 from tests.builders.page_stores import served
-from tests.rigs.databases import postgresql_server
+from tests.rigs.servers.databases import postgresql_server
 
 BOUND_MS: Final = 200.0
 ASKED: Final = 40

@@ -31,7 +31,7 @@ from benchmarks.placing_repeat import Plan, Repeat, commands_for, compared, repe
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.apiserver.crds import install_crds
 from tests.placing.two_nodes import two_nodes
-from tests.rigs.eater import load_eater
+from tests.rigs.images.eater import load_eater
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 WIDTH: Final = 140

@@ -15,8 +15,8 @@ from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.pods.spec import SizedContainer
 from plimsoll_operator.rescue.raising import after_raise, raise_body
 from tests.conftest import Cluster
-from tests.rigs.eater import an_eating_pod
-from tests.rigs.enforced_limits import limit_file, limit_in
+from tests.rigs.images.eater import an_eating_pod
+from tests.rigs.node.enforced_limits import limit_file, limit_in
 
 PODS: Final = 2
 RAISES: Final = 8

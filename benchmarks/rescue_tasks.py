@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from tests.rigs.eater import a_spec
+from tests.rigs.images.eater import a_spec
 
 MB: Final = 1_000_000
 MIB: Final = 1 << 20

@@ -20,10 +20,10 @@ from benchmarks.rescue_latency import summary
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes
 from tests.conftest import Cluster
-from tests.rigs.agent_accounts import an_agent_account
-from tests.rigs.eater import an_eating_pod
-from tests.rigs.enforced_limits import limit_file, limit_in
-from tests.rigs.hand_alarms import HandAlarms, hand_alarms
+from tests.rigs.images.eater import an_eating_pod
+from tests.rigs.node.agent_accounts import an_agent_account
+from tests.rigs.node.enforced_limits import limit_file, limit_in
+from tests.rigs.node.hand_alarms import HandAlarms, hand_alarms
 
 PODS: Final = 30
 APART_S: Final = 2.0

@@ -24,7 +24,7 @@ from benchmarks.scale_admission import AdmissionFigures
 from benchmarks.scale_data import Size, fill
 from benchmarks.scale_feed import FeedFigures
 from benchmarks.scale_store import StoreFigures
-from tests.rigs.databases import postgresql_server
+from tests.rigs.servers.databases import postgresql_server
 
 FEEDS: Final = ((500, 500), (2_500, 500), (10_000, 500), (10_000, 2_500))
 """Tasks, and how many of them have a model."""

@@ -26,7 +26,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import a_pod, a_review
-from tests.rigs.admission_servers import a_feed
+from tests.rigs.servers.admission_servers import a_feed
 
 CONNECTIONS: Final = 8
 ROUNDS: Final = 15

@@ -30,7 +30,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import Caller, a_feed, calling, patch_in, settings_in
+from tests.rigs.servers.admission_servers import Caller, a_feed, calling, patch_in, settings_in
 
 REPLICAS: Final = 2
 _UPDATES: Final = 20

@@ -35,7 +35,7 @@ from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import DueTraining, Store, Work, WorkKind
-from tests.rigs.databases import postgresql_server
+from tests.rigs.servers.databases import postgresql_server
 
 WORKER: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.training_worker")
 RUNS: Final = 40

@@ -44,7 +44,7 @@ from plimsoll_operator.names import labels
 from plimsoll_predictor.core.policy import Mode, Placing, Policy
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from tests.builders.nodes import a_node
-from tests.rigs.admission_servers import TOKEN, a_feed
+from tests.rigs.servers.admission_servers import TOKEN, a_feed
 
 CHART: Final = Path(__file__).parents[1] / "tests/chart/golden/scheduler-extender.yaml"
 RESULTS: Final = Path(__file__).parents[1] / "bench-scheduling.json"

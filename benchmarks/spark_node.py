@@ -34,8 +34,8 @@ from tests.conftest import Cluster
 from tests.e2e.opted_in import recognised
 from tests.e2e.plimsolls import a_plimsoll
 from tests.e2e.seeing import WITHIN_S, sizes_in_mode
-from tests.rigs.command_lines import run_here
-from tests.rigs.spark_applications import (
+from tests.rigs.processes.command_lines import run_here
+from tests.rigs.spark.spark_applications import (
     Application,
     Ran,
     let_drivers_in,

@@ -36,7 +36,7 @@ from benchmarks.split_node_memory import MOST_SHARE, InHalf, in_half, shown_memo
 from benchmarks.split_node_weighed import JOBS, Weighed, shown_weighed, weighed
 from benchmarks.stand_jobs import ran
 from plimsoll_operator.names import labels
-from tests.rigs.eater import IMAGE
+from tests.rigs.images.eater import IMAGE
 from tests.split.leased_work import Work
 
 OUTPUT: Final = Path("bench-split-node.json")
@@ -71,7 +71,7 @@ class Kind:
 
     @property
     def work_s(self) -> float:
-        """Of all items, one after the other, by the hash of tests/rigs/eater.py."""
+        """Of all items, one after the other, by the hash of tests/rigs/images/eater.py."""
         times = self.times_us
         return sum(times[(item * 2654435761 >> 7) % _QUANTILES] for item in range(self.items)) / 1e6
 

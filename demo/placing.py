@@ -31,7 +31,7 @@ from plimsoll_operator.web.report.environment import own_text
 from plimsoll_predictor.store import Store
 from tests.apiserver.crds import install_crds
 from tests.placing.two_nodes import two_nodes
-from tests.rigs.eater import load_eater
+from tests.rigs.images.eater import load_eater
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURE: Final = ROOT / "demo-placing.html"

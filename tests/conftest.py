@@ -17,9 +17,9 @@ from deploy.local import lifecycle
 from deploy.local.layout import layout_from
 from deploy.local.machine.namespaces import is_inside_network, move_into_network
 
-from tests.rigs.databases import PostgreSQL, postgresql_server
 from tests.rigs.drawing import register_profiles
-from tests.rigs.program_server import a_program_server
+from tests.rigs.processes.program_server import a_program_server
+from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 from tests.rigs.speed import Speed
 
 register_profiles()

@@ -25,7 +25,7 @@ from deploy.local import lifecycle
 from deploy.local.layout import CHECKOUT, Layout, layout_from
 from deploy.local.trouble import Trouble
 
-from tests.rigs.run_remains import end_marked, guard
+from tests.rigs.processes.run_remains import end_marked, guard
 
 HEAVY = "10"
 """Niceness of what needs no cluster: it uses all it gets, and what waits answers when it is due."""

@@ -17,7 +17,7 @@ from tests.e2e.conftest import plimsoll
 from tests.e2e.opted_in import an_opted_in_shop
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.witnesses import Witness, witnessing
-from tests.rigs.eater import IMAGE
+from tests.rigs.images.eater import IMAGE
 
 __all__ = ["plimsoll"]
 

@@ -22,9 +22,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from tests.rigs.locked_environments import environment_of
-from tests.rigs.ports import free_port
-from tests.rigs.run_remains import end_marked
+from tests.rigs.processes.run_remains import end_marked
+from tests.rigs.servers.locked_environments import environment_of
+from tests.rigs.servers.ports import free_port
 
 READY_WITHIN_S = 240.0
 ENDS_WITHIN_S = 420.0

@@ -22,7 +22,7 @@ from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S, decision_of, memory_of
 from tests.e2e.witnesses import Witness
-from tests.rigs.command_lines import PLIMSOLL
+from tests.rigs.processes.command_lines import PLIMSOLL
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 

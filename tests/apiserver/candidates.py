@@ -17,7 +17,7 @@ from typing import Any
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from tests.apiserver.controllers import Shop, until
-from tests.rigs.preloaded import Preloaded, start_plimsoll
+from tests.rigs.processes.preloaded import Preloaded, start_plimsoll
 
 LEASE = "plimsoll-controller"
 LEASE_S = 60

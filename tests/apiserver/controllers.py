@@ -23,9 +23,9 @@ from plimsoll_operator.names import labels
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from tests.rigs.command_lines import PLIMSOLL
 from tests.rigs.pauses import pause_s
-from tests.rigs.preloaded import Preloaded, start_plimsoll
+from tests.rigs.processes.command_lines import PLIMSOLL
+from tests.rigs.processes.preloaded import Preloaded, start_plimsoll
 
 RFC_3339 = "%Y-%m-%dT%H:%M:%SZ"
 ENDED = {

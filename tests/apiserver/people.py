@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import Cluster
-from tests.rigs.command_lines import PLIMSOLL
+from tests.rigs.processes.command_lines import PLIMSOLL
 
 
 @dataclass(frozen=True, slots=True)

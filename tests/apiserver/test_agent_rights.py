@@ -16,7 +16,7 @@ from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
-from tests.rigs.agent_accounts import AgentAccount, an_agent_account
+from tests.rigs.node.agent_accounts import AgentAccount, an_agent_account
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio]
 

@@ -18,7 +18,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.apiserver.controllers import Shop, until
 from tests.builders.pods import APod, a_pod, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 pytestmark = pytest.mark.cluster
 

@@ -23,8 +23,8 @@ from tests.apiserver.controllers import Shop, a_shop, until
 from tests.builders.placing.told_nodes import PREFERRED, tell_nodes
 from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
-from tests.rigs.admission_servers import a_server, knowledge_of
-from tests.rigs.webhook_servers import a_configuration
+from tests.rigs.servers.admission_servers import a_server, knowledge_of
+from tests.rigs.servers.webhook_servers import a_configuration
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 

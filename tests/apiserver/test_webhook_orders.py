@@ -22,8 +22,8 @@ from tests.apiserver.controllers import Shop, a_shop, until
 from tests.builders.kubernetes.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
 from tests.builders.pods import APod
 from tests.conftest import Cluster
-from tests.rigs.admission_servers import Pair, a_server, knowledge_of
-from tests.rigs.webhook_servers import OtherWebhooks, a_configuration, other_webhooks
+from tests.rigs.servers.admission_servers import Pair, a_server, knowledge_of
+from tests.rigs.servers.webhook_servers import OtherWebhooks, a_configuration, other_webhooks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 

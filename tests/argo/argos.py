@@ -22,7 +22,7 @@ from deploy.local.images.on_node import load_image
 
 from tests.apiserver.crds import await_kinds
 from tests.conftest import Cluster
-from tests.rigs.eater import a_spec
+from tests.rigs.images.eater import a_spec
 
 GROUP, VERSION, PLURAL = "argoproj.io", "v1alpha1", "workflows"
 SETTINGS = "workflow-controller-configmap"

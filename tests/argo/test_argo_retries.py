@@ -21,7 +21,7 @@ from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S, decision_of
 from tests.e2e.witnesses import Witness
-from tests.rigs.container_ends import ContainerEnds
+from tests.rigs.node.container_ends import ContainerEnds
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.browser.browsers import Tab, a_browser
 
 
 @pytest.fixture(scope="module")

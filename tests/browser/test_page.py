@@ -18,8 +18,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import CEILINGS_MIB, a_cluster, served
 from tests.builders.reports import START_S, an_attempt, killed
-from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.browser import page_probes as probes
+from tests.rigs.browser.browsers import Tab, a_browser
 
 TASK = "/tasks/shop/train-demand"
 ENDLESS = TaskId("shop", "x" * 253)

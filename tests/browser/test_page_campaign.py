@@ -14,9 +14,9 @@ from plimsoll_predictor.store import Store
 from tests.builders.campaigns import a_record, keep_campaign, some_runs
 from tests.builders.page_stores import served
 from tests.builders.reports import START_S
-from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab
-from tests.rigs.page_readers import bare
+from tests.rigs.browser import page_probes as probes
+from tests.rigs.browser.browsers import Tab
+from tests.rigs.browser.page_readers import bare
 
 ENDLESS = "e" * 63
 

@@ -10,9 +10,9 @@ from plimsoll_predictor.store import Store
 from tests.builders.page_stores import served
 from tests.builders.placing.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
-from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab
-from tests.rigs.page_readers import bare
+from tests.rigs.browser import page_probes as probes
+from tests.rigs.browser.browsers import Tab
+from tests.rigs.browser.page_readers import bare
 
 PAGES = ("/", "/tasks/shop/train-sales")
 DRAWN = """[...document.querySelectorAll('#placing figure svg[role=img]')].filter(

@@ -11,9 +11,9 @@ from plimsoll_predictor.store import Store
 from tests.builders.page_stores import served
 from tests.builders.reports import START_S
 from tests.builders.runtimes.telling_pasts import NIGHTLY, a_telling_past
-from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab, a_browser
-from tests.rigs.page_readers import bare
+from tests.rigs.browser import page_probes as probes
+from tests.rigs.browser.browsers import Tab, a_browser
+from tests.rigs.browser.page_readers import bare
 
 TASK = f"/tasks/{NIGHTLY}"
 ASKED = f"{TASK}?node-type=n2-standard-8"

@@ -12,9 +12,9 @@ from tests.builders.page_stores import served
 from tests.builders.stores import TRAIN
 from tests.operator.commands.test_split_command import chunks_of
 from tests.operator.commands.test_split_leased import uneven_taught
-from tests.rigs import page_probes as probes
-from tests.rigs.browsers import Tab
-from tests.rigs.page_readers import bare
+from tests.rigs.browser import page_probes as probes
+from tests.rigs.browser.browsers import Tab
+from tests.rigs.browser.page_readers import bare
 
 TASK = f"/tasks/{TRAIN}"
 SECTIONS = ("leases", "splitting")

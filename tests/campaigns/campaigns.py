@@ -10,7 +10,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
-from tests.rigs.eater import a_spec
+from tests.rigs.images.eater import a_spec
 
 GROUP = ("plimsoll.dev", "v1alpha1")
 PLURAL = "profilingcampaigns"

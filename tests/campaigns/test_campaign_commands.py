@@ -14,7 +14,7 @@ from tests.apiserver.controllers import Shop
 from tests.campaigns.campaigns import a_campaign, condition, over, status_of
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
-from tests.rigs.command_lines import Ended, run_here
+from tests.rigs.processes.command_lines import Ended, run_here
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

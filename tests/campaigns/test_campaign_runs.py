@@ -26,7 +26,7 @@ from tests.campaigns.campaigns import (
     when,
 )
 from tests.e2e.plimsolls import Plimsoll
-from tests.rigs.kills_at_random import TRAINER_PROCESS, always, killed_at_random
+from tests.rigs.processes.kills_at_random import TRAINER_PROCESS, always, killed_at_random
 
 MANY_BETWEEN_S = 15.0
 """A controller begins runs when an agent has said that it lives, which takes up to ten seconds."""

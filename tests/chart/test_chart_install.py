@@ -24,7 +24,7 @@ from tests.chart.installing import AGENTS, RESTRICTED, Release, a_release, chart
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import wait_for_admission
 from tests.e2e.workloads import a_pod
-from tests.rigs.eater import load_eater
+from tests.rigs.images.eater import load_eater
 
 pytestmark = [pytest.mark.cluster, pytest.mark.node]
 

@@ -19,7 +19,7 @@ from tests.chart.installing import RESTRICTED, a_place, chart_values, install
 from tests.conftest import Cluster
 from tests.docs.pages import Block, Page
 from tests.docs.walking import Walk, walked
-from tests.rigs.databases import postgresql_server
+from tests.rigs.servers.databases import postgresql_server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.node]
 

@@ -21,8 +21,8 @@ from tests.apiserver.waiting import LARGE, logged, queued, request_of, teach
 from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
 from tests.operator.processes.test_admission_process import free_port
-from tests.rigs.admission_servers import Caller, calling, patch_in, settings_in
-from tests.rigs.preloaded import start_plimsoll
+from tests.rigs.processes.preloaded import start_plimsoll
+from tests.rigs.servers.admission_servers import Caller, calling, patch_in, settings_in
 from tests.rigs.speed import Speed
 
 pytestmark = pytest.mark.cluster

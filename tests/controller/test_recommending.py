@@ -22,7 +22,7 @@ from tests.apiserver.sentinels import a_later_kill_is_retried
 from tests.apiserver.waiting import _final, logged, request_of
 from tests.builders.pods import a_pod
 from tests.conftest import Cluster
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 pytestmark = pytest.mark.cluster
 

@@ -15,7 +15,7 @@ from tests.builders.runtimes.runtime_logs import a_log_run, write_log
 from tests.docs.elsewhere import ELSEWHERE, README, entry_for
 from tests.docs.pages import Block, Page, all_pages, pages_of_people
 from tests.docs.walking import WALKED_HERE, WALKED_ON_A_CLUSTER, Walk, walked
-from tests.rigs.program_server import COMMANDS, NUMERIC, PLIMSOLL, a_program_server
+from tests.rigs.processes.program_server import COMMANDS, NUMERIC, PLIMSOLL, a_program_server
 
 PAGES = all_pages()
 BLOCKS = [block for page in pages_of_people() for block in page.blocks("sh")]

@@ -12,7 +12,7 @@ from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.e2e.seeing import sizes_in_mode
-from tests.rigs.eater import load_eater
+from tests.rigs.images.eater import load_eater
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.profile.events import CONTROLLER
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.e2e.workloads import Manifest, a_pod
-from tests.rigs.eater import goes_on
+from tests.rigs.images.eater import goes_on
 
 WITHIN_S = PATIENCE_S
 """For what takes seconds on an idle machine: tests may share theirs."""

@@ -18,7 +18,7 @@ from tests.conftest import Cluster
 from tests.e2e.plimsolls import AGENT, CONTROLLER, Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, ended, go_on, memory_of, sizes_in_mode
 from tests.e2e.workloads import LONG_S, a_pod
-from tests.rigs.eater import goes_on
+from tests.rigs.images.eater import goes_on
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

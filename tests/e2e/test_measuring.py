@@ -15,8 +15,8 @@ from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import AGENT, Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, ended, go_on, running
 from tests.e2e.workloads import LONG_S, Manifest, a_pod
-from tests.rigs.eater import STREAMER_MIB
-from tests.rigs.real_pods import a_cold_file
+from tests.rigs.images.eater import STREAMER_MIB
+from tests.rigs.node.real_pods import a_cold_file
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

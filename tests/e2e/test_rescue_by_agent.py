@@ -14,9 +14,9 @@ from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import memory_of, sizes_in_mode, told
-from tests.rigs.agent_accounts import an_agent_account
-from tests.rigs.enforced_limits import limit_file, limit_in
-from tests.rigs.hand_alarms import IDLE_MIB, HandAlarms, an_idle_pod, hand_alarms
+from tests.rigs.node.agent_accounts import an_agent_account
+from tests.rigs.node.enforced_limits import limit_file, limit_in
+from tests.rigs.node.hand_alarms import IDLE_MIB, HandAlarms, an_idle_pod, hand_alarms
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

@@ -21,8 +21,8 @@ from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, memory_of, reasons_of, running, sizes_in_mode
 from tests.e2e.workloads import a_pod
-from tests.rigs.enforced_limits import limit_file, limit_in
-from tests.rigs.hand_alarms import IDLE_MIB, an_idle_pod, hand_alarms
+from tests.rigs.node.enforced_limits import limit_file, limit_in
+from tests.rigs.node.hand_alarms import IDLE_MIB, an_idle_pod, hand_alarms
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll_operator.names import labels
-from tests.rigs.eater import a_spec
+from tests.rigs.images.eater import a_spec
 
 Manifest = dict[str, Any]
 LONG_S = 3600

@@ -13,7 +13,7 @@ from tests.e2e.conftest import plimsoll
 from tests.e2e.opted_in import an_opted_in_shop
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.witnesses import Witness, witnessing
-from tests.rigs.container_ends import ContainerEnds, container_ends
+from tests.rigs.node.container_ends import ContainerEnds, container_ends
 
 __all__ = ["plimsoll"]
 

@@ -24,7 +24,7 @@ from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import create, decision_of
 from tests.e2e.witnesses import Witness
 from tests.e2e.workloads import Manifest, a_pod, an_airflow_try
-from tests.rigs.container_ends import ContainerEnds
+from tests.rigs.node.container_ends import ContainerEnds
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import a_pod
-from tests.rigs.eater import goes_on
+from tests.rigs.images.eater import goes_on
 
 ALL_DONE_WITHIN_S = 240.0
 """A kubelet that cannot mount or start something at once tries again after up to two minutes."""

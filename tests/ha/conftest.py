@@ -14,8 +14,8 @@ from tests.chart.helm import Helm
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
 from tests.ha.replicated import Replicated, a_replicated_release
-from tests.rigs.databases import PostgreSQL, postgresql_server
-from tests.rigs.eater import load_eater
+from tests.rigs.images.eater import load_eater
+from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 
 __all__ = ["cluster_helm", "helm_program", "image"]
 

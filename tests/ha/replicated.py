@@ -18,7 +18,7 @@ from tests.apiserver.controllers import until
 from tests.chart.helm import Helm
 from tests.chart.installing import CONTROLLER_ADDRESS, Release, a_place, chart_values, install
 from tests.conftest import Cluster
-from tests.rigs.databases import PostgreSQL
+from tests.rigs.servers.databases import PostgreSQL
 
 SHOP = "ha-shop"
 UNTOUCHED = "ha-shop-untouched"

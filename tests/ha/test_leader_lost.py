@@ -19,7 +19,7 @@ from tests.conftest import Cluster
 from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES
 from tests.ha.proxies import Network, a_network, kubeconfig_through
-from tests.rigs.databases import PostgreSQL
+from tests.rigs.servers.databases import PostgreSQL
 from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]

@@ -17,8 +17,8 @@ from tests.harm.catalogue import ALL
 from tests.harm.engines import TRAININGS, WORKFLOWS, foreign_kind
 from tests.harm.rehearsal import Pair, rehearse
 from tests.harm.scenario import Scenario
-from tests.rigs.eater import load_eater
-from tests.rigs.runtimes_image import archive
+from tests.rigs.images.eater import load_eater
+from tests.rigs.images.runtimes_image import archive
 
 PAIRS: Final = "pairs"
 _KEPT: Final = pytest.StashKey[list[Pair]]()
@@ -38,7 +38,9 @@ def pairs(
     """Each chosen scenario's two runs, by its name; written to harm.json."""
     load_eater(cluster.handle.layout)
     # The cluster's network has no way out, so it is made before.
-    assert archive().exists(), f"there is no {archive()}; run: python -m tests.rigs.runtimes_image"
+    assert archive().exists(), (
+        f"there is no {archive()}; run: python -m tests.rigs.images.runtimes_image"
+    )
     load_image(cluster.handle.layout, archive())
     install_crds(cluster)
     folder = tmp_path_factory.mktemp("plimsoll")

@@ -9,7 +9,7 @@ from typing import Any
 from plimsoll_operator.names import labels
 from tests.harm.scenario import ASKED_MIB, NEEDS_MIB, TASK, Manifest
 from tests.harm.watching import MAIN
-from tests.rigs.eater import IMAGE
+from tests.rigs.images.eater import IMAGE
 
 
 def eats(mib: int = NEEDS_MIB, *, for_s: int = 1, after_s: int = 0) -> list[str]:

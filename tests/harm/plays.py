@@ -14,7 +14,7 @@ from tests.harm.manifests import a_container, a_pod, eats, memory
 from tests.harm.scenario import Ending, Manifest
 from tests.harm.stage import Stage
 from tests.harm.watching import Seen
-from tests.rigs.eater import goes_on as goes_on_now
+from tests.rigs.images.eater import goes_on as goes_on_now
 
 Play = Callable[[Stage], Awaitable[Ending]]
 

@@ -8,7 +8,7 @@ from tests.harm.engines import TRAININGS, polled
 from tests.harm.manifests import a_container, a_job, a_pod, a_template, eats, memory
 from tests.harm.plays import bare, jobs, of_class
 from tests.harm.scenario import ASKED_MIB, NEEDS_MIB, Past, Scenario
-from tests.rigs.runtimes_image import IMAGE, JAVA, PYTHON
+from tests.rigs.images.runtimes_image import IMAGE, JAVA, PYTHON
 
 TRIES = 4
 """Enough for a first size below what was asked for."""

@@ -25,7 +25,7 @@ from tests.harm.manifests import a_pod
 from tests.harm.scenario import ASKED_MIB, Ending, Scenario, history
 from tests.harm.stage import Stage
 from tests.harm.watching import MARK, Seen, Watched, watched
-from tests.rigs.command_lines import PLIMSOLL
+from tests.rigs.processes.command_lines import PLIMSOLL
 
 AT_ONCE: Final = 16
 """Scenarios that play beside each other: more would wait for the node longer than they run."""

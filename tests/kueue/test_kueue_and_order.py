@@ -17,7 +17,7 @@ from tests.e2e.workloads import LONG_S, a_pod
 from tests.ha.waiting_for_turns import COMPUTES, LONGEST_S
 from tests.kueue.ordered import Ordered, a_plimsoll_that_orders
 from tests.kueue.quotas import KUEUES_GATE, QUEUE_LABEL, a_queue
-from tests.rigs.eater import load_eater
+from tests.rigs.images.eater import load_eater
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

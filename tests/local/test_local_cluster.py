@@ -24,7 +24,7 @@ from deploy.local.machine.namespaces import in_network, keeper_of
 
 from tests import conftest
 from tests.local.traces import CLUSTER_COMMAND, cluster_command, nothing, traces_of, until
-from tests.rigs.eater import an_eating_pod, load_eater
+from tests.rigs.images.eater import an_eating_pod, load_eater
 
 pytestmark = pytest.mark.node
 

@@ -22,7 +22,7 @@ from deploy.local.trouble import Trouble
 
 from tests import conftest
 from tests.local.traces import cluster_command, nothing, traces_of, until
-from tests.rigs.eater import an_eating_pod, load_eater
+from tests.rigs.images.eater import an_eating_pod, load_eater
 
 pytestmark = pytest.mark.node
 

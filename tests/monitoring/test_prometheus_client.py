@@ -25,7 +25,7 @@ from plimsoll_operator.prometheus_history.client import (
 )
 from tests.monitoring.past_clusters import PastCluster, PastPodSeries
 from tests.monitoring.prometheus_servers import Prometheus, a_prometheus
-from tests.rigs.admission_servers import Pair
+from tests.rigs.servers.admission_servers import Pair
 
 NOW_S = float(int(time.time()))
 QUESTION = "max_over_time(kube_pod_created[1h])"

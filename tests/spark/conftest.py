@@ -15,7 +15,7 @@ from tests.e2e.conftest import plimsoll
 from tests.e2e.opted_in import recognised
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S, sizes_in_mode
-from tests.rigs.spark_applications import let_drivers_in, load_spark
+from tests.rigs.spark.spark_applications import let_drivers_in, load_spark
 
 __all__ = ["plimsoll"]
 

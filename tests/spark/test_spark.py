@@ -19,9 +19,9 @@ from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S
-from tests.rigs.command_lines import run_here
-from tests.rigs.spark_applications import Application, Ran, executors_of, run_application
-from tests.rigs.spark_image import JOBS
+from tests.rigs.processes.command_lines import run_here
+from tests.rigs.spark.spark_applications import Application, Ran, executors_of, run_application
+from tests.rigs.spark.spark_image import JOBS
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 

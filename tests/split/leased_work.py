@@ -16,7 +16,7 @@ from typing import Any, Final
 import plimsoll_chunks
 from plimsoll_operator.names import labels
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
-from tests.rigs.eater import IMAGE
+from tests.rigs.images.eater import IMAGE
 
 Manifest = dict[str, Any]
 

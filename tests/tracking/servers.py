@@ -17,8 +17,8 @@ from typing import Any
 
 from aiohttp import ClientSession, web
 
-from tests.rigs.locked_environments import environment_of
-from tests.rigs.ports import free_port
+from tests.rigs.servers.locked_environments import environment_of
+from tests.rigs.servers.ports import free_port
 
 STARTED_WITHIN_S = 300
 

@@ -30,7 +30,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.training.tracked import QUICK, Logging, logging_to
 from tests.operator.processes.test_training_worker import TRAIN, fill
-from tests.rigs.ports import free_port
+from tests.rigs.servers.ports import free_port
 from tests.tracking.servers import Gate, Mlflow
 
 NOON_S = 1_700_000_000.0

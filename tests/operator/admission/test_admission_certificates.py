@@ -13,7 +13,7 @@ from plimsoll_operator.admission.certificates import Certificate, CertificateErr
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.processes.admission import Running
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import Pair, a_server, knowledge_of, until_true
+from tests.rigs.servers.admission_servers import Pair, a_server, knowledge_of, until_true
 
 POD = a_pod().asking("4Gi")
 

@@ -18,7 +18,7 @@ from plimsoll_operator.admission.expiry import expires_of, expires_s
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_predictor.core.decision import Decision, Reason
-from tests.rigs.admission_servers import Pair, a_server, knowledge_of
+from tests.rigs.servers.admission_servers import Pair, a_server, knowledge_of
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 

@@ -18,7 +18,7 @@ from plimsoll_operator.processes.admission import running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.pods import a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     TRAIN,
     a_feed,
     a_server,

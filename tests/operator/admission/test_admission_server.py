@@ -16,7 +16,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.processes.admission import Running
 from plimsoll_predictor.core.policy import Mode
 from tests.builders.pods import APod, a_pod, a_review, decision_of, memory_of
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     Caller,
     a_server,
     knowledge_of,

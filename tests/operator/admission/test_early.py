@@ -18,7 +18,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import TRAIN, a_server, patch_in, until_true
+from tests.rigs.servers.admission_servers import TRAIN, a_server, patch_in, until_true
 
 LIFT = Lift(256 * MIB, 2, 128 * MIB)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import a_server, knowledge_of, patch_in
+from tests.rigs.servers.admission_servers import a_server, knowledge_of, patch_in
 
 POD = a_pod().asking("4Gi").limited("4Gi")
 JOB: dict[str, Any] = {

@@ -23,7 +23,7 @@ from plimsoll_predictor.placing.hinting import MOST_NODES
 from plimsoll_predictor.placing.loads import NodeLoad
 from tests.builders.placing.told_nodes import PREFERRED, costs_of, tell_nodes
 from tests.builders.pods import APod, a_pod, memory_of
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     TRAIN,
     Caller,
     a_feed,

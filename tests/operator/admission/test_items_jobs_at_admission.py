@@ -15,7 +15,14 @@ from plimsoll_operator.splitting import cut_job
 from tests.builders.pods import APod
 from tests.operator.admission.test_excluded_reviews import AS_A_JOB
 from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, a_job, env_of, one_each
-from tests.rigs.admission_servers import TRAIN, Caller, a_server, knowledge_of, patch_in, until_true
+from tests.rigs.servers.admission_servers import (
+    TRAIN,
+    Caller,
+    a_server,
+    knowledge_of,
+    patch_in,
+    until_true,
+)
 
 Json = dict[str, Any]
 CROWD = 24

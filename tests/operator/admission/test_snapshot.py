@@ -30,7 +30,7 @@ from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import Costs
 from tests.builders.nodes import a_node, nodes_of
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 JOIN = TaskId("shop", "join")
 NODES = nodes_of(a_node("16Gi"))

@@ -12,7 +12,13 @@ from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
 from tests.builders.pods import APod
 from tests.operator.splitting.test_spark_driver import DRIVER, DRIVERS, EXECUTORS, SMALLER
 from tests.operator.splitting.test_spark_driver import options_of as options_on
-from tests.rigs.admission_servers import Caller, a_server, knowledge_of, patch_in, until_true
+from tests.rigs.servers.admission_servers import (
+    Caller,
+    a_server,
+    knowledge_of,
+    patch_in,
+    until_true,
+)
 
 ENFORCED = replace(
     knowledge_of(), task=DRIVERS, policy=Policy(spark=SparkPolicy(mode=Mode.ENFORCE))

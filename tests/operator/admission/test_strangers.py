@@ -28,8 +28,8 @@ from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, decided
 from tests.builders.experts.expert_lives import TRAIN as OTHERS
 from tests.builders.experts.expert_lives import a_life
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import knowledge_of
 from tests.rigs.drawing import examples
+from tests.rigs.servers.admission_servers import knowledge_of
 
 SECRET_MIB: Final = 7_777
 """What another namespace's task needed: nothing of it may show here."""

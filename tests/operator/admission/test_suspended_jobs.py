@@ -11,7 +11,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.sizing import job_sizing
 from tests.builders.pods import APod, a_pod, memory_of
 from tests.operator.admission.test_excluded_reviews import AS_A_JOB
-from tests.rigs.admission_servers import Caller, a_server, knowledge_of, patch_in
+from tests.rigs.servers.admission_servers import Caller, a_server, knowledge_of, patch_in
 
 FITS = "1127Mi"
 

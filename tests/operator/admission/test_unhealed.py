@@ -15,7 +15,7 @@ from plimsoll_operator.processes.admission import Running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     Caller,
     a_server,
     knowledge_of,

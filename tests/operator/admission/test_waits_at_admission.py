@@ -25,7 +25,7 @@ from plimsoll_predictor.core.policy import JobsWait, Order, Placing
 from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.placing.told_nodes import PREFERRED, tell_nodes
 from tests.builders.pods import APod, a_pod, memory_of
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     TRAIN,
     Caller,
     Pair,

@@ -14,8 +14,8 @@ from plimsoll_operator.agent.kept_files import MOST_KEPT, OTHERS, KeptFiles, roo
 from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.sampler import Sampler
 from tests.builders.agent.cgroup_trees import UID
-from tests.rigs.enforced_limits import pods_there
-from tests.rigs.real_pods import a_real_pod
+from tests.rigs.node.enforced_limits import pods_there
+from tests.rigs.node.real_pods import a_real_pod
 
 CGROUPS = "/sys/fs/cgroup"
 

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import CONTAINER
-from tests.rigs.real_pods import a_cold_file, a_real_pod, follow, follow_steps
+from tests.rigs.node.real_pods import a_cold_file, a_real_pod, follow, follow_steps
 
 OVERHEAD_BYTES = 24 * MIB
 """A bare Python interpreter with its page tables and what the kernel keeps for it."""

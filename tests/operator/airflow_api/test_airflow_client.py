@@ -18,9 +18,9 @@ from plimsoll_operator.airflow_api.client import (
     AirflowServer,
     ConfigurationRefused,
 )
-from tests.rigs.admission_servers import Pair
-from tests.rigs.airflows import PASSWORD, USER, SmallAirflow, served
-from tests.rigs.ports import free_port
+from tests.rigs.servers.admission_servers import Pair
+from tests.rigs.servers.airflows import PASSWORD, USER, SmallAirflow, served
+from tests.rigs.servers.ports import free_port
 
 CONF = {"rows": 1}
 

@@ -14,7 +14,7 @@ import yaml
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import document_text
 from plimsoll_operator.kubectl_plugin import complete
-from tests.rigs.command_lines import PLIMSOLL, Ended, called_here, run_apart, run_here
+from tests.rigs.processes.command_lines import PLIMSOLL, Ended, called_here, run_apart, run_here
 
 ROOT = Path(__file__).parents[3]
 HEAVY = ("kubernetes_asyncio", "kopf", "aiohttp", "sqlalchemy", "numpy", "sklearn", "xgboost")

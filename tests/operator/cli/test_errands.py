@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_operator.commands.reaching import in_controller
 from plimsoll_operator.commands.reaching.in_controller import Errand
-from tests.rigs.command_lines import run_here
+from tests.rigs.processes.command_lines import run_here
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.command_lines import run_apart
-from tests.rigs.program_server import PLIMSOLL, ProgramServer, a_program_server
+from tests.rigs.processes.command_lines import run_apart
+from tests.rigs.processes.program_server import PLIMSOLL, ProgramServer, a_program_server
 
 WAITS = """
 import signal

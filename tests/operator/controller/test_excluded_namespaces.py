@@ -7,7 +7,7 @@ from pathlib import Path
 from plimsoll_operator.controller.attempts.retry_making import EXCLUDED
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import TRAIN, a_final, a_train, an_inside, decided, killed
-from tests.rigs.admission_servers import until_true
+from tests.rigs.servers.admission_servers import until_true
 
 SHOP = frozenset({"shop"})
 KILLED = killed(decided(a_train()))

@@ -18,7 +18,7 @@ from plimsoll_operator.extender.questions import (
     read_question,
 )
 from tests.builders.pods import a_pod
-from tests.rigs.extenders import by_names, by_nodes
+from tests.rigs.servers.extenders import by_names, by_nodes
 
 POD = a_pod()
 

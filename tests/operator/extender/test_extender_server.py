@@ -20,8 +20,8 @@ from plimsoll_operator.sizing.node_scores import Graded
 from plimsoll_predictor.core.policy import Placing
 from tests.builders.placing.told_nodes import tell_nodes
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of, until_true
-from tests.rigs.extenders import (
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of, until_true
+from tests.rigs.servers.extenders import (
     PATIENT_S,
     Scheduler,
     an_extender,

@@ -14,7 +14,7 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.nodes import a_node, nodes_of
-from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
+from tests.rigs.servers.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 
 JOIN = TaskId("shop", "join")
 NODES = nodes_of(a_node("16Gi"))

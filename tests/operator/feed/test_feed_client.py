@@ -26,7 +26,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from tests.builders.nodes import a_node, nodes_of
-from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of, until_true
+from tests.rigs.servers.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of, until_true
 
 JOIN = TaskId("shop", "join")
 

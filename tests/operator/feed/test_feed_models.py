@@ -23,8 +23,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from tests.predictor.store.learned.test_store_models import a_model
-from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 from tests.rigs.drawing import examples
+from tests.rigs.servers.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 
 TASKS = tuple(TaskId("shop", f"t{number}") for number in range(3))
 MODELS: tuple[Model | None, ...] = (None, a_model(256), a_model(512), a_model(768))

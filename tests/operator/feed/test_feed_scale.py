@@ -10,7 +10,7 @@ from benchmarks.scale_feed import measure
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 
 @pytest.mark.slow

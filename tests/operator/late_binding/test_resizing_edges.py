@@ -16,7 +16,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import JOB_UID, APod, a_pod
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
 WAITING = (

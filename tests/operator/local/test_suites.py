@@ -49,7 +49,7 @@ traceless:
 WITHIN_S = 180.0
 SERVER = """
 import time
-from tests.rigs.databases import postgresql_server
+from tests.rigs.servers.databases import postgresql_server
 with postgresql_server() as server:
     print(server.folder, *server.processes(), flush=True)
     time.sleep(1000)

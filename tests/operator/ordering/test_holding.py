@@ -20,7 +20,7 @@ from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Order
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 READY = Readiness(age_s=1.0, watched=True)
 STATE = AdmissionState(

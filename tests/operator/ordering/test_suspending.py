@@ -16,7 +16,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import JobsWait, Mode, Order
 from tests.builders.kubernetes.gate_servers import a_job
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 READY = Readiness(age_s=1.0, watched=True)
 WANTED: dict[str, Any] = {"order": Order.ENFORCE, "jobs_wait": JobsWait.SUSPENDED}

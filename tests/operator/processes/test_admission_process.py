@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     Caller,
     a_server,
     calling,

@@ -14,7 +14,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.processes.admission import Running, running
 from plimsoll_predictor.core.policy import Mode, Policy
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     TRAIN,
     a_feed,
     a_server,

@@ -24,7 +24,7 @@ from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
 from plimsoll_operator.controller.serving.peak_routes import peak_routes
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import CONTAINER, UID
-from tests.rigs.real_pods import RealPod, a_real_pod
+from tests.rigs.node.real_pods import RealPod, a_real_pod
 
 SOURCES = [str(Path(__file__).parents[3] / folder) for folder in ("operator", "predictor")]
 START = """

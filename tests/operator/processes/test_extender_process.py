@@ -23,8 +23,8 @@ from tests.operator.processes.test_admission_process import (
     free_port,
     until_said,
 )
-from tests.rigs.admission_servers import TRAIN, a_feed, knowledge_of
-from tests.rigs.extenders import Scheduler, extender_settings
+from tests.rigs.servers.admission_servers import TRAIN, a_feed, knowledge_of
+from tests.rigs.servers.extenders import Scheduler, extender_settings
 
 POD = a_pod()
 MOST_TRIES = 3600

@@ -21,7 +21,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import DueTraining, Store, Work, WorkKind
 from tests.builders.stores import NOON_S, an_attempt
-from tests.rigs.program_server import NUMERIC, Forked, ProgramServer, a_program_server
+from tests.rigs.processes.program_server import NUMERIC, Forked, ProgramServer, a_program_server
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.kubernetes.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
 from tests.builders.pods import APod
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 
 def plimsoll(need_bytes: int, limits: Limits) -> Hook:

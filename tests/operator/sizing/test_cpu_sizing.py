@@ -25,7 +25,7 @@ from plimsoll_predictor.core.policy import Limits, Mode, Policy
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 USE = CpuUse(runs=20, high_cores=0.5, peak_cores=2.0)
 SIZED = "600m"

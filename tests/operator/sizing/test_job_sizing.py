@@ -23,7 +23,7 @@ from plimsoll_predictor.core.policy import KilledAttempts, Limits, Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 ASKING = a_pod().asking("4Gi").limited("4Gi")
 FITS = "1127Mi"

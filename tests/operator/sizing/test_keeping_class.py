@@ -20,7 +20,7 @@ from plimsoll_predictor.core.policy import CpuPolicy, Limits, Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 FITS = "1127Mi"
 NEARLY = a_pod().asking("2Gi").limited("4Gi").with_cpu("2", "2")

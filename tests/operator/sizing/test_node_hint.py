@@ -28,7 +28,7 @@ from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.hinting import Hint
 from plimsoll_predictor.placing.kinds import OTHERS
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 NOW = Heard(now_s=100.0, age_s=1.0)
 LOUD = [(1, 2)]

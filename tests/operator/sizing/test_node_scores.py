@@ -19,7 +19,7 @@ from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.loads import NodeLoad
 from tests.builders.kubernetes.hostile_pods import hostile_pods, oddly_typed_pods
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 NOW = Heard(now_s=100.0, age_s=1.0)
 NODES = ("busy", "free", "half")

@@ -27,7 +27,7 @@ from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 ASKING = a_pod().asking("4Gi").limited("4Gi")
 FITS = "1127Mi"

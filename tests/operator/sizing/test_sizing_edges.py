@@ -20,7 +20,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 ASKING = a_pod().asking("4Gi").limited("4Gi")
 FITS = "1127Mi"

@@ -18,7 +18,7 @@ from plimsoll_predictor.core.policy import CpuPolicy, Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.kubernetes.autoscalers import a_vpa, updated
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 SIZED = ("1127Mi", "1127Mi")
 """Of a task whose largest need is 1Gi."""

@@ -20,7 +20,7 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 Json = dict[str, Any]
 ITEMS, SHARES, WORKERS = 400, 40, 4

@@ -26,7 +26,7 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
 from tests.builders.pods import APod
 from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, WORKERS, a_job, moment_of
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 Json = dict[str, Any]
 KEY = b"k" * 32

@@ -22,7 +22,7 @@ from plimsoll_predictor.core.policy import Mode, Policy, Replaceable, SparkPolic
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 DRIVERS = TaskId("shop", "spark.sales.driver")
 EXECUTORS = TaskId("shop", "spark.sales.executor")

@@ -20,7 +20,7 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 
-STANDIN = Path(__file__).parents[2] / "rigs" / "standin_trainer.py"
+STANDIN = Path(__file__).parents[2] / "rigs" / "processes" / "standin_trainer.py"
 QUICK = QueueRules(min_interval_s=0.0, grace_s=30.0)
 NOW_S = 1_700_000_000.0
 

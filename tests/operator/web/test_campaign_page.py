@@ -24,7 +24,7 @@ from plimsoll_predictor.store import Store
 from tests.builders.campaigns import a_record, keep_campaign, some_runs
 from tests.builders.reports import START_S, an_attempt
 from tests.operator.web.report.test_report import asks_elsewhere, checked
-from tests.rigs.page_readers import asking, bare
+from tests.rigs.browser.page_readers import asking, bare
 
 LEARN = TaskId("shop", "learn-join")
 HOSTILE = "<script>alert(1)</script>" + "y" * 231

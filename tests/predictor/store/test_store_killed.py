@@ -17,7 +17,7 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.store import Store
 from tests.builders.stores import TRAIN
 
-PROGRAM = CHECKOUT / "tests" / "rigs" / "recording_until_killed.py"
+PROGRAM = CHECKOUT / "tests" / "rigs" / "processes" / "recording_until_killed.py"
 
 
 def recording(url: str, rounds: int, *names: str) -> list[list[str]]:

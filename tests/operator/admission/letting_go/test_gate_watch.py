@@ -30,7 +30,7 @@ from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.status import read_time
 from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
 from tests.builders.pods import APod, a_pod
-from tests.rigs.admission_servers import Pair
+from tests.rigs.servers.admission_servers import Pair
 
 CREATED_S = read_time("2026-11-23T12:00:00Z") or 0.0
 OURS, OTHERS = {"name": labels.ORDER_GATE}, {"name": "example.com/mine"}

@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 
 from plimsoll_operator.commands.campaigns import dag_runs_going as command
-from tests.rigs.airflows import PASSWORD, USER, SmallAirflow, served
-from tests.rigs.command_lines import PLIMSOLL, Ended, run_here
+from tests.rigs.processes.command_lines import PLIMSOLL, Ended, run_here
+from tests.rigs.servers.airflows import PASSWORD, USER, SmallAirflow, served
 
 WHO = {"PLIMSOLL_AIRFLOW_USER": USER, "PLIMSOLL_AIRFLOW_PASSWORD": PASSWORD}
 WITHIN_S = 180

@@ -26,7 +26,7 @@ from plimsoll_predictor.core.task import TaskId
 from tests.builders.controller.books import Books, books
 from tests.builders.controller.ledgers import a_train, an_inside, decided, killed
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import (
+from tests.rigs.servers.admission_servers import (
     TRAIN,
     a_server,
     knowledge_of,

@@ -21,7 +21,7 @@ from plimsoll_operator.views.placing_facts import facts_with_gains
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.store import Store
 from tests.builders.placing.placed_runs import keep, placed_runs
-from tests.rigs.command_lines import run_here
+from tests.rigs.processes.command_lines import run_here
 
 
 def a_store(folder: Path, runs: list[PlacedRun]) -> str:

@@ -35,7 +35,7 @@ from tests.builders.runtimes.telling_pasts import (
     telling_runs,
     timed_runs,
 )
-from tests.rigs.command_lines import run_here
+from tests.rigs.processes.command_lines import run_here
 
 
 @pytest.fixture

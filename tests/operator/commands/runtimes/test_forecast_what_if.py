@@ -16,7 +16,7 @@ from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 from plimsoll_predictor.store import Store
 from tests.builders.runtimes.telling_pasts import NIGHTLY, steady_runs, telling_runs
-from tests.rigs.command_lines import run_here
+from tests.rigs.processes.command_lines import run_here
 
 
 @pytest.fixture(scope="module")

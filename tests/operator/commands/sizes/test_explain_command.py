@@ -34,7 +34,7 @@ from plimsoll_predictor.store import DecisionRecord, Store, TaskSummary
 from tests.builders.experts.standings import SHIFTED_MIB, a_fleet, facts_of, keep
 from tests.builders.pods import a_pod
 from tests.builders.reports import START_S, TASK, a_model, an_attempt
-from tests.rigs.command_lines import run_here
+from tests.rigs.processes.command_lines import run_here
 
 HOSTILE = "[red]oh[/red] \x1b[31mred"
 BY_NAME = a_pod().named("train-demand-x7").labelled("train-demand").in_namespace("shop")

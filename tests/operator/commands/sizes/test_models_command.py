@@ -14,7 +14,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.sizes.models import models_command
 from plimsoll_predictor.store import Store
 from tests.builders.reports import START_S, TASK, a_model, a_training_report
-from tests.rigs.command_lines import run_here
+from tests.rigs.processes.command_lines import run_here
 
 HOSTILE = "[red]oh[/red] [/] \x1b[31mred"
 

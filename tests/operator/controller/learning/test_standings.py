@@ -28,7 +28,7 @@ from tests.builders.experts.expert_lives import (
     take,
 )
 from tests.builders.experts.serving import a_model, with_boosted
-from tests.rigs.killed_lives import kills_until_the_end
+from tests.rigs.processes.killed_lives import kills_until_the_end
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from plimsoll_predictor.placing.loads import Expected, NodeLoad
 from tests.builders.nodes import a_node
 from tests.builders.placing.told_nodes import costs_of
 from tests.builders.pods import a_pod
-from tests.rigs.admission_servers import TRAIN, knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 EXPECTED = Expected(1000 * MIB, 1.0)
 

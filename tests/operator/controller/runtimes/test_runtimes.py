@@ -29,7 +29,7 @@ from tests.builders.runtimes.runtime_lives import (
     steps,
     take,
 )
-from tests.rigs.killed_lives import kills_until_the_end
+from tests.rigs.processes.killed_lives import kills_until_the_end
 
 
 async def state_of(life: Life) -> dict[str, object]:

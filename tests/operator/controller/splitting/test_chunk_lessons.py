@@ -21,7 +21,7 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.store import Novelty, Store, StoreError, Writer
 from tests.builders.stores import JOIN, TRAIN, an_attempt, open_store
-from tests.rigs.admission_servers import until_true
+from tests.rigs.servers.admission_servers import until_true
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from plimsoll_predictor.splitting.strategies.strategy import Chunk
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.stores import open_store
 from tests.operator.splitting.test_leased_job import a_leased_job, after, answered
-from tests.rigs.admission_servers import until_true
+from tests.rigs.servers.admission_servers import until_true
 
 Json = dict[str, Any]
 NAME = JobName("shop", "train", "review-1")

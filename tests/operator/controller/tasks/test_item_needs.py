@@ -35,8 +35,8 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Line, Rule
 from tests.builders.controller.ledgers import Inside, a_final, an_inside, ended
 from tests.builders.pods import APod, a_pod, decision_of
-from tests.rigs.admission_servers import knowledge_of
 from tests.rigs.drawing import examples
+from tests.rigs.servers.admission_servers import knowledge_of
 
 SUCCEEDED = AttemptEnd(Outcome.SUCCEEDED, "completed", None)
 TASKS = ("align", "sort", "call")

@@ -37,7 +37,7 @@ from plimsoll_predictor.core.policy import Limits, Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 FITS = 1127 * MIB
 """What knowledge_of() gives: 1.1 times its largest need of 1Gi."""

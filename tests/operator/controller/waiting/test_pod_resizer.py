@@ -16,7 +16,7 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from tests.builders.pods import POD_UID, a_pod
-from tests.rigs.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import knowledge_of
 
 WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
 

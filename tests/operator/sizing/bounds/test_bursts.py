@@ -15,8 +15,8 @@ from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.pods import APod, a_pod, memory_of
-from tests.rigs.admission_servers import TRAIN, knowledge_of
 from tests.rigs.drawing import examples
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 HARD_BYTES, ASKED = 100 * GIB, "1Gi"
 SIZES = st.integers(33, 4096).map(lambda mib: f"{mib}Mi")

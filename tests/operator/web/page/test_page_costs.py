@@ -18,7 +18,7 @@ from plimsoll_operator.web.page.task_page import READ_ATTEMPTS
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import ACluster, a_cluster
 from tests.builders.reports import START_S, an_attempt
-from tests.rigs.page_readers import asking, bare, statements_of
+from tests.rigs.browser.page_readers import asking, bare, statements_of
 
 TASK_PATH = "/tasks/shop/train-demand"
 HELD_S = 180.0

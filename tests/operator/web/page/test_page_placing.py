@@ -13,7 +13,7 @@ from plimsoll_predictor.store import Store
 from tests.builders.placing.placed_runs import keep, placed_runs
 from tests.builders.reports import START_S, a_life
 from tests.operator.web.report.test_report import checked
-from tests.rigs.page_readers import asking, bare
+from tests.rigs.browser.page_readers import asking, bare
 
 
 @pytest.fixture

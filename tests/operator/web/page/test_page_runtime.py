@@ -31,7 +31,7 @@ from tests.builders.runtimes.telling_pasts import (
     telling_runs,
 )
 from tests.operator.web.report.test_report import checked
-from tests.rigs.page_readers import asking, bare, statements_of
+from tests.rigs.browser.page_readers import asking, bare, statements_of
 
 PATH = f"/tasks/{NIGHTLY}"
 

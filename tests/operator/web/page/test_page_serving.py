@@ -19,7 +19,7 @@ from plimsoll_predictor.store import Store
 from tests.builders.page_stores import ACluster, a_cluster
 from tests.builders.reports import START_S, a_life
 from tests.operator.web.report.test_report import HOSTILE, checked
-from tests.rigs.page_readers import asking, bare
+from tests.rigs.browser.page_readers import asking, bare
 
 TASK_PATH = "/tasks/shop/train-demand"
 

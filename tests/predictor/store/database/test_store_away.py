@@ -16,8 +16,8 @@ from plimsoll_predictor.store import RetryIntent, Store, StoreError, Writer
 from plimsoll_predictor.store.database import postgresql as connections
 from plimsoll_predictor.store.database.database import Database
 from tests.builders.stores import NOON_S, TRAIN, an_attempt, noting_threads, open_store_at
-from tests.rigs.cut_wires import Wire, a_wire
-from tests.rigs.databases import PostgreSQL, postgresql_server
+from tests.rigs.servers.cut_wires import Wire, a_wire
+from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.placing.scoring import MOST_SCORE
 from tests.builders.pods import APod
-from tests.rigs.admission_servers import TOKEN, a_feed, until_true
+from tests.rigs.servers.admission_servers import TOKEN, a_feed, until_true
 
 PATIENT_S = 30.0
 """A machine may do much else meanwhile: that answers come in time is no matter of most tests."""

@@ -1,7 +1,7 @@
 """An image with real runtimes whose memory follows the limit: Debian's headless Java, and Python.
 
-``python -m tests.rigs.runtimes_image`` makes it once, from Debian's packages, and keeps it in the
-cache: a cluster's network has no way out. Nothing is installed on this machine.
+``python -m tests.rigs.images.runtimes_image`` makes it once, from Debian's packages, and keeps it
+in the cache: a cluster's network has no way out. Nothing is installed on this machine.
 
 /usr/bin/java -cp /opt Heap MIB SECONDS          hold MIB of the heap
 /usr/bin/python3.11 -I -S /opt/limit_reader.py   what programs do that know their limit
@@ -24,7 +24,7 @@ from deploy.local.layout import cache_root
 from deploy.local.shell import run, try_run
 from deploy.local.trouble import Trouble
 
-from tests.rigs.java_class import NAME, heap_class
+from tests.rigs.images.java_class import NAME, heap_class
 
 IMAGE: Final = "localhost/plimsoll-runtimes:1"
 JAVA: Final = ("/usr/bin/java", "-cp", "/opt")

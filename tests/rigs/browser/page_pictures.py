@@ -1,6 +1,6 @@
 """Screenshots of the page and of the report file, for the docs.
 
-``python -m tests.rigs.page_pictures [FOLDER]``, docs/images by default.
+``python -m tests.rigs.browser.page_pictures [FOLDER]``, docs/images by default.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.builders.page_stores import a_cluster, served
 from tests.builders.placing.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
 from tests.builders.runtimes.telling_pasts import NIGHTLY, a_telling_past
-from tests.rigs.browsers import Tab, a_browser
-from tests.rigs.page_readers import bare
+from tests.rigs.browser.browsers import Tab, a_browser
+from tests.rigs.browser.page_readers import bare
 
 WIDTHS = {"desktop": 1280, "phone": 390}
 TASKS = 300

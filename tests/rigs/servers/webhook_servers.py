@@ -15,7 +15,7 @@ import jsonpatch
 from aiohttp import web
 
 from tests.builders.kubernetes.webhooks import Change, Json
-from tests.rigs.admission_servers import Pair
+from tests.rigs.servers.admission_servers import Pair
 
 
 def unchanged(pod: Json) -> Json:

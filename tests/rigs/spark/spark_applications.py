@@ -12,7 +12,7 @@ from deploy.local.images.on_node import has_image, load_image
 
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
-from tests.rigs.spark_image import JOBS, reference, require
+from tests.rigs.spark.spark_image import JOBS, reference, require
 
 ENDED_WITHIN_S: Final = 240.0
 CONF: Final = "/opt/conf"

@@ -22,8 +22,8 @@ from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import create
 from tests.e2e.workloads import a_pod
-from tests.rigs.agent_accounts import AgentAccount
-from tests.rigs.enforced_limits import CGROUPS, limit_file, limit_in, limited_container
+from tests.rigs.node.agent_accounts import AgentAccount
+from tests.rigs.node.enforced_limits import CGROUPS, limit_file, limit_in, limited_container
 
 LEFT_MIB = 8
 IDLE_MIB = 64

@@ -1,7 +1,8 @@
 """An image with a real Spark: its jars and Python's part of it from PyPI, Java from Debian.
 
-``python -m tests.rigs.spark_image`` makes it once and keeps it in the cache: a cluster's network
-has no way out. Nothing is installed on this machine. It starts as the images of Apache Spark do:
+``python -m tests.rigs.spark.spark_image`` makes it once and keeps it in the cache: a cluster's
+network has no way out. Nothing is installed on this machine. It starts as the
+images of Apache Spark do:
 
 executor      the executor that Spark on Kubernetes asks for by its environment
 driver ...    ``spark-submit --deploy-mode client ...``, as the driver's pod in cluster mode
@@ -21,8 +22,8 @@ from typing import Final
 from deploy.local.images.archive import write_image
 from deploy.local.layout import CHECKOUT, cache_root
 
-from tests.rigs.locked_environments import environment_of
-from tests.rigs.runtimes_image import unpacked
+from tests.rigs.images.runtimes_image import unpacked
+from tests.rigs.servers.locked_environments import environment_of
 
 NAME: Final = "localhost/plimsoll-spark"
 JOBS: Final = "/opt/jobs.py"

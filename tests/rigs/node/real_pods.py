@@ -18,7 +18,7 @@ from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import CONTAINER, UID
-from tests.rigs.enforced_limits import pods_there
+from tests.rigs.node.enforced_limits import pods_there
 
 
 def _own(controller: str) -> Path:

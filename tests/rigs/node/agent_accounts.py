@@ -18,7 +18,7 @@ from deploy.chart.rendering import NAME
 from deploy.local.binaries.tools import tool
 
 from tests.conftest import Cluster
-from tests.rigs.eater import IMAGE
+from tests.rigs.images.eater import IMAGE
 
 API_SERVER = "https://127.0.0.1:6443"
 TEMPLATE = "templates/agent-rights.yaml"
