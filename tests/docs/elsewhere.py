@@ -142,7 +142,7 @@ ELSEWHERE = (
     ),
     Elsewhere(
         r"plimsoll status --unrecognised.*",
-        "tests/apiserver/test_unrecognised.py lists pods that are there for it",
+        "tests/apiserver/commands/test_unrecognised.py lists pods that are there for it",
         _lists_the_unrecognised,
     ),
     Elsewhere(

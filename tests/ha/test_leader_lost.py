@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.store import Store
-from tests.apiserver.candidates import LOST, Candidate, a_candidate, environment
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
+from tests.apiserver.leading.candidates import LOST, Candidate, a_candidate, environment
 from tests.conftest import Cluster
 from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES

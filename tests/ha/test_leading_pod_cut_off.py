@@ -10,8 +10,8 @@ import pytest
 from deploy.chart.rendering import NAME
 
 from plimsoll_predictor.store import Store
-from tests.apiserver.candidates import LOST
 from tests.apiserver.controllers import Shop, until
+from tests.apiserver.leading.candidates import LOST
 from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES
 from tests.ha.pod_network import cut_off

@@ -20,8 +20,8 @@ from plimsoll_operator.credentials.reading import read_authorities, read_served
 from plimsoll_operator.credentials.secrets import SecretName, data_of
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.processes.run_webhook import webhook_configuration
-from tests.apiserver.candidates import own_objects
 from tests.apiserver.controllers import Shop
+from tests.apiserver.leading.candidates import own_objects
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster

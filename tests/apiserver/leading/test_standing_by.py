@@ -14,8 +14,8 @@ from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Terms
 from plimsoll_operator.leadership.lease import Lease, held_spec, read_lease
-from tests.apiserver.candidates import own_objects
 from tests.apiserver.controllers import Shop, until
+from tests.apiserver.leading.candidates import own_objects
 from tests.apiserver.waiting import a_role
 from tests.conftest import Cluster
 

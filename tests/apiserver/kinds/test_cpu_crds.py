@@ -13,7 +13,7 @@ from plimsoll_operator.profile.status import changed, status_of
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Policy
 from tests.apiserver.crds import a_namespace, answer, install_crds
-from tests.apiserver.test_crds import KINDS, manifest, sized_facts, write_status
+from tests.apiserver.kinds.test_crds import KINDS, manifest, sized_facts, write_status
 from tests.builders.reports import START_S, TASK
 from tests.conftest import Cluster
 

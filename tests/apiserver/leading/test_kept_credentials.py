@@ -16,8 +16,8 @@ from plimsoll_operator.credentials.secrets import data_of
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.processes.run_webhook import webhook_configuration
-from tests.apiserver.candidates import Candidate, a_candidate, environment, own_objects
 from tests.apiserver.controllers import Shop, a_shop, until
+from tests.apiserver.leading.candidates import Candidate, a_candidate, environment, own_objects
 from tests.apiserver.waiting import ROLE, a_role
 from tests.conftest import Cluster
 

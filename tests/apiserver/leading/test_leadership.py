@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio import client
 
-from tests.apiserver.candidates import LEASE, LOST, Candidate, a_candidate, environment
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
+from tests.apiserver.leading.candidates import LEASE, LOST, Candidate, a_candidate, environment
 from tests.conftest import Cluster
 
 pytestmark = [pytest.mark.cluster]
