@@ -137,7 +137,7 @@ ELSEWHERE = (
     ),
     Elsewhere(
         r"kubectl label (namespace shop|sizingpolicy default -n shop) plimsoll\.dev/\S+",
-        "tests/e2e/test_unlabelled_pods.py labels a namespace of its own, and a policy",
+        "tests/e2e/admitting/test_unlabelled_pods.py labels a namespace of its own, and a policy",
         _labels_a_namespace,
     ),
     Elsewhere(
@@ -152,7 +152,7 @@ ELSEWHERE = (
     ),
     Elsewhere(
         r"(docker|buildah) (build|push) .*",
-        "a registry is needed; tests/e2e/test_image.py builds the same Dockerfile and runs it",
+        "a registry is needed; tests/e2e/image/test_image.py builds this Dockerfile and runs it",
         _builds_this_checkout,
     ),
     Elsewhere(

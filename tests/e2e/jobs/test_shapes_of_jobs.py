@@ -11,7 +11,7 @@ from kubernetes_asyncio import client
 from plimsoll_predictor.core.record import Outcome
 from tests.apiserver.controllers import Shop, until
 from tests.apiserver.sentinels import attempts_are_counted
-from tests.e2e.cronjobs import a_nightly_cronjob
+from tests.e2e.jobs.cronjobs import a_nightly_cronjob
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, end_of, go_on, job_is, memory_of, pods_of_job
 from tests.e2e.workloads import LONG_S, a_job

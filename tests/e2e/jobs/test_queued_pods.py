@@ -11,8 +11,8 @@ from plimsoll_operator.names import labels
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
+from tests.e2e.jobs.queues import AT_ONCE, Batch, a_closed_node, asked_of, too_large_mib
 from tests.e2e.plimsolls import Plimsoll
-from tests.e2e.queues import AT_ONCE, Batch, a_closed_node, asked_of, too_large_mib
 from tests.e2e.seeing import (
     WITHIN_S,
     create,
