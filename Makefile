@@ -159,7 +159,7 @@ test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades 
 
 soak-cluster: setup image ## what kills at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random
-	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/test_turns.py
+	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/turns/test_turns.py
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/split/test_leased_jobs.py -k killed
 
 generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
@@ -194,7 +194,7 @@ bench-alone: setup postgresql prometheus image fetched ## of the tests on cluste
 	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local tests/split
 
 bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
-	$(INSIDE) $(BIN)/pytest tests/ha/bench_saturated.py
+	$(INSIDE) $(BIN)/pytest tests/ha/replicas/bench_saturated.py
 
 bench-sizes: setup ## every policy on the public traces beside its bar, and each trace with the constants that the others choose, for which the first time takes 10 to 20 minutes more; bench-sizes.json (TRACES=folder of yours, LEFT_OUT= to leave that away)
 	$(BIN)/python -P benchmarks/sizes.py $(LEFT_OUT)

@@ -14,7 +14,7 @@ from benchmarks.placing_queue import Arm, NotHeld, Played, Submissions, played
 from tests.apiserver.controllers import Shop, a_shop
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import wait_for_admission
-from tests.ha.that_holds import a_plimsoll_that_holds
+from tests.ha.turns.that_holds import a_plimsoll_that_holds
 
 SEED: Final = 16
 DRAWS: Final = 2000

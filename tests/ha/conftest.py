@@ -13,7 +13,7 @@ from tests.chart.conftest import cluster_helm, helm_program, image
 from tests.chart.helm import Helm
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
-from tests.ha.replicated import Replicated, a_replicated_release
+from tests.ha.replicas.replicated import Replicated, a_replicated_release
 from tests.rigs.images.eater import load_eater
 from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 

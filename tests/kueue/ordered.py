@@ -17,8 +17,8 @@ from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.seeing import create
 from tests.e2e.workloads import Manifest, a_job, a_pod
-from tests.ha.that_holds import a_plimsoll_that_holds
-from tests.ha.waiting_for_turns import COMPUTES, teach
+from tests.ha.turns.that_holds import a_plimsoll_that_holds
+from tests.ha.turns.waiting_for_turns import COMPUTES, teach
 from tests.ha.whole import Whole
 from tests.kueue.quotas import Queue
 

@@ -14,7 +14,7 @@ from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
 from tests.e2e.seeing import create, ended, job_is, running
 from tests.e2e.workloads import LONG_S, a_pod
-from tests.ha.waiting_for_turns import COMPUTES, LONGEST_S
+from tests.ha.turns.waiting_for_turns import COMPUTES, LONGEST_S
 from tests.kueue.ordered import Ordered, a_plimsoll_that_orders
 from tests.kueue.quotas import KUEUES_GATE, QUEUE_LABEL, a_queue
 from tests.rigs.images.eater import load_eater

@@ -1,7 +1,7 @@
 """An HTTP server that keeps a Lease, pods with gates and Jobs, and patches them as the API server.
 
 It is for what Plimsoll does with the answers. Whether the API server answers so is tested on a real
-one, in tests/apiserver/commands/test_released_pods.py and tests/ha/test_turns.py.
+one, in tests/apiserver/commands/test_released_pods.py and tests/ha/turns/test_turns.py.
 """
 
 from __future__ import annotations

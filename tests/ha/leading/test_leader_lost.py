@@ -16,9 +16,9 @@ from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.apiserver.leading.candidates import LOST, Candidate, a_candidate, environment
 from tests.conftest import Cluster
-from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES
-from tests.ha.proxies import Network, a_network, kubeconfig_through
+from tests.ha.leading.bursts import Burst
+from tests.ha.leading.proxies import Network, a_network, kubeconfig_through
 from tests.rigs.servers.databases import PostgreSQL
 from tests.rigs.speed import Speed
 

@@ -12,10 +12,10 @@ from deploy.chart.rendering import NAME
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, until
 from tests.apiserver.leading.candidates import LOST
-from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES
-from tests.ha.pod_network import cut_off
-from tests.ha.replicated import Replicated
+from tests.ha.leading.bursts import Burst
+from tests.ha.leading.pod_network import cut_off
+from tests.ha.replicas.replicated import Replicated
 from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]

@@ -16,7 +16,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Backlog, DueTraining, Store, Work, WorkKind
 from tests.apiserver.controllers import until
-from tests.ha.replicated import SHOP, Replicated
+from tests.ha.replicas.replicated import SHOP, Replicated
 
 pytestmark = [pytest.mark.node]
 

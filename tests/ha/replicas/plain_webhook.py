@@ -44,7 +44,7 @@ _HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Le
 _UID: Final = b'"uid":"'
 _UID_BYTES: Final = 36
 _LENGTH: Final = b"content-length:"
-_ROOT: Final = Path(__file__).resolve().parents[2]
+_ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 class _Answering(asyncio.Protocol):

@@ -14,7 +14,7 @@ from kubernetes_asyncio import client
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
-from tests.ha.waiting_for_turns import (
+from tests.ha.turns.waiting_for_turns import (
     COMPUTES,
     LONGEST_S,
     Waiting,

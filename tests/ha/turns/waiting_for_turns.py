@@ -26,7 +26,7 @@ from tests.builders.placing.placed_runs import MEAN_S, keep, placed_runs
 from tests.builders.stores import an_attempt
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
-from tests.ha.that_holds import API, TOKEN, a_plimsoll_that_holds
+from tests.ha.turns.that_holds import API, TOKEN, a_plimsoll_that_holds
 from tests.ha.whole import Whole
 from tests.rigs.speed import Speed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop
-from tests.ha.waiting_for_turns import COMPUTES, WAITS, Waiting
+from tests.ha.turns.waiting_for_turns import COMPUTES, WAITS, Waiting
 
 LOOK_EVERY_S = 0.2
 RUNS_S = 1.5

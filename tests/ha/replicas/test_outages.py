@@ -9,8 +9,8 @@ from deploy.chart.rendering import NAME
 
 from tests.apiserver.controllers import until
 from tests.ha.figures import FIGURES
-from tests.ha.load import a_load, labelled
-from tests.ha.replicated import SHOP, Replicated
+from tests.ha.replicas.load import a_load, labelled
+from tests.ha.replicas.replicated import SHOP, Replicated
 from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]

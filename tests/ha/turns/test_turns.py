@@ -15,8 +15,15 @@ from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
-from tests.ha.flowing import Flow, create_until_gated
-from tests.ha.waiting_for_turns import COMPUTES, LONGEST_S, WAITS, Waiting, full, pods_that_wait
+from tests.ha.turns.flowing import Flow, create_until_gated
+from tests.ha.turns.waiting_for_turns import (
+    COMPUTES,
+    LONGEST_S,
+    WAITS,
+    Waiting,
+    full,
+    pods_that_wait,
+)
 from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node]

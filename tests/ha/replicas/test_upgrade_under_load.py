@@ -8,8 +8,8 @@ import pytest
 
 from tests.apiserver.controllers import until
 from tests.ha.figures import FIGURES
-from tests.ha.load import a_load, kept, labelled, per_s, unlabelled
-from tests.ha.replicated import SHOP, UNTOUCHED, Replicated
+from tests.ha.replicas.load import a_load, kept, labelled, per_s, unlabelled
+from tests.ha.replicas.replicated import SHOP, UNTOUCHED, Replicated
 
 pytestmark = [pytest.mark.node, pytest.mark.alone]
 

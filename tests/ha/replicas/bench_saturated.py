@@ -9,9 +9,9 @@ import pytest
 
 from tests.apiserver.controllers import until
 from tests.ha.figures import FIGURES
-from tests.ha.load import Counted, a_load, labelled, per_s, unlabelled
-from tests.ha.plain_webhook import a_plain_webhook
-from tests.ha.replicated import PLAIN, SHOP, Replicated
+from tests.ha.replicas.load import Counted, a_load, labelled, per_s, unlabelled
+from tests.ha.replicas.plain_webhook import a_plain_webhook
+from tests.ha.replicas.replicated import PLAIN, SHOP, Replicated
 
 pytestmark = [pytest.mark.node, pytest.mark.alone]
 
