@@ -142,7 +142,7 @@ test-placing: setup ## two real nodes, a core each: what is observed of tasks th
 test-local: setup cluster-up ## the local cluster itself: brought up, killed, taken away
 	$(INSIDE) $(BIN)/pytest tests/local
 
-RENDERED := $(wildcard tests/chart/test_rendered_*.py)
+RENDERED := tests/chart/rendered
 FOLLOWED := tests/chart/test_documented_commands.py
 
 test-rendered: setup fetched ## the Helm chart: lint, schema, golden renders, no cluster

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from deploy.chart.rendering import NAME
 
-from tests.chart.empty_clusters import Objects, a_cluster_with
 from tests.chart.helm import Helm, named, nested
+from tests.chart.rendered.empty_clusters import Objects, a_cluster_with
 
 CLAIM = f"{NAME}-store"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"

@@ -9,8 +9,8 @@ from deploy.chart.rendering import NAME
 
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.names.labels import ORDER_GATE, WAITS
-from tests.chart.empty_clusters import a_cluster_with
 from tests.chart.helm import Document, Helm, documents_in, named, pod_specs
+from tests.chart.rendered.empty_clusters import a_cluster_with
 
 ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
 WHO_WAITS = (
