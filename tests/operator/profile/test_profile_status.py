@@ -10,11 +10,6 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.profiles.gathering import (
-    PEAK_DELAY_S,
-    Measured,
-    measurement_of,
-)
 from plimsoll_operator.names.conditions import TROUBLE, ConditionType, timestamp
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile import conditions as profile_conditions
@@ -30,41 +25,19 @@ from plimsoll_operator.wording.asking_words import TooLittle
 from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode, Policy
-from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import PeakSource
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.curve import Straight
-from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, CURVES, MAX_SEEN, REQUEST
-from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
-from plimsoll_predictor.knowledge.rule import Rule
-from plimsoll_predictor.knowledge.shown import Shown
+from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
+from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import TaskSummary
 from tests.builders.experts.standings import SHIFTED_MIB, a_fleet, facts_of
 from tests.builders.reports import START_S, TASK, a_model
+from tests.operator.profile.sized_task import facts, knowing
 
 SHIFTED = facts_of(a_fleet(SHIFTED_MIB[:-1]))
 FULL = (Degradation(Ailment.STORE, "disk full"),)
 UNSEEN = Measurement(None, 1)
 STALE = Measurement(None, 3, "n1", START_S)
-
-
-def facts(**changes: Any) -> ProfileFacts:
-    """A task that is being sized by a model."""
-    known = Knowledge(
-        task=TASK,
-        policy=Policy(mode=Mode.ENFORCE),
-        runs=40,
-        max_need_bytes=300 * MIB,
-        champion=CLASSIFIER,
-        model=a_model(),
-    )
-    tally = TaskSummary(
-        task=TASK, observations=44, oom_kills=2, requested_gb_h=20.0, allocated_gb_h=7.62349
-    )
-    return replace(ProfileFacts(knowledge=known, tally=tally, trains_from=5), **changes)
-
-
-def knowing(**changes: Any) -> ProfileFacts:
-    return facts(knowledge=replace(facts().knowledge, **changes))
 
 
 def condition(status: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -323,120 +296,8 @@ def test_the_worst_of_several_troubles_names_the_condition_and_all_are_told() ->
     assert found["message"] == "disk full; nobody asks; bins 9 is bad"
 
 
-def test_the_story_begins_with_what_is_done_to_pods() -> None:
-    told = {
-        mode: status_of(knowing(policy=Policy(mode=mode)), now_s=0.0)["about"][0] for mode in Mode
-    }
-    assert told[Mode.ENFORCE] == "Pods get the sizes decided here (mode enforce)."
-    assert told[Mode.RECOMMEND].startswith("Nothing is changed: what pods would get is written")
-    assert told[Mode.OFF] == "Off: pods are neither changed nor observed."
-    paused = status_of(facts(paused_by=PausedBy.NAMESPACE), now_s=0.0)
-    assert paused["about"][0].startswith("Paused in this namespace")
-
-
-def test_the_story_of_a_task_nobody_knows_yet_promises_nothing() -> None:
-    bare = facts(knowledge=Knowledge(task=TASK, policy=Policy()), tally=TaskSummary(task=TASK))
-    about = status_of(bare, now_s=0.0)["about"]
-    assert "0 of the 1 runs needed are known; until then the request is kept." in about
-    assert not any("aved" in words for words in about)
-
-
 def test_a_task_that_keeps_its_request_for_many_runs_is_sized_and_not_learning() -> None:
     standing = facts_of(a_fleet())
     known = knowing(champion=REQUEST, model=None)
     assert status_of(known, now_s=0.0)["phase"] == "Learning"
     assert status_of(replace(known, standing=standing), now_s=0.0)["phase"] == "Sizing"
-
-
-def an_end(number: int, source: PeakSource | None, **changes: Any) -> Observation:
-    return Observation(
-        attempt_uid=f"u{number}",
-        task=TASK,
-        run=f"r{number}",
-        outcome=Outcome.SUCCEEDED,
-        peak_source=source,
-        node="n1",
-        started_s=START_S,
-        finished_s=START_S + 60 * number,
-        **changes,
-    )
-
-
-NOW_S = START_S + 3600
-
-
-@pytest.mark.parametrize(
-    ("sources", "found"),
-    [
-        pytest.param([], None, id="nothing ended"),
-        pytest.param([None, PeakSource.AGENT], Measurement(PeakSource.AGENT), id="the last was"),
-        pytest.param([None, None], Measurement(None, 2, "n1"), id="none ever was"),
-        pytest.param(
-            [PeakSource.AGENT, None, None],
-            Measurement(None, 2, "n1", START_S),
-            id="the last two were not",
-        ),
-    ],
-)
-def test_whether_attempts_are_measured_follows_from_the_latest(
-    sources: list[PeakSource | None], found: Measurement | None
-) -> None:
-    latest = [an_end(number, source) for number, source in enumerate(sources)]
-    assert measurement_of(latest, NOW_S) == Measured(found)
-
-
-def test_a_report_that_may_still_come_is_not_missed_yet() -> None:
-    latest = [an_end(0, PeakSource.AGENT), an_end(1, None)]
-    just_now_s = START_S + 60 + PEAK_DELAY_S - 1
-    found = measurement_of(latest, just_now_s)
-    assert found == Measured(Measurement(PeakSource.AGENT), awaited=True)
-    assert measurement_of(latest, just_now_s + 2).measurement == Measurement(None, 1, "n1", START_S)
-
-
-def test_an_attempt_that_failed_says_nothing_of_the_agent() -> None:
-    failed = replace(an_end(1, None), outcome=Outcome.FAILED)
-    assert measurement_of([an_end(0, PeakSource.AGENT), failed], NOW_S).measurement is not None
-    assert measurement_of([failed], NOW_S) == Measured(None)
-
-
-def test_the_story_says_what_kills_and_rescues_cost() -> None:
-    costs = "2 kills lost 12 min and 0.4 GB·h"
-    about = status_of(facts(costs=costs), now_s=START_S)["about"]
-    assert f"Of the latest attempts, {costs}." in about
-    assert not any("kills lost" in words for words in status_of(facts(), now_s=START_S)["about"])
-
-
-def test_the_story_counts_why_the_latest_attempts_did_not_succeed() -> None:
-    words = "killed at its limit (2), the GPU's memory was full (1)"
-    causes = (Cause.OWN_LIMIT, Cause.CUDA, Cause.OWN_LIMIT)
-    status = status_of(facts(causes=causes), now_s=START_S)
-    assert status["causes"] == words
-    assert f"Lately 3 attempts did not succeed: {words}." in status["about"]
-    # None deletes the field of a status that had one.
-    assert status_of(facts(), now_s=START_S)["causes"] is None
-
-
-def test_what_sizes_follow_and_what_raises_them_now_is_part_of_the_story() -> None:
-    line = Straight(features=("rows",), slopes=(1000.0,), intercept=60.0 * MIB, factor=1.05)
-    told = status_of(
-        knowing(
-            champion=CURVES,
-            rule=Rule(base_bytes=1.0, curves=(line,)),
-            shown=Shown(floor_bytes=2048 * MIB),
-            lifts={f"r{number}": Lift(2, 2, 1) for number in range(11)},
-        ),
-        now_s=0.0,
-    )
-    story = " ".join(told["about"])
-    assert (
-        "; its size follows a straight line over rows, with room: 1.05 times that, which" in story
-    )
-    assert "Running attempts have reached 2Gi, more than any run that ended" in story
-    assert "11 runs failed and did not get through yet, beside 40 known" in story
-    assert told["reached"] == "2Gi"
-
-
-def test_a_task_of_which_nothing_runs_and_nothing_fails_says_nothing_of_that() -> None:
-    told = status_of(facts(), now_s=0.0)
-    assert told["reached"] is None
-    assert not any("follows" in each or "burst" in each for each in told["about"])

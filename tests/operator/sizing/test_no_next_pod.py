@@ -7,7 +7,7 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds, read_namespace
 from tests.builders.pods import APod, decision_of, memory_of
-from tests.operator.sizing.test_sizing import ASKING, FITS, after, bounded, state_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 AIRFLOW = {"dag_id": "nightly", "task_id": "train", "run_id": "1", "try_number": "1"}

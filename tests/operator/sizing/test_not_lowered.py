@@ -15,7 +15,7 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.floor import Floor, FloorKind
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
-from tests.operator.sizing.test_sizing import ASKING, FITS, after, bounded, lifted, state_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, lifted, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 ONLY_ONE = ASKING.owned_by_job(attempts=1)

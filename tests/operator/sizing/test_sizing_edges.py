@@ -14,29 +14,16 @@ from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.decision_note import note_to_json
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Treatment
-from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_operator.sizing.state import NamespaceState
 from plimsoll_predictor.core.decision import Reason
-from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
-
-ASKING = a_pod().asking("4Gi").limited("4Gi")
-FITS = "1127Mi"
-"""What knowledge_of() gives: 1.1 times its largest need of 1Gi."""
-
-
-def state_of(known: Knowledge) -> AdmissionState:
-    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
-
 
 KNOWN = state_of(knowledge_of())
 TRIES_THREE_QUARTERS = state_of(replace(knowledge_of(first_size=0.75), runs=0, max_need_bytes=None))
-
-
-def after(pod: APod, state: AdmissionState) -> APod:
-    return pod.patched(size(pod.built(), state).patch)
 
 
 @pytest.mark.parametrize(

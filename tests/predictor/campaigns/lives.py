@@ -36,6 +36,16 @@ RULES = Rules(
 )
 
 
+def rows(count: int) -> list[dict[str, str]]:
+    """As many scenarios, each with its number."""
+    return [{"n": str(place)} for place in range(count)]
+
+
+def by_scenario(run: CampaignRun) -> int:
+    """A need that grows from scenario to scenario."""
+    return (100 + run.scenario) * MIB
+
+
 def registered(values: Sequence[dict[str, str]], memory_mib: int = 256) -> list[CampaignRun]:
     """What a campaign begins with."""
     return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,35 +27,17 @@ from plimsoll_predictor.placing.hinting import (
 from plimsoll_predictor.placing.interference import Interference
 from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.loads import Need, NodeLoad
-from plimsoll_predictor.placing.matrix import TELLING
 from plimsoll_predictor.placing.prices import costs_on_nodes
-
-QUIET, LOUD, WAITING = 1, 2, 3
-KINDS = (OTHERS, "shop/quiet", "shop/loud", "shop/waiting")
-ROWS = [
-    [0.3, 0.3, 0.3, 0.1],
-    [0.3, 0.4, 1.0, 0.0],
-    [0.3, 1.0, 1.8, 0.0],
-    [0.1, 0.0, 0.0, 0.0],
-]
-
-
-def costs(*, known: float = 1.0) -> Costs:
-    return Costs(KINDS, np.array(ROWS), np.full((4, 4), known))
-
-
-def among(*residents: Sequence[tuple[int, int]], known: float = 1.0) -> Neighbourhoods:
-    """Nodes ``n0``, ``n1`` ... with these on them."""
-    nodes = Neighbourhoods()
-    nodes.costs = costs(known=known)
-    for number, each in enumerate(residents):
-        nodes.put(f"n{number}", each)
-    return nodes
-
-
-def names(hint: Hint | NoHint) -> tuple[str, ...]:
-    assert isinstance(hint, Hint), hint
-    return hint.nodes
+from tests.predictor.placing.neighbours import (
+    KINDS,
+    LOUD,
+    QUIET,
+    ROWS,
+    WAITING,
+    among,
+    costs,
+    names,
+)
 
 
 def test_the_node_is_first_whose_residents_lose_least() -> None:
@@ -268,60 +249,6 @@ def test_whatever_is_told_a_hint_names_few_nodes_that_are_there(
     assert nodes.hint(kind, now_s) in tuple(NoHint)
 
 
-def test_costs_are_read_back_in_hundredths() -> None:
-    draw = np.random.default_rng(1)
-    kinds = (OTHERS, *(f"shop/t{number}" for number in range(MOST_PLACES - 1)))
-    rows = draw.normal(size=(MOST_PLACES, MOST_PLACES))
-    known = draw.integers(0, 2, (MOST_PLACES, MOST_PLACES)).astype(float)
-    read = Costs.from_document(Costs(kinds, rows, known).to_document())
-    assert read.kinds == kinds
-    assert np.abs(read.rows - rows).max() <= 0.005 + 1e-9
-    assert (read.known == known).all()
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        None,
-        {},
-        {"kinds": ["a"], "hundredths": [], "known": ["1"]},
-        {"kinds": ["a"], "hundredths": [[1, 2]], "known": ["1"]},
-        {"kinds": ["a"], "hundredths": [[1]], "known": ["11"]},
-        {"kinds": ["a"], "hundredths": [[10**9]], "known": ["1"]},
-        {"kinds": ["a"], "hundredths": [[0.5]], "known": ["1"]},
-        {"kinds": ["a" * 600], "hundredths": [[1]], "known": ["1"]},
-        {"kinds": ["a"] * 60, "hundredths": [[1] * 60] * 60, "known": ["1" * 60] * 60},
-    ],
-)
-def test_what_nobody_wrote_is_refused(document: object) -> None:
-    with pytest.raises(ValueError, match=r"kinds|costs"):
-        Costs.from_document(document)
-
-
-def test_costs_are_what_both_lose_less_the_price_of_the_neighbourhood() -> None:
-    model = Interference()
-    draw = np.random.default_rng(3)
-    for _ in range(400):
-        kind, other = draw.choice(["a", "b"], 2)
-        beside = float(draw.random())
-        slow = beside * (0.6 if kind == other == "a" else 0.05)
-        model.learn(Encounter(str(kind), {str(other): beside}, slow + draw.normal() * 0.05))
-    matrix = model.matrix()
-    found, prices = costs_on_nodes(matrix)
-    a, b = matrix.place("a"), matrix.place("b")
-    slowdowns = matrix.slowdowns
-    assert found.rows[a, b] == pytest.approx(
-        slowdowns[a, b] + slowdowns[b, a] - 2 - 0.5 * prices[b]
-    )
-    assert found.known[a, b] == found.known[b, a] == found.known[a, a] == 1.0
-    nodes = Neighbourhoods()
-    nodes.costs = Costs.from_document(found.to_document())
-    for number in range(3):
-        nodes.put(f"a{number}", [(a, 1)])
-        nodes.put(f"b{number}", [(b, 1)])
-    assert all(name.startswith("b") for name in names(nodes.hint("a", 0.0)))
-
-
 @given(steps=st.lists(STEPS, max_size=40))
 def test_what_is_kept_is_what_would_be_reckoned_anew(
     steps: list[tuple[Any, ...]],
@@ -349,26 +276,6 @@ def test_what_is_kept_is_what_would_be_reckoned_anew(
         assert copied.gain == pytest.approx(later.gain)
     else:
         assert copied == later
-
-
-def test_what_differs_clearly_is_known_however_noisy_runs_are() -> None:
-    """As on two real nodes: runtimes of three seconds, told in whole ones."""
-    model = Interference()
-    draw = np.random.default_rng(5)
-    for _ in range(120):
-        kind, other = (str(each) for each in draw.choice(["loud", "calm"], 2))
-        share = float(draw.choice([0.3, 0.7, 1.0]))
-        slow = share * (1.2 if kind == other == "loud" else 0.1)
-        model.learn(Encounter(kind, {other: share}, slow + 0.4 * float(draw.normal())))
-    matrix = model.matrix()
-    loud, calm = matrix.place("loud"), matrix.place("calm")
-    assert matrix.apart is not None
-    assert min(matrix.deviation[loud, loud], matrix.apart[loud, loud]) > TELLING
-    nodes = Neighbourhoods()
-    nodes.costs, _ = costs_on_nodes(matrix)
-    nodes.put("n0", [(loud, 1)])
-    nodes.put("n1", [(calm, 1)])
-    assert names(nodes.hint("loud", 0.0)) == ("n1",)
 
 
 def test_a_kind_that_is_told_twice_is_bounded_once() -> None:

@@ -12,7 +12,7 @@ from plimsoll_operator.profile.status import status_of
 from plimsoll_operator.training.queue import Trained
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
-from tests.operator.profile.test_profile_status import facts
+from tests.operator.profile.sized_task import facts
 
 TASK = TaskId("shop", "train")
 

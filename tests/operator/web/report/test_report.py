@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,21 +12,13 @@ import pytest
 from plimsoll_operator.commands.sizes.report import report_command
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
-from plimsoll_operator.views.report.counting import figures_of, lifts_of, points_of
-from plimsoll_operator.views.report.records import Figures, ReportData, total
+from plimsoll_operator.views.report.counting import figures_of
+from plimsoll_operator.views.report.records import ReportData
 from plimsoll_operator.views.report.task_views import DETAILED_TASKS, LISTED_TASKS, gather
-from plimsoll_operator.views.report.thinning import points_per_plot, thin
-from plimsoll_operator.web.plots import size_plots as plots
-from plimsoll_operator.web.plots.axes import (
-    Scale,
-    even_ticks,
-    linear_ticks_bytes,
-    log_ticks_bytes,
-)
 from plimsoll_operator.web.report.page import render
-from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
 from plimsoll_predictor.store import DecisionRecord, Store
 from tests.builders.reports import (
@@ -240,120 +231,6 @@ def test_many_tasks_are_listed_and_the_heaviest_get_a_section(store: Store) -> N
     text = render(data, START_S)
     checked(text)
     assert "3 more tasks are not listed" in text
-
-
-def test_a_kill_below_the_request_is_allocated_but_not_asked_for_twice() -> None:
-    small = killed(an_attempt("r"))
-    retry = replace(an_attempt("r", 2), allocation_bytes=GIB)
-    figures = figures_of([small, retry])
-    assert (figures.runs, figures.attempts, figures.oom_kills, figures.retries) == (1, 2, 1, 1)
-    hours = 600 / 3600
-    assert figures.requested_gb_h == pytest.approx(4 * GIB / 1e9 * hours)
-    assert figures.allocated_gb_h == pytest.approx(1.5 * GIB / 1e9 * hours)
-
-
-def test_imported_history_is_no_saving_of_ours() -> None:
-    past = replace(an_attempt("past"), peak_source=PeakSource.IMPORTED)
-    assert figures_of([past, an_attempt()]) == replace(figures_of([an_attempt()]), imported=1)
-    assert lifts_of(points_of([killed(past)]), limit=10) == ()
-
-
-def test_totals_add_up() -> None:
-    one, two = figures_of(a_life(1)), figures_of(a_life(2))
-    both = total(Figures, [one, two])
-    assert both.runs == one.runs + two.runs
-    assert both.saved_gb_h == pytest.approx(one.saved_gb_h + two.saved_gb_h)
-
-
-def test_a_lift_tells_what_followed() -> None:
-    chain = [killed(an_attempt("r")), replace(an_attempt("r", 2), allocation_bytes=GIB)]
-    [lift] = lifts_of(points_of(chain), limit=10)
-    assert (lift.allocation_bytes, lift.lift_outcome) == (512 * MIB, Outcome.SUCCEEDED)
-    assert lift.lifted_to_bytes == points_of(chain)[0].lifted_to_bytes == GIB
-    [open_lift] = lifts_of(points_of(chain[:1]), limit=10)
-    assert (open_lift.lifted_to_bytes, open_lift.lift_outcome) == (None, None)
-
-
-def test_thinning_keeps_every_kill_and_both_ends() -> None:
-    attempts = [an_attempt(f"r{n}") for n in range(5000)]
-    attempts[1234::500] = [killed(each) for each in attempts[1234::500]]
-    thinned = thin(points_of(attempts), 100)
-    places = [place for place, _ in thinned.points]
-    assert len(places) == 100
-    assert places == sorted(set(places))
-    assert (places[0], places[-1]) == (0, 4999)
-    assert sum(point.killed for _, point in thinned.points) == len(attempts[1234::500])
-    assert thinned.words == "100 of 5,000 attempts are drawn, all 8 kills among them"
-
-
-def test_more_kills_than_room_keeps_the_newest_and_says_so() -> None:
-    thinned = thin(points_of([killed(an_attempt(f"r{n}")) for n in range(300)]), 100)
-    assert [place for place, _ in thinned.points] == list(range(200, 300))
-    assert thinned.words is not None
-    assert "the last 100 of 300 kills" in thinned.words
-
-
-def test_few_points_are_all_drawn_and_nothing_is_said() -> None:
-    thinned = thin(points_of([an_attempt()]), points_per_plot(1))
-    assert (len(thinned.points), thinned.words) == (1, None)
-
-
-def test_the_timeline_puts_larger_sizes_higher_and_crosses_each_kill() -> None:
-    chain = [killed(an_attempt("r")), replace(an_attempt("r", 2), allocation_bytes=GIB)]
-    drawn = plots.timeline(thin(points_of(chain), 100))
-    assert len(re.findall(r'<path class="kill"|class="kill"', drawn)) == 1
-    assert drawn.count('class="lift"') == 2
-    dashes = re.search(r'd="([^"]*)" class="allocation"', drawn)
-    assert dashes
-    heights = [float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)h", dashes[1])]
-    assert heights[1] < heights[0]
-    [need] = re.findall(r'cy="([\d.]+)" r="[\d.]+" class="need"', drawn)
-    assert float(need) > heights[1]
-
-
-def test_a_need_equal_to_its_allocation_lies_on_the_diagonal() -> None:
-    even = replace(an_attempt(), allocation_bytes=300 * MIB)
-    wide = replace(an_attempt("r2"), allocation_bytes=4 * GIB)
-    drawn = plots.diagonal(thin(points_of([even, wide]), 10))
-    ends = re.search(r'x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)" class="even"', drawn)
-    assert ends
-    x1, y1, x2, y2 = map(float, ends.groups())
-    places = [tuple(map(float, p)) for p in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', drawn)]
-    (even_x, even_y), (wide_x, wide_y) = places
-    assert even_y == pytest.approx(y1 + (even_x - x1) / (x2 - x1) * (y2 - y1), abs=0.2)
-    assert wide_x == even_x
-    assert wide_y < even_y
-
-
-def test_the_histogram_counts_every_need_once_and_marks_each_ceiling() -> None:
-    needs = [100 * MIB, 110 * MIB, 900 * MIB]
-    assert sum(plots.bar_counts(needs, 954 * MIB)) == 3
-    drawn = plots.histogram(needs, (128 * MIB, 160 * MIB, GIB))
-    assert drawn.count('class="ceiling"') == 3
-    tops = re.findall(r'y="([\d.]+)" class="ceiling-label"', drawn)
-    assert tops[0] != tops[1], "labels close to each other stand in two rows"
-
-
-def test_plots_of_nothing_are_empty_pictures_not_errors() -> None:
-    nothing = thin([], 100)
-    for drawn in (plots.timeline(nothing), plots.diagonal(nothing), plots.histogram([], [])):
-        assert drawn.startswith("<svg")
-        assert "nan" not in drawn
-
-
-def test_scales_map_ends_to_ends_and_keep_outliers_on_the_edge() -> None:
-    across = Scale(low=0, high=10, start=100, end=0)
-    assert (across(0), across(10), across(5), across(99)) == (100, 0, 50, 0)
-    doubling = Scale(low=1, high=16, start=0, end=4, log=True)
-    assert [doubling(value) for value in (1, 2, 4, 8, 16)] == [0, 1, 2, 3, 4]
-    assert Scale(low=3, high=3, start=0, end=10)(3) == 5
-
-
-def test_ticks_are_round_and_few() -> None:
-    assert linear_ticks_bytes(4.2 * GIB) == [0, GIB, 2 * GIB, 3 * GIB, 4 * GIB]
-    assert log_ticks_bytes(100 * MIB, 5 * GIB)[0] == 128 * MIB
-    assert len(log_ticks_bytes(1, 2**60)) <= 7
-    assert even_ticks(0, finest=0) == [0]
 
 
 @pytest.mark.slow

@@ -1,0 +1,78 @@
+"""The story of a task that its status tells in sentences."""
+
+from __future__ import annotations
+
+from plimsoll_operator.policy.policy_levels import PausedBy
+from plimsoll_operator.profile.status import status_of
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.record import Cause
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.curve import Straight
+from plimsoll_predictor.knowledge.expert_names import CURVES
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.rule import Rule
+from plimsoll_predictor.knowledge.shown import Shown
+from plimsoll_predictor.store import TaskSummary
+from tests.builders.reports import START_S, TASK
+from tests.operator.profile.sized_task import facts, knowing
+
+
+def test_the_story_begins_with_what_is_done_to_pods() -> None:
+    told = {
+        mode: status_of(knowing(policy=Policy(mode=mode)), now_s=0.0)["about"][0] for mode in Mode
+    }
+    assert told[Mode.ENFORCE] == "Pods get the sizes decided here (mode enforce)."
+    assert told[Mode.RECOMMEND].startswith("Nothing is changed: what pods would get is written")
+    assert told[Mode.OFF] == "Off: pods are neither changed nor observed."
+    paused = status_of(facts(paused_by=PausedBy.NAMESPACE), now_s=0.0)
+    assert paused["about"][0].startswith("Paused in this namespace")
+
+
+def test_the_story_of_a_task_nobody_knows_yet_promises_nothing() -> None:
+    bare = facts(knowledge=Knowledge(task=TASK, policy=Policy()), tally=TaskSummary(task=TASK))
+    about = status_of(bare, now_s=0.0)["about"]
+    assert "0 of the 1 runs needed are known; until then the request is kept." in about
+    assert not any("aved" in words for words in about)
+
+
+def test_the_story_says_what_kills_and_rescues_cost() -> None:
+    costs = "2 kills lost 12 min and 0.4 GB·h"
+    about = status_of(facts(costs=costs), now_s=START_S)["about"]
+    assert f"Of the latest attempts, {costs}." in about
+    assert not any("kills lost" in words for words in status_of(facts(), now_s=START_S)["about"])
+
+
+def test_the_story_counts_why_the_latest_attempts_did_not_succeed() -> None:
+    words = "killed at its limit (2), the GPU's memory was full (1)"
+    causes = (Cause.OWN_LIMIT, Cause.CUDA, Cause.OWN_LIMIT)
+    status = status_of(facts(causes=causes), now_s=START_S)
+    assert status["causes"] == words
+    assert f"Lately 3 attempts did not succeed: {words}." in status["about"]
+    # None deletes the field of a status that had one.
+    assert status_of(facts(), now_s=START_S)["causes"] is None
+
+
+def test_what_sizes_follow_and_what_raises_them_now_is_part_of_the_story() -> None:
+    line = Straight(features=("rows",), slopes=(1000.0,), intercept=60.0 * MIB, factor=1.05)
+    told = status_of(
+        knowing(
+            champion=CURVES,
+            rule=Rule(base_bytes=1.0, curves=(line,)),
+            shown=Shown(floor_bytes=2048 * MIB),
+            lifts={f"r{number}": Lift(2, 2, 1) for number in range(11)},
+        ),
+        now_s=0.0,
+    )
+    story = " ".join(told["about"])
+    assert (
+        "; its size follows a straight line over rows, with room: 1.05 times that, which" in story
+    )
+    assert "Running attempts have reached 2Gi, more than any run that ended" in story
+    assert "11 runs failed and did not get through yet, beside 40 known" in story
+    assert told["reached"] == "2Gi"
+
+
+def test_a_task_of_which_nothing_runs_and_nothing_fails_says_nothing_of_that() -> None:
+    told = status_of(facts(), now_s=0.0)
+    assert told["reached"] is None
+    assert not any("follows" in each or "burst" in each for each in told["about"])
