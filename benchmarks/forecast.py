@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -27,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.bar import Bar, below
 from benchmarks.forecast_bars import (
     MB_OF_100_000_TASKS,
     NFCORE,
@@ -41,14 +41,12 @@ from benchmarks.forecast_memory import measured_mb
 from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.forecast_tables import bars_table, figures_table
 from benchmarks.forecast_what_if import tables as what_ifs
-from benchmarks.sizes_bars import Bar, below
+from benchmarks.public_traces import ROOT, TRACES_FOLDER
 from plimsoll_predictor.replay.runtimes.judging import METHODS, Judged, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError, read_logs
 from plimsoll_predictor.replay.sizes.traces import trace_name
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")
 QUICK: Final = ("runtime-llnl-thunder", NFCORE)
 WORKERS: Final = 1
 """One log at a time: two at once slow each other's forecasts, whose microseconds have a bar."""

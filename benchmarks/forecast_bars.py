@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchmarks.sizes_bars import Bar, below
+from benchmarks.bar import Bar, below
 
 OWN: Final = "plimsoll"
 LLNL, HPC2N, RICC = "runtime-llnl-thunder", "runtime-hpc2n", "runtime-ricc"

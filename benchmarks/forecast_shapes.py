@@ -8,7 +8,6 @@ docs/shapes.md says what the tables mean; `--images` draws its pictures anew.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -30,6 +29,7 @@ from benchmarks.forecast_shapes_rows import (
     cut_of,
     in_time_order,
 )
+from benchmarks.public_traces import TRACES_FOLDER
 from benchmarks.shape_pictures import effects_plot, shapes_plot, standalone
 from plimsoll_operator.web.plots.reasons_plot import reasons_plot
 from plimsoll_predictor.replay.runtimes.log_reading import read_log
@@ -41,8 +41,6 @@ from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fit
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable, table_of
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")
 SHAPES: Final = 8
 """As in the paper; what the elbow chooses is printed beside."""
 MAY_MISS: Final = 0.02

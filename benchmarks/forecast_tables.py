@@ -9,8 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.bar import Bar
 from benchmarks.forecast_bars import OWN
-from benchmarks.sizes_bars import Bar
 
 HEADINGS: Final[dict[str, tuple[str, str]]] = {
     "pin, runs": ("pin_runs", "{:.4f}"),

@@ -33,19 +33,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks import sizes_early, sizes_left_out, sizes_synthetic
-from benchmarks.public_traces import ROOT, TRACES_FOLDER, trace_paths
-from benchmarks.sizes_bars import (
-    BASELINES,
-    OPT_IN,
-    OWN,
-    TRACES,
-    Bar,
-    Parity,
-    bars,
-    below,
-    by_setting,
-    parity,
-)
+from benchmarks.bar import Bar, below
+from benchmarks.public_traces import ROOT, TRACES, TRACES_FOLDER, trace_paths
+from benchmarks.sizes_bars import BASELINES, OPT_IN, OWN, Parity, bars, by_setting, parity
 from benchmarks.sizes_left_out_bars import left_out_bars
 from benchmarks.sizes_unseen import LIVE, unseen_bars
 from plimsoll_predictor.replay.sizes.engine import DecideAt

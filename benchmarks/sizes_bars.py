@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-FIVE: Final = ("nfcore-methylseq", "nfcore-eager", "nfcore-rnaseq", "nfcore-mag", "cluster-mag")
-"""The traces that the first sizes were found on; each has bars of its own."""
-TRACES: Final = (*FIVE, "nfcore-chipseq")
+from benchmarks.bar import Bar, below
+from benchmarks.public_traces import FIVE, TRACES
+
 BASELINES: Final = ("preset", "max-seen", "max-seen-1.1", "last-20", "tovar", "p95-vpa")
 OWN: Final = "plimsoll"
 OPT_IN: Final = 0.75
@@ -68,17 +68,6 @@ PUBLISHED: Final[Mapping[str, Mapping[str, tuple[float, int]]]] = {
     ),
     "nfcore-chipseq": {"preset": (373, 0), "max-seen-1.1": (358, 345), "last-20": (358, 355)},
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """One line: what was measured, what it must be, and whether it is; None if not measured."""
-
-    what: str
-    measured: str
-    bar: str
-    holds: bool | None
-
 
 Figure = Mapping[str, Any]
 Figures = Mapping[tuple[str, str, str, float], Figure]
@@ -148,13 +137,6 @@ def parity(figures: Figures) -> list[Parity]:
                 Parity(trace=trace, decide=decide, first_size=first_size, own=own, rival=rival)
             )
     return lines
-
-
-def below(what: str, measured: float, bar: float, form: str = "{:.3f}") -> Bar:
-    """A line whose figure must not be above its bar; judged before it is rounded."""
-    return Bar(
-        what=what, measured=form.format(measured), bar=f"≤ {bar:g}", holds=bool(measured <= bar)
-    )
 
 
 def _reproduced(figures: Figures, traces: Sequence[str]) -> Iterator[Bar]:

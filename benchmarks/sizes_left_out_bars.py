@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from statistics import geometric_mean
 from typing import Final
 
-from benchmarks.sizes_bars import TRACES, Bar, below
+from benchmarks.bar import Bar, below
+from benchmarks.public_traces import TRACES
 from benchmarks.sizes_left_out import LeftOut
 from benchmarks.sizes_unseen import (
     FAILED,

@@ -25,7 +25,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.sizes_bars import OWN, Bar, below
+from benchmarks.bar import Bar, below
+from benchmarks.sizes_bars import OWN
 from plimsoll_predictor.core.units import gb_hours
 from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks.sizes_bars import OWN, TRACES, Bar, Figures, below
+from benchmarks.bar import Bar, below
+from benchmarks.public_traces import TRACES
+from benchmarks.sizes_bars import OWN, Figures
 from plimsoll_predictor.replay.sizes.policies import LIVE as LIVE_POLICY
 from plimsoll_predictor.replay.sizes.policies import LIVE_LATE
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.bar import Bar
 from benchmarks.forecast import KEYS, log_sources
 from benchmarks.forecast_bars import (
     AIMS,
@@ -24,7 +25,6 @@ from benchmarks.forecast_bars import (
 )
 from benchmarks.forecast_left_out import SETTINGS, left_out
 from benchmarks.forecast_peers import PEERS, judge_peer
-from benchmarks.sizes_bars import Bar
 from plimsoll_predictor.replay.runtimes.judging import METHODS, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError
 from tests.builders.runtime_logs import a_log, a_log_run

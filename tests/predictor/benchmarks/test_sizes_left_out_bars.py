@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.sizes_bars import TRACES, Bar
+from benchmarks.bar import Bar
+from benchmarks.public_traces import TRACES
 from benchmarks.sizes_kept import Figures
 from benchmarks.sizes_left_out import LeftOut
 from benchmarks.sizes_left_out_bars import left_out_bars
