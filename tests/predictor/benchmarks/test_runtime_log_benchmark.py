@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.bar import Bar
-from benchmarks.forecast import KEYS, log_sources
-from benchmarks.forecast_bars import (
+from benchmarks.forecast.bars import (
     AIMS,
     BOOSTED,
     HPC2N,
@@ -23,8 +22,9 @@ from benchmarks.forecast_bars import (
     by_log_and_method,
     shape_bars,
 )
-from benchmarks.forecast_left_out import SETTINGS, left_out
-from benchmarks.forecast_peers import PEERS, judge_peer
+from benchmarks.forecast.comparison import KEYS, log_sources
+from benchmarks.forecast.left_out import SETTINGS, left_out
+from benchmarks.forecast.peers import PEERS, judge_peer
 from plimsoll_predictor.replay.runtimes.judging import METHODS, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError
 from tests.builders.runtime_logs import a_log, a_log_run

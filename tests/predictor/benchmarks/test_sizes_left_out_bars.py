@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from benchmarks.bar import Bar
 from benchmarks.public_traces import TRACES
-from benchmarks.sizes_kept import Figures
-from benchmarks.sizes_left_out import LeftOut
-from benchmarks.sizes_left_out_bars import left_out_bars
+from benchmarks.sizes.kept import Figures
+from benchmarks.sizes.left_out import LeftOut
+from benchmarks.sizes.left_out_bars import left_out_bars
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 
 

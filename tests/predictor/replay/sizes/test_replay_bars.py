@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.bar import below
 from benchmarks.public_traces import FIVE, TRACES
-from benchmarks.sizes_bars import OWN, PUBLISHED, bars, by_setting, parity
-from benchmarks.sizes_unseen import LOST_H, MOMENTS, RULES, unseen_bars
+from benchmarks.sizes.bars import OWN, PUBLISHED, bars, by_setting, parity
+from benchmarks.sizes.unseen import LOST_H, MOMENTS, RULES, unseen_bars
 from plimsoll_predictor.replay.sizes.policies import LIVE_LATE
 
 
