@@ -187,8 +187,11 @@ layers: setup ## import-linter: decisions stay pure
 mutants: setup postgresql ## change one thing in a pure module, 60 times: which changes no test notices (MUTANTS="--sample 200 --seed 7")
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
+# What follows it is the folder and the module, such as sizes.comparison.
+MEASURE := PYTHONPATH=. $(BIN)/python -P -m benchmarks
+
 bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
-	$(BIN)/python -P benchmarks/run.py
+	$(MEASURE).readme.figures
 
 bench-alone: setup postgresql prometheus image fetched ## of the tests on clusters, those that promise seconds, held to them: it needs the machine for itself
 	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local tests/split
@@ -197,61 +200,61 @@ bench-saturated: setup postgresql image fetched ## admission with both processor
 	$(INSIDE) $(BIN)/pytest tests/ha/replicas/bench_saturated.py
 
 bench-sizes: setup ## every policy on the public traces beside its bar, and each trace with the constants that the others choose, for which the first time takes 10 to 20 minutes more; bench-sizes.json (TRACES=folder of yours, LEFT_OUT= to leave that away)
-	$(BIN)/python -P benchmarks/sizes.py $(LEFT_OUT)
+	$(MEASURE).sizes.comparison $(LEFT_OUT)
 
 bench-thesis: setup ## the thesis's tables on synthetic data, beside its printed figures
-	$(BIN)/python -P benchmarks/thesis.py
+	$(MEASURE).thesis.comparison
 
 bench-sap: setup ## software builds as a second kind of workload (TRACES=folder of yours)
-	$(BIN)/python -P benchmarks/sap.py
+	$(MEASURE).sap.comparison
 
 bench-budgets: setup ## what error budgets cost in waste, on the public traces (TRACES=folder of yours)
-	$(BIN)/python -P benchmarks/error_budget.py
+	$(MEASURE).sizes.error_budget
 
 bench-shifts: setup ## what noticing that a task has changed saves, on the public traces cut and joined (TRACES=folder of yours)
-	$(BIN)/python -P benchmarks/shifts.py
+	$(MEASURE).shifts.comparison
 
 bench-forecast: setup ## forecasts of runtimes on the public logs beside their bars, and bench-forecast.json (TRACES=folder of yours)
-	$(BIN)/python -P benchmarks/forecast.py
+	$(MEASURE).forecast.comparison
 
 bench-live: setup cluster-up ## recurring tasks, a burst with and without what running attempts show, a batch of cold runs with and without lending, on the real node; bench-live.json
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.live
+	$(MEASURE).live.node
 
 bench-rescue: setup cluster-up ## growing tasks, without rescue and with it, on the real node; bench-rescue.json
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.live_rescue
+	$(MEASURE).rescue.node
 
 bench-placing: setup ## jobs chosen and placed by whom they get along with, on co-location matrices; bench-placing.json (TRACES=folder of yours)
-	$(BIN)/python -P benchmarks/placing.py
+	$(MEASURE).placing.simulation
 
 bench-placing-nodes: setup ## one queue played twice on two real nodes, a core each: as usual, and with order and hints; bench-placing-nodes.json
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.placing_nodes
+	$(MEASURE).placing.nodes
 
 bench-campaigns-node: setup cluster-up ## two tasks learned by campaigns on the real node while processes are killed, then production runs, then either order undisturbed; into bench-scale.json; some forty minutes
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.campaigns_node
+	$(MEASURE).campaigns.node
 
 bench-scheduling: setup cluster-up ## pods a second of a real kube-scheduler on 1,000 nodes, without the extender and with it; bench-scheduling.json
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.scheduling
+	$(MEASURE).scheduling.throughput
 
 bench-split: setup ## jobs over items cut by each strategy, beside the best even chunk, and memory with it; bench-split.json
-	$(BIN)/python -P benchmarks/split.py
+	$(MEASURE).split.simulation
 
 bench-split-node: setup cluster-up ## Jobs over items on the real node, as written and as Plimsoll cuts them; bench-split-node.json
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.split_node
+	$(MEASURE).split.node
 
 bench-spark-node: cluster-up spark ## a real Spark on the node: a join and a sort as written and as their drivers are given, a killed job healed; bench-spark-node.json (ONLY=join, sort, adaptive, written, configured, killed)
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.spark_node $(if $(ONLY),--only $(ONLY))
+	$(MEASURE).split.spark $(if $(ONLY),--only $(ONLY))
 
 bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks; into bench-scale.json
-	$(BIN)/python -P benchmarks/campaigns.py
+	$(MEASURE).campaigns.simulation
 
 bench-watch: setup cluster-up ## a controller that watches 20,000 pods of fake nodes while they end; bench-scale.json (PODS="2000 5000")
-	PYTHONPATH=. $(BIN)/python -P -m benchmarks.scale_watch $(if $(PODS),--pods $(PODS))
+	$(MEASURE).scale.watch $(if $(PODS),--pods $(PODS))
 
 bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
-	$(BIN)/python -P benchmarks/scale.py
+	$(MEASURE).scale.million
 
 bench-trainings: setup postgresql ## rounds of trainings on PostgreSQL: 150 by one worker, by two, and by two that are killed; a thousand by two; into bench-scale.json
-	$(BIN)/python -P benchmarks/scale_trainings.py --sample 150
+	$(MEASURE).scale.trainings --sample 150
 
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
 	$(CLUSTER) up

@@ -68,10 +68,10 @@ def _is_in_the_golden_values(command: str) -> None:
 
 
 def _is_a_benchmark(command: str) -> None:
-    [script] = re.findall(r"benchmarks/\w+\.py", command)
-    assert (ROOT / script).is_file()
+    [module] = re.findall(r" -m (benchmarks\.\w+\.\w+)", command)
+    script = ROOT / f"{module.replace('.', '/')}.py"
     options = re.findall(r" (--[a-z-]+)", command)
-    assert all(f'"{option}"' in (ROOT / script).read_text() for option in options), command
+    assert all(f'"{option}"' in script.read_text() for option in options), command
 
 
 def _is_a_setting(command: str) -> None:
@@ -172,7 +172,7 @@ ELSEWHERE = (
         _is_of_the_demo,
     ),
     Elsewhere(
-        r"TRACES=\S+ \.venv/bin/python -P benchmarks/.*",
+        r"TRACES=\S+ PYTHONPATH=\. \.venv/bin/python -P -m benchmarks\..*",
         "takes hours, on traces that are not part of the project",
         _is_a_benchmark,
     ),

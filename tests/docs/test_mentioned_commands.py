@@ -153,3 +153,16 @@ def test_every_mentioned_python_file_is_a_source(page: Page) -> None:
     for code in page.inline_code():
         if re.fullmatch(r"[\w/]+\.py", code):
             assert any(f"/{path}".endswith(f"/{code}") for path in SOURCES), f"{page.name}: {code}"
+
+
+def test_every_mentioned_benchmark_exists() -> None:
+    texts = {page.name: page.text for page in PAGES}
+    texts |= {str(path): (ROOT / path).read_text() for path in SOURCES}
+    texts["Makefile"] = (ROOT / "Makefile").read_text().replace("$(MEASURE)", "-m benchmarks")
+    missing = [
+        f"{name}: {module}"
+        for name, text in texts.items()
+        for module in re.findall(r"-m (benchmarks\.[a-z_]+\.[a-z_]+)", text)
+        if not (ROOT / f"{module.replace('.', '/')}.py").is_file()
+    ]
+    assert missing == []

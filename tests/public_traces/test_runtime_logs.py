@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from benchmarks.forecast_bars import AIMS, GAIN_PER_TASK, LIGHTGBM, LLNL, OWN, PUBLISHED
+from benchmarks.forecast.bars import AIMS, GAIN_PER_TASK, LIGHTGBM, LLNL, OWN, PUBLISHED
 from plimsoll_predictor.replay.runtimes.judging import METHODS, Judged, judge
 from plimsoll_predictor.replay.runtimes.log_reading import read_log
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog

@@ -10,8 +10,8 @@ from functools import cache
 
 import pytest
 
-from benchmarks.forecast_shapes import MAY_MISS, SHAPES
-from benchmarks.forecast_shapes_rows import SEED, cut_of
+from benchmarks.shapes.logs import MAY_MISS, SHAPES
+from benchmarks.shapes.rows import SEED, cut_of
 from plimsoll_predictor.replay.runtimes.log_reading import read_log
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.fitting import fit

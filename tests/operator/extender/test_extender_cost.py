@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.extender import measure
+from benchmarks.scheduling.extender import measure
 
 MOST_TIMES = 24.0
 """7 to 8 were measured; without numpy it would be hundreds."""

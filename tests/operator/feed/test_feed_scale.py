@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.scale_feed import measure
+from benchmarks.scale.feed import measure
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId

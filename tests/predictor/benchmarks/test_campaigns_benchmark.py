@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import campaigns, scale_results
-from benchmarks.campaigns import Compared, medians_of, reached, served_improvement
-from benchmarks.thesis_tasks import HEAVY_1, HEAVY_2, TaskRows
+from benchmarks.campaigns import simulation
+from benchmarks.campaigns.simulation import Compared, medians_of, reached, served_improvement
+from benchmarks.scale import results
+from benchmarks.thesis.tasks import HEAVY_1, HEAVY_2, TaskRows
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
 
@@ -74,17 +75,17 @@ def test_medians_are_those_of_each_task() -> None:
 def test_its_figures_are_kept_beside_those_of_the_other_benchmarks_of_scale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, status: int
 ) -> None:
-    results = tmp_path / "bench-scale.json"
-    results.write_text('{"trainings": {"speedup": 1.9}}')
+    written = tmp_path / "bench-scale.json"
+    written.write_text('{"trainings": {"speedup": 1.9}}')
 
     def as_if_compared(rows: TaskRows, count: int, seed: int) -> Compared:
         return compared(rows.kind.name, seed, runs)
 
-    monkeypatch.setattr(scale_results, "RESULTS", results)
-    monkeypatch.setattr(campaigns, "compare", as_if_compared)
-    monkeypatch.setattr("sys.argv", ["campaigns.py", "--seeds", "3", "--scenarios", "10"])
-    assert campaigns.main() == status
-    kept = json.loads(results.read_text())
+    monkeypatch.setattr(results, "RESULTS", written)
+    monkeypatch.setattr(simulation, "compare", as_if_compared)
+    monkeypatch.setattr("sys.argv", ["simulation.py", "--seeds", "3", "--scenarios", "10"])
+    assert simulation.main() == status
+    kept = json.loads(written.read_text())
     assert kept["trainings"] == {"speedup": 1.9}
     assert (kept["campaigns"]["scenarios"], kept["campaigns"]["seeds"]) == (10, 3)
     for task in (HEAVY_1, HEAVY_2):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.campaigns_node import estimates, missed, orders, together
-from benchmarks.campaigns_scenarios import SCENARIOS, TASKS, campaign, scenarios
+from benchmarks.campaigns.node import estimates, missed, orders, together
+from benchmarks.campaigns.scenarios import SCENARIOS, TASKS, campaign, scenarios
 from plimsoll_operator.campaigns.spec import read_campaign, scenarios_of
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.campaigns.saving import saving_of

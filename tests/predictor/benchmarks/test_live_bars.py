@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.live import PARTS, holds
+from benchmarks.live.node import PARTS, holds
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.forecast import KEYS, log_sources
-from benchmarks.forecast_bars import (
+from benchmarks.bar import Bar
+from benchmarks.forecast.bars import (
     AIMS,
     BOOSTED,
     HPC2N,
@@ -22,9 +22,9 @@ from benchmarks.forecast_bars import (
     by_log_and_method,
     shape_bars,
 )
-from benchmarks.forecast_left_out import SETTINGS, left_out
-from benchmarks.forecast_peers import PEERS, judge_peer
-from benchmarks.sizes_bars import Bar
+from benchmarks.forecast.comparison import KEYS, log_sources
+from benchmarks.forecast.left_out import SETTINGS, left_out
+from benchmarks.forecast.peers import PEERS, judge_peer
 from plimsoll_predictor.replay.runtimes.judging import METHODS, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError
 from tests.builders.runtimes.runtime_logs import a_log, a_log_run

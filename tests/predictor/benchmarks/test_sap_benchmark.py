@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.sap_baselines import percentile_per_profile
-from benchmarks.sap_builds import (
+from benchmarks.sap.baselines import percentile_per_profile
+from benchmarks.sap.builds import (
     FEEDBACK_S,
     Build,
     Builds,
@@ -17,7 +17,7 @@ from benchmarks.sap_builds import (
     read_builds,
     score,
 )
-from benchmarks.sap_served import FULL, QUICK, Effort, joined, served, spans
+from benchmarks.sap.served import FULL, QUICK, Effort, joined, served, spans
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER
 

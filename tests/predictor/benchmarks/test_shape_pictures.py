@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from benchmarks.shape_pictures import effects_plot, shapes_plot, standalone
+from benchmarks.shapes.pictures import effects_plot, shapes_plot, standalone
 from plimsoll_predictor.runtimes.shapes.explanation import Effect, Explanation
 from tests.builders.runtimes.shapes import a_catalogue, a_shape
 

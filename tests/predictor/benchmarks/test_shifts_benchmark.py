@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import shifts
-from benchmarks.shift_sizers import Eye, ShiftSizer
-from benchmarks.shifted_traces import LEAST_RUNS, joined, scaled, unchanged
+from benchmarks.shifts import comparison
+from benchmarks.shifts.sizers import Eye, ShiftSizer
+from benchmarks.shifts.traces import LEAST_RUNS, joined, scaled, unchanged
 from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.traces import read_trace
@@ -98,14 +98,14 @@ def test_it_prints_and_writes_what_it_measured(
 ) -> None:
     out = trace / "shifts.json"
     given = ["--traces", str(trace), "--quick", "--json", str(out)]
-    assert shifts.main(given) == 0
+    assert comparison.main(given) == 0
     figures = json.loads(out.read_text())
     assert len(figures) == 2 * (2 + 3 * 3)
     half = {each["eye"]: each for each in figures if each["kind"].startswith("half")}
     assert [half[eye.value]["noticed"] for eye in Eye] == [0, 1, 1]
     assert [half[eye.value]["delay_runs"] for eye in Eye] == [None, 8, 4]
     assert half["none"]["waste_gb_h"] >= half["levels"]["waste_gb_h"]
-    as_is = [each for each in figures if each["kind"] == shifts.AS_IS]
+    as_is = [each for each in figures if each["kind"] == comparison.AS_IS]
     rows = read_trace(trace / "nfcore-eager.csv.gz").rows
     assert [each["false"] for each in as_is] == [0] * 4
     assert {each["runs"] for each in as_is} == {len(rows)}
@@ -113,5 +113,5 @@ def test_it_prints_and_writes_what_it_measured(
 
 
 def test_missing_traces_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shifts.main(["--traces", str(tmp_path), "--quick"]) == 2
+    assert comparison.main(["--traces", str(tmp_path), "--quick"]) == 2
     assert "set TRACES to the folder" in capsys.readouterr().out

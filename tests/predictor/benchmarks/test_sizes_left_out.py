@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.public_traces import QUICK_TRACES
-from benchmarks.sizes_kept import Figures, Kept
-from benchmarks.sizes_left_out import (
+from benchmarks.sizes.kept import Figures, Kept
+from benchmarks.sizes.left_out import (
     GRID,
     configurations,
     left_out,
     main,
     played,
 )
-from benchmarks.sizes_unseen import RULES
+from benchmarks.sizes.unseen import RULES
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
 
 TRACES = ("a", "b", "c")

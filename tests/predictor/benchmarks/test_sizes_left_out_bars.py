@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.sizes_bars import TRACES, Bar
-from benchmarks.sizes_kept import Figures
-from benchmarks.sizes_left_out import LeftOut
-from benchmarks.sizes_left_out_bars import left_out_bars
+from benchmarks.bar import Bar
+from benchmarks.public_traces import TRACES
+from benchmarks.sizes.kept import Figures
+from benchmarks.sizes.left_out import LeftOut
+from benchmarks.sizes.left_out_bars import left_out_bars
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import split_picture
-from benchmarks.split_bars import MEMORY_BARS, TIME_BARS
-from benchmarks.split_memory import memory_figures
-from benchmarks.split_plays import KINDS, Kind, Play, played, summed
+from benchmarks.split import picture
+from benchmarks.split.bars import MEMORY_BARS, TIME_BARS
+from benchmarks.split.memory import memory_figures
+from benchmarks.split.plays import KINDS, Kind, Play, played, summed
 from plimsoll_predictor.splitting.strategies.catalogue import STRATEGIES
 from plimsoll_predictor.splitting.strategies.strategy import Cut
 
@@ -51,7 +51,7 @@ def test_memory_is_saved_without_a_kill() -> None:
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
-    split_picture.main([str(tmp_path / "split.svg")])
+    picture.main([str(tmp_path / "split.svg")])
     now = (tmp_path / "split.svg").read_text(encoding="utf-8")
     assert now.startswith("<svg")
     assert now.rstrip().endswith("</svg>")

@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from benchmarks.thesis import SEED
-from benchmarks.thesis_facts import ABOVE_GB, optimal_improvements
-from benchmarks.thesis_groups import table_12, table_13
-from benchmarks.thesis_models import stratified_split
-from benchmarks.thesis_printed import BINNINGS, TABLE_6
-from benchmarks.thesis_served import ClassifierSizer, Effort, served_by_rule, trace_rows
-from benchmarks.thesis_situation import the_situation
-from benchmarks.thesis_tasks import HEAVY_1, HEAVY_2, TaskRows, the_tasks
+from benchmarks.thesis.comparison import SEED
+from benchmarks.thesis.facts import ABOVE_GB, optimal_improvements
+from benchmarks.thesis.groups import table_12, table_13
+from benchmarks.thesis.models import stratified_split
+from benchmarks.thesis.printed import BINNINGS, TABLE_6
+from benchmarks.thesis.served import ClassifierSizer, Effort, served_by_rule, trace_rows
+from benchmarks.thesis.situation import the_situation
+from benchmarks.thesis.tasks import HEAVY_1, HEAVY_2, TaskRows, the_tasks
 from plimsoll_predictor.core.units import GB
 
 

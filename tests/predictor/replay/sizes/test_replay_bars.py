@@ -6,17 +6,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sizes_bars import (
-    FIVE,
-    OWN,
-    PUBLISHED,
-    TRACES,
-    bars,
-    below,
-    by_setting,
-    parity,
-)
-from benchmarks.sizes_unseen import LOST_H, MOMENTS, RULES, unseen_bars
+from benchmarks.bar import below
+from benchmarks.public_traces import FIVE, TRACES
+from benchmarks.sizes.bars import OWN, PUBLISHED, bars, by_setting, parity
+from benchmarks.sizes.unseen import LOST_H, MOMENTS, RULES, unseen_bars
 from plimsoll_predictor.replay.sizes.policies import LIVE_LATE
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks.forecast_what_if import in_world, tables
-from benchmarks.what_if_load import busy_against_quiet
-from benchmarks.what_if_worlds import WORLDS, World
+from benchmarks.what_if.coverage import in_world, tables
+from benchmarks.what_if.load import busy_against_quiet
+from benchmarks.what_if.worlds import WORLDS, World
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
 from plimsoll_predictor.runtimes.what_if.contrast import Effect, combined, pooled
 from plimsoll_predictor.runtimes.what_if.measures import MEASURES, Measure

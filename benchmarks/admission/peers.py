@@ -1,0 +1,147 @@
+"""The two servers that are compared, each run as a process of its own.
+
+    PYTHONPATH=. .venv/bin/python -P -m benchmarks.admission.peers plimsoll|kopf FOLDER
+
+It serves until SIGTERM. Both size by the same snapshot in the folder with the same code; the second
+does so in an ordinary kopf handler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import copy
+import functools
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+SNAPSHOT = "snapshot.jsonl"
+CERTIFICATE = "tls.crt"
+KEY = "tls.key"
+PORT = "port"
+"""File that a server writes its port to once it listens."""
+RESOURCE = "pods"
+
+
+def serve_plimsoll(folder: Path) -> None:
+    """The admission server, as deployed; its controller is down, it serves by its snapshot."""
+    from plimsoll_operator.admission.settings import AdmissionSettings
+    from plimsoll_operator.processes.admission import serve
+
+    port = free_port()
+    token = folder / "token"
+    token.write_text("unused")
+    settings = AdmissionSettings(
+        listen_address="127.0.0.1",
+        listen_port=port,
+        metrics_listen_port=0,
+        certificate_file=folder / CERTIFICATE,
+        key_file=folder / KEY,
+        feed_url=f"http://127.0.0.1:{free_port()}",
+        feed_token_file=token,
+        snapshot_file=folder / SNAPSHOT,
+        drain_s=0.0,
+    )
+    (folder / PORT).write_text(str(port))
+    serve(settings)
+
+
+def serve_kopf(folder: Path) -> None:
+    """Kopf's own server and dispatch, on the event loop that kopf itself prefers."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve_kopf(folder))
+
+
+async def _serve_kopf(folder: Path) -> None:
+    import kopf
+    from kopf._cogs.structs.ephemera import AnyMemo
+    from kopf._cogs.structs.references import Insights, Resource
+    from kopf._core.engines.admission import serve_admission_request
+    from kopf._core.engines.indexing import OperatorIndexers
+    from kopf._core.intents.registries import SmartOperatorRegistry
+    from kopf._core.reactor.inventory import ResourceMemories
+
+    registry = SmartOperatorRegistry()
+    _register(registry, folder)
+    insights = Insights()
+    insights.webhook_resources.add(
+        Resource(group="", version="v1", plural=RESOURCE, kind="Pod", namespaced=True)
+    )
+    # What kopf's operator binds before it hands the function to its webhook server.
+    answer = functools.partial(
+        serve_admission_request,
+        settings=kopf.OperatorSettings(),
+        registry=registry,
+        insights=insights,
+        memories=ResourceMemories(),
+        memobase=AnyMemo(kopf.Memo()),
+        indices=OperatorIndexers().indices,
+    )
+    port = free_port()
+    server = kopf.WebhookServer(
+        addr="127.0.0.1", port=port, certfile=folder / CERTIFICATE, pkeyfile=folder / KEY
+    )
+    told = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    async with server:
+        async for _ in server(answer):
+            (folder / PORT).write_text(str(port))
+            await told.wait()
+            break
+
+
+def _register(registry: Any, folder: Path) -> None:
+    import kopf
+
+    from plimsoll_operator.admission.snapshot import load_snapshot
+    from plimsoll_operator.names.labels import DECISION
+    from plimsoll_operator.sizing.pod_sizing import size
+    from plimsoll_operator.sizing.state import AdmissionState
+
+    state = AdmissionState()
+    load_snapshot(folder / SNAPSHOT, state)
+
+    @kopf.on.mutate(RESOURCE, id="size", operations=["CREATE"], registry=registry)
+    async def size_pod(body: kopf.Body, patch: kopf.Patch, namespace: str | None, **_: Any) -> None:
+        sized = size(dict(body), state, namespace)
+        containers = copy.deepcopy(body["spec"]["containers"])
+        for operation in sized.patch:
+            _, *parts = operation["path"].replace("~1", "/").split("/")
+            if parts[0] == "spec":
+                _set(containers[int(parts[2])], parts[3:], operation["value"])
+            else:
+                value = operation["value"]
+                note = value[DECISION] if isinstance(value, dict) else value
+                patch.metadata.annotations[DECISION] = note
+        patch.spec["containers"] = containers
+
+
+def _set(target: dict[str, Any], parts: list[str], value: object) -> None:
+    for part in parts[:-1]:
+        target = target.setdefault(part, {})
+    target[parts[-1]] = value
+
+
+def free_port() -> int:
+    """A port of loopback that is free now."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> None:
+    """Serve one of the two."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("peer", choices=("plimsoll", "kopf"))
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    {"plimsoll": serve_plimsoll, "kopf": serve_kopf}[options.peer](options.folder)
+
+
+if __name__ == "__main__":
+    main()

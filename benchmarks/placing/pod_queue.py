@@ -1,0 +1,197 @@
+"""A queue of pods of four kinds on two real nodes, as usual or with Plimsoll's order and hints."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from kubernetes_asyncio import client
+
+from benchmarks.placing.kinds import a_pod_of, took_s_of
+from plimsoll_operator.names import labels
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.seeing import create, sizes_in_mode
+from tests.e2e.witnesses import Witness, witnessing
+from tests.e2e.workloads import Manifest
+
+PLACES: Final = 4
+"""On two nodes."""
+HEARD_S: Final = 5.0
+"""Until admission has surely heard of a policy."""
+RUN_WITHIN_S, STARTED_WITHIN_S = 15.0, 180.0
+"""A queue that takes longer than so long for each of its runs does not end."""
+HELD_WITHIN_S: Final = 60.0
+"""Until pods of a kind are held, if they are at all: what is known is looked at every 10 s."""
+_POLICY: Final = ("plimsoll.dev", "v1alpha1")
+
+
+class Arm(Enum):
+    """Who chooses a pod's node, and which pod is next."""
+
+    USUAL = "as usual"
+    HINTED = "with hints"
+    ORDERED = "with order and hints"
+
+    @property
+    def policy(self) -> dict[str, str]:
+        """What a SizingPolicy says of it."""
+        return {
+            "placing": "never" if self is Arm.USUAL else "enforce",
+            "order": "enforce" if self is Arm.ORDERED else "never",
+        }
+
+
+class NotHeld(Exception):
+    """Pods of a kind start at once, so no queue is in order; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submissions:
+    """Pods that are submitted one after another.
+
+    name: begins the pods' names. commands: of each kind. unended: so many are there at once; who
+    comes next waits for an end.
+    """
+
+    name: str
+    kinds: Sequence[str]
+    commands: Mapping[str, str]
+    unended: int
+
+    def pod(self, kind: str, name: str) -> Manifest:
+        """A pod of a kind."""
+        return a_pod_of(kind, name, self.commands[kind])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One pod that succeeded. took_s: by itself. held: whether it waited for its turn."""
+
+    kind: str
+    node: str
+    created_s: float
+    started_s: float
+    finished_s: float
+    took_s: float
+    held: bool
+
+    @property
+    def waited_s(self) -> float:
+        """From its creation to its start, by Kubernetes' clocks, of whole seconds."""
+        return self.started_s - self.created_s
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """All runs of a queue, in the order in which they were submitted."""
+
+    runs: Sequence[Run]
+
+    def of_kind(self, kind: str) -> list[float]:
+        """Runtimes, in seconds."""
+        return [run.took_s for run in self.runs if run.kind == kind]
+
+    @property
+    def mean_s(self) -> float:
+        """The mean runtime."""
+        return sum(run.took_s for run in self.runs) / len(self.runs)
+
+    @property
+    def makespan_s(self) -> float:
+        """From the first creation to the last end."""
+        return max(r.finished_s for r in self.runs) - min(r.created_s for r in self.runs)
+
+    @property
+    def held(self) -> int:
+        """How many waited for their turn, and were let go."""
+        return sum(run.held for run in self.runs)
+
+    @property
+    def used(self) -> float:
+        """The share of all places' time in which pods ran, by themselves."""
+        return sum(run.took_s for run in self.runs) / (PLACES * self.makespan_s)
+
+    @property
+    def longest_wait_s(self) -> float:
+        """Of any run, for its start."""
+        return max(run.waited_s for run in self.runs)
+
+
+async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
+    """Submit the pods in their order, and wait for the last one's end.
+
+    AssertionError for a pod that fails; NotHeld if pods are not held that should be; TimeoutError
+    if they do not end.
+    """
+    await _with_policy(shop, arm, submitted)
+    places, tasks = asyncio.Semaphore(submitted.unended), []
+    limit_s = STARTED_WITHIN_S + RUN_WITHIN_S * len(submitted.kinds)
+    async with (
+        asyncio.timeout(limit_s),
+        witnessing(shop) as witness,
+        asyncio.TaskGroup() as group,
+    ):
+        for number, kind in enumerate(submitted.kinds):
+            await places.acquire()
+            made = await create(shop, submitted.pod(kind, f"{submitted.name}-{number}"))
+            tasks.append(group.create_task(_run(witness, kind, made.metadata.uid, places)))
+    return Played([task.result() for task in tasks])
+
+
+async def _run(witness: Witness, kind: str, uid: str, places: asyncio.Semaphore) -> Run:
+    pod = await witness.ended(uid)
+    places.release()
+    return run_of(kind, pod)
+
+
+def run_of(kind: str, pod: Any) -> Run:
+    """Read a pod that has succeeded."""
+    took_s = took_s_of(pod)
+    state = pod.status.container_statuses[0].state.terminated
+    return Run(
+        kind,
+        pod.spec.node_name,
+        pod.metadata.creation_timestamp.timestamp(),
+        state.started_at.timestamp(),
+        state.finished_at.timestamp(),
+        took_s,
+        labels.HELD in (pod.metadata.annotations or {}),
+    )
+
+
+async def _with_policy(shop: Shop, arm: Arm, submitted: Submissions) -> None:
+    spec = {"mode": "recommend", **arm.policy}
+    try:
+        await shop.custom.patch_namespaced_custom_object(
+            *(*_POLICY, shop.namespace, "sizingpolicies", "default", {"spec": spec}),
+            _content_type="application/merge-patch+json",
+        )
+    except client.ApiException as error:
+        if error.status != 404:
+            raise
+        await shop.enforce(**spec)
+    await sizes_in_mode(shop, "recommend")
+    await asyncio.sleep(HEARD_S)
+    if arm is Arm.ORDERED:
+        await _until_all_would_wait(shop, submitted)
+
+
+async def _until_all_would_wait(shop: Shop, submitted: Submissions) -> None:
+    for kind in sorted(set(submitted.kinds)):
+        tried = submitted.pod(kind, "tried")
+        try:
+            await until("it waits", lambda tried=tried: _holds(shop, tried), HELD_WITHIN_S)
+        except AssertionError as error:
+            raise NotHeld(
+                f"pods of {kind} are not held: it is not known how they get along with anybody."
+                " It takes more runs, or a machine that does less else"
+            ) from error
+
+
+async def _holds(shop: Shop, pod: Manifest) -> bool:
+    """Whether a new pod would wait for its turn; nothing is created."""
+    tried = await create(shop, pod, dry_run=True)
+    return any(gate.name == labels.ORDER_GATE for gate in tried.spec.scheduling_gates or ())

@@ -1,0 +1,5 @@
+"""The local cluster's node with Plimsoll on it, pods that grow, Jobs: what benchmarks run on it.
+
+No target of its own: ``live``, ``rescue``, ``campaigns`` and ``split`` measure with it. May import:
+Plimsoll, ``tests``, ``deploy``.
+"""

@@ -1,0 +1,7 @@
+"""Jobs over items: how they are cut, by time and by memory, and Spark's partitions.
+
+``make bench-split`` runs ``simulation.py``, which writes bench-split.json; ``make
+bench-split-node`` runs ``node.py`` on the real node, which writes bench-split-node.json; ``make
+bench-spark-node`` runs ``spark.py`` there, which writes bench-spark-node.json. ``picture.py`` draws
+docs/splitting.md's. May import: ``real_node``, Plimsoll, ``tests``.
+"""
