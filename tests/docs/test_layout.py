@@ -1,4 +1,4 @@
-"""The house rules of the sources: small rooms, no cycles, and each room says what it is for."""
+"""The house rules: small rooms and short files, no cycles, and each room says what it is for."""
 
 import ast
 from collections import Counter, defaultdict
@@ -14,7 +14,10 @@ SOURCES = {
     "plimsoll_predictor": ROOT / "predictor" / "plimsoll_predictor",
     "benchmarks": ROOT / "benchmarks",
 }
+EVERYWHERE = ("operator", "predictor", "tests", "benchmarks", "demo", "deploy")
 MOST_MODULES, MOST_LINES, MOST_PUBLIC_METHODS = 20, 400, 15
+SAY_NOTHING = {"utils", "helpers", "manager"}
+"""Names of rooms and files that tell nobody what is there."""
 
 
 def modules() -> dict[str, Path]:
@@ -81,14 +84,62 @@ def _cycle(graph: Mapping[str, frozenset[str] | set[str]]) -> list[str] | None:
     return None
 
 
+def python_files(root: Path) -> list[Path]:
+    """All of a checkout, by their paths in it."""
+    return [
+        path.relative_to(root)
+        for folder in EVERYWHERE
+        for path in sorted((root / folder).rglob("*.py"))
+        if path.parent.parts[-2:] != ("migrations", "versions")  # see `modules`
+    ]
+
+
+def crowded(root: Path) -> list[str]:
+    """Folders with too many modules beside each other, and what to do."""
+    beside = Counter(path.parent for path in python_files(root) if path.name != "__init__.py")
+    return [
+        f"{folder} has {count} modules beside each other, more than {MOST_MODULES}: "
+        "move some into folders of it, named by their subjects"
+        for folder, count in beside.items()
+        if count > MOST_MODULES
+    ]
+
+
+def too_long(root: Path) -> list[str]:
+    """Files with too many lines, and what to do."""
+    counts = {path: len((root / path).read_text().splitlines()) for path in python_files(root)}
+    return [
+        f"{path} has {count} lines, more than {MOST_LINES}: split it by subject"
+        for path, count in counts.items()
+        if count > MOST_LINES
+    ]
+
+
 def test_a_folder_is_small_enough_to_find_ones_way() -> None:
-    beside = Counter(path.parent for path in modules().values() if path.name != "__init__.py")
-    assert [folder for folder, count in beside.items() if count > MOST_MODULES] == []
+    assert crowded(ROOT) == []
 
 
 def test_a_file_is_short() -> None:
-    lines = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
-    assert [name for name, count in lines.items() if count > MOST_LINES] == []
+    assert too_long(ROOT) == []
+
+
+def test_a_crowded_folder_and_a_long_file_are_named_and_no_others(tmp_path: Path) -> None:
+    for folder, count in (("tests/rigs", MOST_MODULES + 1), ("demo", MOST_MODULES)):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in ("__init__", *(f"module_{number}" for number in range(count))):
+            (tmp_path / folder / f"{name}.py").write_text("\n" * MOST_LINES)
+    (tmp_path / "demo" / "module_0.py").write_text("\n" * (MOST_LINES + 1))
+    assert [words.split(",")[0] for words in crowded(tmp_path)] == [
+        "tests/rigs has 21 modules beside each other"
+    ]
+    assert [words.split(",")[0] for words in too_long(tmp_path)] == [
+        "demo/module_0.py has 401 lines"
+    ]
+
+
+def test_the_names_of_folders_and_files_say_what_is_there() -> None:
+    silent = [path for path in python_files(ROOT) if SAY_NOTHING & {*path.with_suffix("").parts}]
+    assert silent == []
 
 
 def test_a_folder_says_what_it_is_for_and_what_it_imports() -> None:
