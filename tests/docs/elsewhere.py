@@ -137,7 +137,7 @@ ELSEWHERE = (
     ),
     Elsewhere(
         r"kubectl label (namespace shop|sizingpolicy default -n shop) plimsoll\.dev/\S+",
-        "tests/e2e/admitting/test_unlabelled_pods.py labels a namespace of its own, and a policy",
+        "tests/e2e/sizing/test_unlabelled_pods.py labels a namespace of its own, and a policy",
         _labels_a_namespace,
     ),
     Elsewhere(
