@@ -31,7 +31,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,6 +129,15 @@ def ranges(worker: Worker | None = None) -> Iterator[tuple[int, int]]:
         yield from _answered_or_alone(worker, talk)
     finally:
         talk.ended.set()
+
+
+def dealt(longest_first: Sequence[Any], shares: int | None = None) -> list[Any]:
+    """Deal items to shares, there and back, so that each begins with its longest items."""
+    total, dealt_to = len(longest_first), shares or int(os.environ.get("PLIMSOLL_SHARES", "1"))
+    owners = [((at + 1) * dealt_to - 1) // total for at in range(total)]
+    turns = [at - total * share // dealt_to for at, share in enumerate(owners)]
+    places = sorted(range(total), key=lambda at: (turns[at], owners[at] * (-1) ** turns[at]))
+    return [longest_first[item] for item in sorted(range(total), key=places.__getitem__)]
 
 
 def _answered_or_alone(worker: Worker, talk: _Talk) -> Iterator[tuple[int, int]]:

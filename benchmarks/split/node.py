@@ -1,13 +1,19 @@
 """Jobs over items on the real node, cut as written and by Plimsoll: `make bench-split-node`.
 
-    PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.node [--quick] [--leased] [--weighed]
+    PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.node
+        [--quick] [--leased] [--times] [--weighed]
 
-Two workers; items of 10 ms, 200 ms and 5 s, lognormal with σ .5 and 1.5. Each kind is run in
-shares, which teaches what its chunks take, then with a pod for each item where these are not too
-many, then in shares again, which Plimsoll cuts, then by pods that lease their items, of a task that
-nobody knows. Items wait, so that it is the pods that cost. Pods that lease are Python's, which take
-longer to start and to end than the others' few kilobytes; so their bound has their own start, taken
-from pods of the same program that do their shares. --leased leaves out what is cut.
+Two workers; items of 10 ms, 200 ms and 5 s in the mean, lognormal with σ .5 and 1.5. Each kind is
+run in shares, which teaches what its chunks take, by pods that lease their items, of a task that
+nobody knows, with a pod for each item, and in shares again, which Plimsoll cuts. Items wait, so
+that it is the pods that cost. Pods that lease are Python's, which take longer to start and to end
+than the others' few kilobytes; so their bound has their own start, taken from pods of the same
+program that do their shares. --leased leaves out what is cut.
+
+One rule says how many items a kind has (``node_kinds.fair_items``). A pod each for more than
+MOST_SINGLE items would take half an hour: it is reckoned by what pods without work take. Kinds of
+long items run beside each other, in shares and by leases at once: what they do is to wait, and the
+longest Job takes four minutes. All six kinds take some eleven (--times: these alone).
 
 Then Jobs whose memory grows with the chunk, in shares, and leased in half of what a share needs,
 and Jobs of one task where memory counts as much as time (--weighed: these alone).
@@ -18,13 +24,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
-from statistics import NormalDist, median
+from statistics import median
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
@@ -33,54 +39,22 @@ from rich.table import Table
 
 from benchmarks.real_node.jobs import ran
 from benchmarks.real_node.stand import Stand, a_stand, node
+from benchmarks.split.node_kinds import KINDS, MOST_RATIO, WORKERS, Kind
 from benchmarks.split.node_memory import MOST_SHARE, InHalf, in_half, shown_memory
 from benchmarks.split.node_weighed import JOBS, Weighed, shown_weighed, weighed
 from plimsoll_operator.names import labels
+from plimsoll_predictor.splitting.makespans import played_s
 from tests.rigs.images.eater import IMAGE
 from tests.split.leased_work import Work
 
 OUTPUT: Final = Path("bench-split-node.json")
-WORKERS: Final = 2
-MOST_SINGLE: Final = 150
-"""Items of a kind that is run with a pod for each, too."""
-LEAST_RATIO: Final = 1.10
-"""Aimed at: a makespan over what no cut can beat."""
-_QUANTILES: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Items of one kind. mean_s: of an item; sigma: of its logarithm."""
-
-    items: int
-    mean_s: float
-    sigma: float
-
-    @property
-    def name(self) -> str:
-        """As it is shown, and as its task is called."""
-        return f"items-{self.mean_s * 1000:.0f}ms-s{self.sigma * 10:.0f}"
-
-    @property
-    def times_us(self) -> list[int]:
-        """Middles of equal parts of the distribution, in microseconds, with the mean."""
-        parts = (NormalDist().inv_cdf((at + 0.5) / _QUANTILES) for at in range(_QUANTILES))
-        times = [math.exp(self.sigma * each) for each in parts]
-        scale = self.mean_s * 1e6 * _QUANTILES / sum(times)
-        return [round(each * scale) for each in times]
-
-    @property
-    def work_s(self) -> float:
-        """Of all items, one after the other, by the hash of tests/rigs/images/eater.py."""
-        times = self.times_us
-        return sum(times[(item * 2654435761 >> 7) % _QUANTILES] for item in range(self.items)) / 1e6
-
-
-KINDS: Final = tuple(
-    Kind(items, mean_s, sigma)
-    for items, mean_s in ((2000, 0.01), (150, 0.2), (12, 5.0))
-    for sigma in (0.5, 1.5)
-)
+WIDTH: Final = 120
+"""Of the table, where it is not printed to a terminal."""
+MOST_SINGLE: Final = 64
+"""Items that are run with a pod for each; of more it is reckoned."""
+EMPTY_PODS: Final = 16
+LONG_S: Final = 1.0
+"""Kinds with longer items run beside each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +62,8 @@ class Measured:
     """One kind. Seconds from the Job's creation until its last pod was seen to have succeeded.
 
     bound_s: the work by the workers, and a pod's start and end; leased_bound_s: that of a pod that
-    leases. one_each_s: None where there are too many items. cut_s: None where it was left out.
+    leases. one_each_s, cut_s: None where they were left out; reckoned: whether the first was not
+    run.
     """
 
     kind: str
@@ -96,65 +71,105 @@ class Measured:
     bound_s: float
     share_s: float
     one_each_s: float | None
+    reckoned: bool
     cut_s: float | None
     pods: int
     leased_bound_s: float
     leased_s: float
 
+    @property
+    def ratios(self) -> dict[str, float | None]:
+        """How it was run -> its makespan over its bound."""
+        one, cut, bound = self.one_each_s, self.cut_s, self.bound_s
+        return {
+            "one each": None if one is None else one / bound,
+            "shares": self.share_s / bound,
+            "cut": None if cut is None else cut / bound,
+            "leased": self.leased_s / self.leased_bound_s,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Seconds of a Job without work, of the pods of some kilobytes and of those that lease."""
+    """Seconds of a Job without work, of the pods of some kilobytes and of those that lease.
+
+    next_s: what one more pod of a worker takes, of the first.
+    """
 
     small_s: float
     leasing_s: float
+    next_s: float
 
 
 async def measure(stand: Stand, kinds: Sequence[Kind], *, cut: bool = True) -> list[Measured]:
-    """Run all kinds, one after the other. cut: also with a pod each, and as Plimsoll cuts them."""
-    empty = Kind(WORKERS, 0.0, 0.5)
-    small = [(await _run(stand, empty, "empty", WORKERS, at))[0] for at in range(3)]
-    leasing = [
-        await _by_python(stand, empty, f"empty-python-{at}", leased=False) for at in range(3)
-    ]
-    starts = Starts(median(small), median(leasing))
+    """Run all kinds. cut: also with a pod each, and as Plimsoll cuts them."""
+    starts = await _starts(stand)
     print(
-        f"a pod's start and end: {starts.small_s:.2f} s; of one that leases {starts.leasing_s:.2f}",
+        f"a pod's start and end: {starts.small_s:.2f} s, {starts.next_s:.2f} s for one more;"
+        f" of one that leases {starts.leasing_s:.2f}",
         file=sys.stderr,
     )
-    return [await _measured(stand, kind, starts, cut=cut) for kind in kinds]
+    short = [kind for kind in kinds if kind.mean_s < LONG_S]
+    found = [await _measured(stand, kind, starts, cut=cut) for kind in short]
+    long = (_measured(stand, kind, starts, cut=cut) for kind in kinds if kind.mean_s >= LONG_S)
+    return [*found, *await asyncio.gather(*long)]
+
+
+async def _starts(stand: Stand) -> Starts:
+    empty = Kind(WORKERS, 0.0, 0.5)
+    small = [(await _run(stand, empty, "empty", WORKERS, at))[0] for at in range(3)]
+    python = [await _by_python(stand, empty, f"empty-python-{at}", leased=False) for at in range(3)]
+    many = Kind(EMPTY_PODS, 0.0, 0.5)
+    many_s, _ = await _run(stand, many, "empty-single", EMPTY_PODS, 0)
+    small_s = median(small)
+    return Starts(small_s, median(python), (many_s - small_s) / (EMPTY_PODS / WORKERS - 1))
 
 
 async def _measured(stand: Stand, kind: Kind, starts: Starts, *, cut: bool) -> Measured:
-    share_s, _ = await _run(stand, kind, kind.name, WORKERS, 0)
-    one_s, cut_s, pods = None, None, WORKERS
-    if cut:
-        one_s, cut_s, pods = await _cut(stand, kind)
+    shares, others = _shares(stand, kind, cut=cut), _others(stand, kind, starts, cut=cut)
+    if kind.mean_s >= LONG_S:
+        (share_s, cut_s, pods), (leased_s, one_s) = await asyncio.gather(shares, others)
+    else:
+        (share_s, cut_s, pods), (leased_s, one_s) = await shares, await others
     found = Measured(
         kind=kind.name,
         items=kind.items,
         bound_s=kind.work_s / WORKERS + starts.small_s,
         share_s=share_s,
         one_each_s=one_s,
+        reckoned=kind.items > MOST_SINGLE,
         cut_s=cut_s,
         pods=pods,
         leased_bound_s=kind.work_s / WORKERS + starts.leasing_s,
-        leased_s=await _by_python(stand, kind, f"{kind.name}-leased"),
+        leased_s=leased_s,
     )
     print(found, file=sys.stderr)
     return found
 
 
-async def _cut(stand: Stand, kind: Kind) -> tuple[float | None, float, int]:
-    """Return the seconds with a pod each and as Plimsoll cuts it, and how many pods that were."""
-    one_s: float | None = None
-    if kind.items <= MOST_SINGLE:
-        one_s, _ = await _run(stand, kind, f"{kind.name}-single", kind.items, 0)
+async def _shares(stand: Stand, kind: Kind, *, cut: bool) -> tuple[float, float | None, int]:
+    """Return the seconds in shares, and again as Plimsoll cuts them, in how many pods."""
+    share_s, _ = await _run(stand, kind, kind.name, WORKERS, 0)
+    if not cut:
+        return share_s, None, WORKERS
     task = stand.observed
     await stand.until("its chunks are known", lambda: len(task(kind.name)) >= WORKERS)
     await asyncio.sleep(5)  # until the feed has them
-    cut_s, pods = await _run(stand, kind, kind.name, WORKERS, 1)
-    return one_s, cut_s, pods
+    return share_s, *await _run(stand, kind, kind.name, WORKERS, 1)
+
+
+async def _others(
+    stand: Stand, kind: Kind, starts: Starts, *, cut: bool
+) -> tuple[float, float | None]:
+    """Return the seconds by leases, and with a pod for each item."""
+    leased_s = await _by_python(stand, kind, f"{kind.name}-leased")
+    if not cut:
+        return leased_s, None
+    if kind.items > MOST_SINGLE:
+        each_s = [starts.next_s + item_s for item_s in kind.each_s]
+        return leased_s, played_s(each_s, WORKERS, starts.small_s - starts.next_s)
+    one_s, _ = await _run(stand, kind, f"{kind.name}-single", kind.items, 0)
+    return leased_s, one_s
 
 
 async def _by_python(stand: Stand, kind: Kind, name: str, *, leased: bool = True) -> float:
@@ -221,22 +236,30 @@ def _job(kind: Kind, name: str, task: str, pods: int) -> dict[str, Any]:
 
 
 def shown(found: Sequence[Measured]) -> Table:
-    """The table for people."""
-    table = Table(title="Seconds of a Job, two workers", title_justify="left", box=SIMPLE_HEAD)
-    names = ("bound", "one each", "shares", "cut", "pods", "cut ÷ bound", "its bound", "leased")
-    for name in ("items", *names, "leased ÷ its bound"):
+    """The table for people; of what took how many seconds, the ratio to its bound beside it."""
+    title = "Seconds of a Job with two workers, and its bound's multiple"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    names = ("bound", "shares", "one each", "cut", "pods", "its bound", "leased")
+    for name in ("items", *names):
         table.add_column(name, justify="left" if name == "items" else "right")
     for each in found:
-        one = "-" if each.one_each_s is None else f"{each.one_each_s:.1f}"
-        cut = "-" if each.cut_s is None else f"{each.cut_s:.1f}"
-        ratio = "-" if each.cut_s is None else f"{each.cut_s / each.bound_s:.2f}"
+        ratios = each.ratios
+        about = "≈ " if each.reckoned else ""
         table.add_row(
-            f"{each.items} × {each.kind[6:]}",
-            *(f"{each.bound_s:.1f}", one, f"{each.share_s:.1f}", cut, str(each.pods), ratio),
-            *(f"{each.leased_bound_s:.1f}", f"{each.leased_s:.1f}"),
-            f"{each.leased_s / each.leased_bound_s:.2f}",
+            f"{each.items:,} × {each.kind[6:]}",
+            f"{each.bound_s:.1f}",
+            _told(each.share_s, ratios["shares"]),
+            f"{about}{_told(each.one_each_s, ratios['one each'])}",
+            _told(each.cut_s, ratios["cut"]),
+            str(each.pods),
+            f"{each.leased_bound_s:.1f}",
+            _told(each.leased_s, ratios["leased"]),
         )
     return table
+
+
+def _told(seconds: float | None, ratio: float | None) -> str:
+    return "-" if seconds is None or ratio is None else f"{seconds:.1f} ({ratio:.2f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +271,22 @@ class Found:
     weighed: Sequence[Weighed]
 
 
-async def _all(kinds: Sequence[Kind], *, cut: bool) -> Found:
+class Part(StrEnum):
+    """What is measured, each by itself if it is asked for alone."""
+
+    TIMES = "times"
+    HALF = "half"
+    WEIGHED = "weighed"
+
+
+async def _all(kinds: Sequence[Kind], parts: Sequence[Part], *, cut: bool) -> Found:
     with node() as cluster:
         async with a_stand(cluster) as stand:
-            jobs = await measure(stand, kinds, cut=cut) if kinds else []
-            half = await in_half(stand) if kinds else []
-            return Found(jobs, half, await weighed(stand))
+            return Found(
+                await measure(stand, kinds, cut=cut) if Part.TIMES in parts else [],
+                await in_half(stand) if Part.HALF in parts else [],
+                await weighed(stand) if Part.WEIGHED in parts else [],
+            )
 
 
 def main() -> int:
@@ -261,41 +294,45 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="one kind alone")
     options.add_argument("--leased", action="store_true", help="shares and leases alone")
+    options.add_argument("--times", action="store_true", help="the kinds of items alone")
     options.add_argument("--weighed", action="store_true", help="where memory counts, alone")
     given = options.parse_args()
-    kinds = () if given.weighed else KINDS[-1:] if given.quick else KINDS
-    found = asyncio.run(_all(kinds, cut=not given.leased))
+    alone = [part for part in (Part.TIMES, Part.WEIGHED) if vars(given)[part.value]]
+    kinds = KINDS[-1:] if given.quick else KINDS
+    found = asyncio.run(_all(kinds, alone or list(Part), cut=not given.leased))
     if found.jobs:
-        Console().print(shown(found.jobs), shown_memory(found.in_half))
-    Console().print(shown_weighed(found.weighed))
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(shown(found.jobs))
+    if found.in_half:
+        Console().print(shown_memory(found.in_half))
+    if found.weighed:
+        Console().print(shown_weighed(found.weighed))
     worst = _worst(found.jobs)
     for name, ratio in worst.items():
-        print(f"worst {name} over its bound: {ratio:.2f} (aimed at {LEAST_RATIO})")
+        print(f"worst {name} over its bound: {ratio:.2f} (aimed at {MOST_RATIO})")
     last = [each for each in found.weighed if each.number == JOBS]
     shares = [each.share for each in found.in_half] + [each.share for each in last]
-    most = max(shares)
+    most = max(shares, default=0.0)
     fails = [each.failed for each in found.in_half] + [each.failed for each in found.weighed]
     failed = sum(fails)
-    print(f"most memory × time, of the share's: {most:.2f} (aimed at {MOST_SHARE})")
-    print(f"pods that failed in less memory: {failed} (aimed at 0)")
+    if found.in_half or found.weighed:
+        print(f"most memory × time, of the share's: {most:.2f} (aimed at {MOST_SHARE})")
+        print(f"pods that failed in less memory: {failed} (aimed at 0)")
     written = {
-        "jobs": [asdict(each) for each in found.jobs],
+        "jobs": [{**asdict(each), "ratios": each.ratios} for each in found.jobs],
         "worst": worst,
         "in_half": [{**asdict(each), "share": each.share} for each in found.in_half],
         "weighed": [asdict(each) for each in found.weighed],
     }
     OUTPUT.write_text(json.dumps(written, indent=1) + "\n")
-    held = max(worst.values(), default=0.0) <= LEAST_RATIO and most <= MOST_SHARE and not failed
+    held = max(worst.values(), default=0.0) <= MOST_RATIO and most <= MOST_SHARE and not failed
     return 0 if held else 1
 
 
 def _worst(jobs: Sequence[Measured]) -> dict[str, float]:
-    """Return the largest makespans over their bounds, by how a Job was run."""
-    if not jobs:
-        return {}
-    worst = {"leased": max(each.leased_s / each.leased_bound_s for each in jobs)}
-    cuts = [each.cut_s / each.bound_s for each in jobs if each.cut_s is not None]
-    return worst | ({"cut": max(cuts)} if cuts else {})
+    """Return the largest makespans over their bounds, by how Plimsoll had a Job run."""
+    ran_so = {name: [each.ratios[name] for each in jobs] for name in ("leased", "cut")}
+    known = {name: [each for each in found if each] for name, found in ran_so.items()}
+    return {name: max(found) for name, found in known.items() if found}
 
 
 if __name__ == "__main__":

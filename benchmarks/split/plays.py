@@ -27,7 +27,7 @@ LEASE_S: Final = 0.05
 """Both as they were measured: docs/splitting.md."""
 FIRST_JUDGED: Final = 50_000
 """Seeds from here on judge; constants were chosen with seeds of 1,000 to 2,000."""
-_APART: Final = 100
+APART: Final = 100
 """Seeds of a task's runs follow each other; tasks are so far apart."""
 
 
@@ -141,7 +141,7 @@ def played(play_of: Play) -> Task:
 def _draws(play_of: Play) -> Iterator[Array]:
     kind = play_of.kind
     for run in range(play_of.runs):
-        seed = FIRST_JUDGED + _APART * play_of.seed + run
+        seed = FIRST_JUDGED + APART * play_of.seed + run
         yield lognormal_items(kind.items, kind.median_s, kind.sigma, seed)
 
 

@@ -18,6 +18,7 @@ from tests.rigs.browser.page_readers import bare
 
 TASK = f"/tasks/{TRAIN}"
 SECTIONS = ("leases", "splitting")
+WEIGHT = 0.75
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('store')}/plimsoll.db")
     store.observations.record(chunks_of("one", pods=40))
     store.leased_jobs.close(f"{TRAIN}/run-1", TRAIN, uneven_taught(killed=(60, GIB)))
-    with served(store, bare(store).live) as found:
+    cluster = bare(store)
+    cluster.book.policies.set_namespace_spec(
+        TRAIN.namespace, {"splitting": {"memoryWeight": WEIGHT}}
+    )
+    with served(store, cluster.live) as found:
         yield found
     store.close()
 
@@ -57,6 +62,15 @@ def test_what_the_sections_draw_is_told_by_ear(tab: Tab, address: str) -> None:
     assert told["How long leases take"].startswith("From 1.9 s of one item to ")
     assert told["What leases need"].endswith("The limit is 1Gi.")
     assert {"How long the Job takes", "What a pod needs"} <= set(told)
+
+
+def test_both_sections_go_by_what_memory_counts_for_the_task(tab: Tab, address: str) -> None:
+    tab.show(1400)
+    tab.open(f"{address}{TASK}")
+    for section in SECTIONS:
+        words = tab.ask(f"document.querySelector('#{section} .note').textContent")
+        assert f"By its policy, memory counts: the least of time × memory^{WEIGHT:g}" in words
+    assert f"less time × memory^{WEIGHT:g}" in words
 
 
 def test_what_is_in_the_legend_is_in_a_picture(tab: Tab, address: str) -> None:

@@ -191,12 +191,14 @@ class NextLease:
 class LeasedFacts:
     """What a task's leased Jobs taught. next: None where nobody knows or says how large a Job is.
 
-    wait_s: until a lease comes.
+    memory_weight: by which the next lease is as large as it is, see ``Aim``. wait_s: until a lease
+    comes.
     """
 
     task: TaskId
     learned: LeasedTask
     next: NextLease | None
+    memory_weight: float = TIME
     wait_s: float = WAIT_S
 
     @property
@@ -243,6 +245,7 @@ class LeasedFacts:
         """Return it in plain JSON types."""
         return {
             **self.learned.to_document(),
+            "memory_weight": self.memory_weight,
             "wait_s": self.wait_s,
             "next": None if self.next is None else self.next.to_document(),
             "sizes": [asdict(size) for size in self.sizes],
@@ -260,7 +263,8 @@ def leased_facts_of(task: TaskId, taught: object, asked: Asked = AS_LAST) -> Lea
     learned = leased_task_of(taught)
     if learned is None:
         return None
-    return LeasedFacts(task, learned, _next_lease(taught, learned, asked))
+    following = _next_lease(taught, learned, asked)
+    return LeasedFacts(task, learned, following, asked.memory_weight)
 
 
 def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease | None:

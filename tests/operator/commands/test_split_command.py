@@ -70,6 +70,15 @@ def test_it_says_what_the_last_job_would_take_cut_otherwise(
     assert "less time" in capsys.readouterr().out
 
 
+def test_where_no_job_leased_it_recommends_leases(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert "they share a task's first run well, too" in capsys.readouterr().out
+    assert split_command("shop/nobody", url, OutputForm.TABLE, Asked()) == 1
+    assert "plimsoll.dev/leases" in capsys.readouterr().err
+
+
 def test_where_memory_counts_the_cut_is_by_both(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.split import picture
 from benchmarks.split.bars import MEMORY_BARS, TIME_BARS
+from benchmarks.split.first import PODS_A_WORKER, first_runs
 from benchmarks.split.memory import memory_figures
 from benchmarks.split.plays import KINDS, Kind, Play, played, summed
 from plimsoll_predictor.splitting.strategies.catalogue import STRATEGIES
@@ -56,3 +57,12 @@ def test_the_picture_is_drawn(tmp_path: Path) -> None:
     assert now.startswith("<svg")
     assert now.rstrip().endswith("</svg>")
     assert "best even" in now
+
+
+def test_first_runs_are_told_beside_the_share() -> None:
+    quick, slow = (first_runs(SMALL, start_s, 2) for start_s in (0.0, 30.0))
+    for found in (quick, slow):
+        assert tuple(found) == PODS_A_WORKER
+        assert found[1][1] == 1.0
+        assert min(over_best for over_best, _ in found.values()) >= 1.0
+    assert slow[4][1] > 2 > quick[4][1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Group, RenderableType
 
@@ -25,6 +25,8 @@ from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import StoreError
 
+_FIRST_RUN: Final = "they share a task's first run well, too, which no cut can"
+
 
 def split_command(named: str, store_url: str, output: OutputForm, asked: Asked) -> int:
     """Print how the task's Jobs are best cut; the exit status."""
@@ -39,7 +41,7 @@ def split_command(named: str, store_url: str, output: OutputForm, asked: Asked) 
     if facts is None and leased is None:
         complain(
             f"plimsoll split: {task}: no Job over items is known;"
-            f" write the annotation {labels.ITEMS} on its Jobs"
+            f" write the annotation {labels.ITEMS} on its Jobs; with {labels.LEASES}, {_FIRST_RUN}"
         )
         return 1
     document: dict[str, Any] = {"task": str(task)} if facts is None else facts.to_document()
@@ -55,7 +57,8 @@ def _shown(facts: SplittingFacts | None, leased: LeasedFacts | None) -> Iterator
         yield _lease_table(leased)
     if facts is not None:
         words = words_for_splitting(facts.learned, facts.job, facts.cut, facts.memory_weight)
-        yield panel(str(facts.task), words)
+        other = {} if leased is not None else {"leases": f"none yet; {_FIRST_RUN}"}
+        yield panel(str(facts.task), {**words, **other})
         yield _table(facts)
 
 

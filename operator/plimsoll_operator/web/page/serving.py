@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from plimsoll_operator.views.campaign_facts import NoSuchCampaign, gather_campaign
-from plimsoll_operator.views.splitting_facts import leased_facts, splitting_facts
+from plimsoll_operator.views.splitting_facts import Asked, leased_facts, splitting_facts
 from plimsoll_operator.web.page.index import TaskIndex
 from plimsoll_operator.web.page.learned_placing import LearnedPlacing
 from plimsoll_operator.web.page.listing import list_tasks
@@ -115,15 +115,17 @@ class Pages:
         """One task's page."""
 
         def draw() -> str:
-            page = gather_page(self._store, self._live, query, self._now())
+            page, task = gather_page(self._store, self._live, query, self._now()), query.task
+            # As its Jobs are cut and leased, and as its status says it.
+            asked = Asked(memory_weight=self._live.task(task).policy.memory_weight)
             beside = TaskBeside(
                 paused=self._live.paused,
-                neighbours=neighbours_part(self._placing.facts(), query.task),
+                neighbours=neighbours_part(self._placing.facts(), task),
                 leases=_drawn_or_none(
-                    lambda: leased_part(leased_facts(self._store, query.task)), query.task
+                    lambda: leased_part(leased_facts(self._store, task, asked)), task
                 ),
                 splitting=_drawn_or_none(
-                    lambda: splitting_part(splitting_facts(self._store, query.task)), query.task
+                    lambda: splitting_part(splitting_facts(self._store, task, asked)), task
                 ),
             )
             return render_task(page, beside)

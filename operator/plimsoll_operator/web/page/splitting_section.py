@@ -17,13 +17,14 @@ from plimsoll_operator.wording.splitting_words import words_for_splitting
 class SplittingPart:
     """What is shown. words: by name. memory: None where nothing was measured.
 
-    killed: whether a pod was killed for memory.
+    killed: whether a pod was killed for memory. memory_weight: see ``Aim``.
     """
 
     words: Mapping[str, str]
     time: Markup
     memory: Markup | None
     killed: bool
+    memory_weight: float
 
 
 def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
@@ -31,10 +32,11 @@ def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
     if facts is None:
         return None
     return SplittingPart(
-        words=words_for_splitting(facts.learned, facts.job, facts.cut),
+        words=words_for_splitting(facts.learned, facts.job, facts.cut, facts.memory_weight),
         time=time_plot(facts),
         memory=memory_plot(facts),
         killed=any(each.killed_bytes is not None for each in facts.chunks),
+        memory_weight=facts.memory_weight,
     )
 
 
@@ -42,7 +44,8 @@ def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
 class LeasedPart:
     """What is shown of leases. words: by name, as ``plimsoll split`` has them.
 
-    memory: None where nothing was measured. killed, limit: whether the pictures show one.
+    memory: None where nothing was measured. first, killed, limit: whether the pictures show one.
+    memory_weight: see ``Aim``.
     """
 
     words: Mapping[str, str]
@@ -51,6 +54,7 @@ class LeasedPart:
     first: bool
     killed: bool
     limit: bool
+    memory_weight: float
 
 
 def leased_part(facts: LeasedFacts | None) -> LeasedPart | None:
@@ -65,4 +69,5 @@ def leased_part(facts: LeasedFacts | None) -> LeasedPart | None:
         first=found is not None,
         killed=peaks is not None and peaks.killed_items is not None,
         limit=peaks is not None and found is not None and found.limit_bytes is not None,
+        memory_weight=facts.memory_weight,
     )

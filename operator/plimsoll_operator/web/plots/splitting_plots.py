@@ -22,6 +22,7 @@ from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted, words_for_bytes
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun
 from plimsoll_predictor.splitting.peaks import Peaks
+from plimsoll_predictor.splitting.proposing import Plan
 
 SIZE: Final = (460, 260)
 MOST_DOTS: Final = 200
@@ -33,13 +34,7 @@ def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
         (float(plan.largest), plan.makespan.mean_s, plan.makespan.low_s, plan.makespan.high_s)
         for plan in facts.plans
     ]
-    proposal = facts.cut.proposal
-    usual, best = proposal.usual, proposal.plan
-    marks = [
-        (plan, class_, words)
-        for plan, class_, words in ((usual, "short", "as written"), (best, "run", "best cut"))
-        if plan is not None
-    ]
+    marks = _marks(facts)
     times = [each for _, mean, low, high in points for each in (mean, low, high)]
     times += [plan.makespan.mean_s for plan, _, _ in marks]
     sizes = [items for items, *_ in points] + [float(plan.largest) for plan, _, _ in marks]
@@ -55,8 +50,7 @@ def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
                 (x(plan.largest), y(plan.makespan.mean_s)),
                 5,
                 class_,
-                f"{words}: {counted(facts.pods(plan), 'pod')} of {plan.largest:,}, "
-                f"{words_for_duration(plan.makespan.mean_s)}",
+                f"{words}, {words_for_duration(plan.makespan.mean_s)}",
             )
             for plan, class_, words in marks
         ),
@@ -66,12 +60,17 @@ def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
 
 
 def memory_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup | None:
-    """Draw what a pod needs; dots are chunks that got through, crosses those killed for memory."""
+    """Draw what a pod needs; dots are chunks that got through, crosses those killed for memory.
+
+    The large dots are how the Job is written, and how it is best cut.
+    """
     peaks = facts.learned.peaks
     seen = [each for each in facts.chunks if each.peak_bytes or each.killed_bytes][-MOST_DOTS:]
     if peaks is None or not seen:
         return None
+    marks = _marks(facts)
     sizes = [each.items for each in seen] + [plan.largest for plan in facts.plans]
+    sizes += [plan.largest for plan, _, _ in marks]
     low, high = min(sizes) / ROOM, max(sizes) * ROOM
     items = steps(low, high)
     points = [(each, peaks.mean_bytes(each), *peaks.interval_bytes(each)) for each in items]
@@ -85,9 +84,25 @@ def memory_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup |
         *rows_of_bytes(frame, y),
         *banded(points, x, y),
         *(_chunk(each, x, y) for each in seen),
+        *(
+            svg.dot((x(plan.largest), y(needs)), 5, class_, f"{words}, {words_for_bytes(needs)}")
+            for plan, class_, words in marks
+            for needs in (peaks.mean_bytes(plan.largest),)
+        ),
         *frame.names("a pod", "items a pod"),
     ]
     return svg.picture(*size, "What a pod needs", parts, _memory_words(peaks, seen))
+
+
+def _marks(facts: SplittingFacts) -> list[tuple[Plan, str, str]]:
+    """Return how the Job is written, and how it is best cut: plan, class, words."""
+    proposal = facts.cut.proposal
+    named = ((proposal.usual, "short", "as written"), (proposal.plan, "run", "best cut"))
+    return [
+        (plan, class_, f"{words}: {counted(facts.pods(plan), 'pod')} of {plan.largest:,}")
+        for plan, class_, words in named
+        if plan is not None
+    ]
 
 
 def _chunk(chunk: ChunkRun, x: Scale, y: Scale) -> Markup:

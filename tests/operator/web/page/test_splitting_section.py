@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.views.splitting_facts import (
+    Asked,
     LeasedFacts,
     SplittingFacts,
     leased_facts_of,
@@ -24,6 +25,7 @@ from plimsoll_predictor.store import Store
 from tests.builders.stores import NOON_S, TRAIN, an_attempt
 from tests.operator.commands.test_split_command import chunks_of
 from tests.operator.commands.test_split_leased import a_taught, uneven_taught
+from tests.rigs.browser.page_readers import asking, bare
 
 
 @pytest.fixture
@@ -61,6 +63,25 @@ def test_memory_shows_pods_that_got_through_and_those_that_were_killed(
     assert memory is not None
     assert memory.count('class="need"') == 8
     assert "killed at 64Mi with 90" in memory
+
+
+def test_memory_shows_what_the_best_cut_needs(facts: SplittingFacts) -> None:
+    memory = part_of(facts).memory
+    assert memory is not None
+    assert "as written: 8 pods of 50, " in memory
+    assert f"best cut: {facts.cut.pods} pods" in memory
+
+
+def test_where_memory_counts_the_best_cut_is_the_one_that_is_weighed(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
+    store.observations.record(chunks_of("one"))
+    found = splitting_facts(store, TRAIN, Asked(memory_weight=1.0))
+    store.close()
+    assert found is not None
+    part = part_of(found)
+    assert part.memory_weight == 1.0
+    assert part.words["best cut"].endswith("less time × memory^1")
+    assert f"best cut: {found.cut.pods} pods" in part.time
 
 
 def test_where_nobody_measured_memory_there_is_no_picture_of_it(tmp_path: Path) -> None:
@@ -125,6 +146,17 @@ def test_leases_are_drawn_with_bands_what_was_seen_and_the_first_of_the_next_job
     assert 'class="kill"' not in part.memory
 
 
+def test_where_memory_counts_the_first_lease_is_the_one_that_is_weighed() -> None:
+    facts = leased_facts_of(TRAIN, a_taught(), Asked(memory_weight=1.0))
+    part = leased_part(facts)
+    assert facts is not None
+    assert facts.next is not None
+    assert part is not None
+    assert part.memory_weight == 1.0
+    assert facts.next.items < 30
+    assert f"the first lease: {facts.next.items} items" in part.time
+
+
 def test_the_smallest_lease_that_was_killed_is_a_cross() -> None:
     part = leased(uneven_taught(killed=(60, GIB)))
     assert part.killed
@@ -155,3 +187,20 @@ def test_a_lease_of_a_single_item_can_be_drawn() -> None:
     part = leased(a_taught(sizes=(1,)))
     assert part.time.count(">1</text>") == 1
     assert part.memory is not None
+
+
+async def test_the_page_weighs_by_the_policy_that_rules_the_task(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
+    store.observations.record(chunks_of("one"))
+    cluster = bare(store)
+    pages = []
+    for weight in (0, 0.5):
+        spec = {"splitting": {"memoryWeight": weight}}
+        cluster.book.policies.set_profile_spec(TRAIN.namespace, TRAIN.name, spec)
+        async with asking(cluster) as reader:
+            pages.append((await reader.get(f"/tasks/{TRAIN}"))[1])
+    store.close()
+    time, both = pages
+    assert "less time." in time
+    assert "memory counts" not in time
+    assert "less time × memory^0.5. By its policy, memory counts" in both

@@ -1,0 +1,40 @@
+"""Items that are dealt to shares, there and back."""
+
+from __future__ import annotations
+
+import pytest
+
+import plimsoll_chunks
+from plimsoll_predictor.splitting.leases import share_of
+
+
+@pytest.mark.parametrize(
+    ("items", "shares"), [(1, 1), (10, 3), (15, 16), (16, 16), (17, 16), (100, 7), (5, 1)]
+)
+def test_each_share_begins_with_its_longest_and_none_is_lost(items: int, shares: int) -> None:
+    dealt = plimsoll_chunks.dealt(range(items), shares)
+    assert sorted(dealt) == list(range(items))
+    for index in range(shares):
+        first, end = share_of(items, shares, index)
+        assert dealt[first:end] == sorted(dealt[first:end])
+
+
+def test_the_longest_of_all_are_in_as_many_shares() -> None:
+    names = [f"file-{size}" for size in range(9, 0, -1)]
+    dealt = plimsoll_chunks.dealt(names, 3)
+    assert [dealt[share_of(9, 3, index)[0]] for index in range(3)] == names[:3]
+
+
+def test_who_began_with_the_longest_goes_on_with_the_shortest_of_the_next() -> None:
+    assert plimsoll_chunks.dealt(range(9), 3) == [0, 5, 6, 1, 4, 7, 2, 3, 8]
+
+
+def test_shares_are_those_of_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_SHARES", "4")
+    assert plimsoll_chunks.dealt("abcdefgh") == plimsoll_chunks.dealt("abcdefgh", 4)
+    monkeypatch.delenv("PLIMSOLL_SHARES")
+    assert plimsoll_chunks.dealt("abcdefgh") == list("abcdefgh")
+
+
+def test_nothing_is_dealt_of_nothing() -> None:
+    assert plimsoll_chunks.dealt([], 3) == []
