@@ -28,10 +28,13 @@ def words_for_bytes(size_bytes: float) -> str:
     '1.5Gi'
     >>> words_for_bytes(300 * 2**20)
     '300Mi'
+    >>> words_for_bytes(2**20 - 1), words_for_bytes(2**30 - 1)
+    ('1Mi', '1Gi')
     """
-    if abs(size_bytes) >= GIB:
+    # By what would be printed: the largest number of a unit is 1023.
+    if round(abs(size_bytes) / MIB) >= 1024:
         return f"{size_bytes / GIB:.2f}".rstrip("0").rstrip(".") + "Gi"
-    if abs(size_bytes) >= MIB:
+    if round(abs(size_bytes) / KIB) >= 1024:
         return f"{size_bytes / MIB:.0f}Mi"
     return f"{size_bytes / KIB:.0f}Ki"
 
