@@ -22,8 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from markupsafe import Markup
 from rich.console import Console
 
+from benchmarks.placing.arms import Arm
 from benchmarks.placing.nodes import gain_of, table_of
-from benchmarks.placing.pod_queue import Arm, NotHeld
+from benchmarks.placing.pod_queue import NotHeld
 from benchmarks.placing.repeat import Plan, Repeat, commands_for, repeat_of
 from plimsoll_operator.views.placing_facts import PlacingFacts, learned_facts
 from plimsoll_operator.web.plots.placing_plot import placing_plot

@@ -26,8 +26,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS
-from benchmarks.placing.pod_queue import Arm
 from benchmarks.placing.repeat import Plan, Repeat, commands_for, compared, repeat_of
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.apiserver.crds import install_crds

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
 from kubernetes_asyncio import client
 
+from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import a_pod_of, took_s_of
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, until
@@ -26,22 +26,6 @@ RUN_WITHIN_S, STARTED_WITHIN_S = 15.0, 180.0
 HELD_WITHIN_S: Final = 60.0
 """Until pods of a kind are held, if they are at all: what is known is looked at every 10 s."""
 _POLICY: Final = ("plimsoll.dev", "v1alpha1")
-
-
-class Arm(Enum):
-    """Who chooses a pod's node, and which pod is next."""
-
-    USUAL = "as usual"
-    HINTED = "with hints"
-    ORDERED = "with order and hints"
-
-    @property
-    def policy(self) -> dict[str, str]:
-        """What a SizingPolicy says of it."""
-        return {
-            "placing": "never" if self is Arm.USUAL else "enforce",
-            "order": "enforce" if self is Arm.ORDERED else "never",
-        }
 
 
 class NotHeld(Exception):

@@ -9,8 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, pace_of
-from benchmarks.placing.pod_queue import Arm, NotHeld, Played, Submissions, played
+from benchmarks.placing.pod_queue import NotHeld, Played, Submissions, played
 from tests.apiserver.controllers import Shop, a_shop
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import wait_for_admission

@@ -13,7 +13,6 @@ from plimsoll_predictor.runtimes.shapes.classifier import (
     ShapeClassifier,
     fit_classifier,
 )
-from plimsoll_predictor.runtimes.shapes.learning import window_edges
 from plimsoll_predictor.runtimes.shapes.normalising import (
     FloatArray,
     IntArray,
@@ -27,7 +26,7 @@ from plimsoll_predictor.runtimes.shapes.submission_features import (
     Moments,
     feature_rows,
 )
-from plimsoll_predictor.runtimes.shapes.windows import next_windows
+from plimsoll_predictor.runtimes.shapes.windows import next_windows, window_edges
 
 SEED: Final = 7
 MOST_ROWS: Final = 5000

@@ -15,10 +15,9 @@ from benchmarks.shapes.rows import SEED, cut_of
 from plimsoll_predictor.replay.runtimes.log_reading import read_log
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.fitting import fit
-from plimsoll_predictor.runtimes.shapes.learning import window_edges
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable, table_of
-from plimsoll_predictor.runtimes.shapes.windows import NextWindows, next_windows
+from plimsoll_predictor.runtimes.shapes.windows import NextWindows, next_windows, window_edges
 from tests.rigs.traces import trace_file
 
 # Accuracy of (same as before, posterior, ceiling), measured before this code on windows of its own.

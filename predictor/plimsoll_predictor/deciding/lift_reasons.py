@@ -11,9 +11,9 @@ from dataclasses import replace
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
-from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN
+from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 
 def lift_reasons(

@@ -10,9 +10,9 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import plural, words_for_bytes
 from plimsoll_predictor.deciding.bursts import fails_in_burst, over_shown
 from plimsoll_predictor.deciding.clamping import Range
-from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, Climb, lifted_bytes
+from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Final
 
 from plimsoll_predictor.experts.past import Past
-from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.knowledge.ladder import (
     LEAST_CEILING_STEP,
@@ -24,6 +23,7 @@ from plimsoll_predictor.knowledge.ladder import (
     lifted_bytes,
 )
 from plimsoll_predictor.knowledge.shown import MOST_STARTS, NOTHING_SHOWN, Shown
+from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 MOST_ATTEMPTS: Final = 1000
 """Attempts in flight that are looked at; more of one task say nothing more."""

@@ -18,7 +18,6 @@ from plimsoll_predictor.experts.features.lines import FittedLine
 from plimsoll_predictor.experts.past import LATEST, Past
 from plimsoll_predictor.experts.pool import Ratios, age_of
 from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
-from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.curve import Curve, Straight
 from plimsoll_predictor.knowledge.expert_names import (
     BOOSTING,
@@ -32,6 +31,7 @@ from plimsoll_predictor.knowledge.expert_names import (
     YOUNG_SAFE,
 )
 from plimsoll_predictor.knowledge.rule import Rule
+from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 YOUNG_RUNS: Final = 12
 """Short runs end first, and small ones are short: until this many have ended, more is to come."""

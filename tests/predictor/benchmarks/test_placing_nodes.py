@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS, Pace
 from benchmarks.placing.nodes import all_of, summary_of
-from benchmarks.placing.pod_queue import Arm, Played, Run
+from benchmarks.placing.pod_queue import Played, Run
 from benchmarks.placing.repeat import Repeat, compared
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.classifier import fit_classifier
 from plimsoll_predictor.runtimes.shapes.explaining import Named, explain
@@ -25,10 +24,8 @@ from plimsoll_predictor.runtimes.shapes.submission_features import (
     Moments,
     feature_rows,
 )
-from plimsoll_predictor.runtimes.shapes.windows import next_windows
+from plimsoll_predictor.runtimes.shapes.windows import next_windows, window_edges
 
-WINDOW_S: Final = 7 * DAY_S
-"""A week: a task's next runs, and few enough that they were soon over."""
 MOST_WINDOWS: Final = 20_000
 """Rows learned from, the newest."""
 
@@ -66,12 +63,6 @@ def learn_shapes(
     except ValueError as error:
         return ShapesLearned(tuple(catalogues), None, (*words, f"not explained: {error}"))
     return ShapesLearned(tuple(catalogues), explanation, tuple(words))
-
-
-def window_edges(start_s: float, end_s: float) -> list[float]:
-    """Windows of ``WINDOW_S``; the last is longer or shorter by up to half of that."""
-    count = max(1, round((end_s - start_s) / WINDOW_S))
-    return [start_s + WINDOW_S * place for place in range(count)] + [end_s]
 
 
 def _explained(table: RunTable, catalogue: ShapeCatalogue, seed: int) -> Explanation:

@@ -11,11 +11,14 @@ from typing import Final
 
 import numpy as np
 
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.shapes.catalogue import HALF_LIFE_RUNS, ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray, recency_weights
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable
 from plimsoll_predictor.runtimes.shapes.submission_features import Moments
 
+WINDOW_S: Final = 7 * DAY_S
+"""A week: a task's next runs, and few enough that they were soon over."""
 LEAST_IN_WINDOW: Final = 5
 """Runs that a window needs before it is given a shape."""
 LEAST_KNOWN: Final = 5
@@ -39,6 +42,12 @@ class NextWindows:
     def ceiling(self) -> float:
         """How often two halves of a window have one shape: no forecast can agree more often."""
         return float((self.halves[:, 0] == self.halves[:, 1]).mean())
+
+
+def window_edges(start_s: float, end_s: float) -> list[float]:
+    """Windows of ``WINDOW_S``; the last is longer or shorter by up to half of that."""
+    count = max(1, round((end_s - start_s) / WINDOW_S))
+    return [start_s + WINDOW_S * place for place in range(count)] + [end_s]
 
 
 def next_windows(

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.shapes.learning import ShapesLearned, learn_shapes, window_edges
+from plimsoll_predictor.runtimes.shapes.learning import ShapesLearned, learn_shapes
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable, table_of
+from plimsoll_predictor.runtimes.shapes.windows import window_edges
 from tests.builders.runtimes.shapes import HOUR_S, log_runs_of, steady, two_moded
 
 DAY_S = 24 * HOUR_S

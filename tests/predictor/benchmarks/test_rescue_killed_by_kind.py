@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.rescue.kinds import by_kind
+from benchmarks.rescue.killed_by_kind import by_kind
 from benchmarks.rescue.node import missed, tables
 from benchmarks.rescue.tasks import forty
 
