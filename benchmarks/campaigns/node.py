@@ -39,7 +39,7 @@ from benchmarks.campaigns.production import produced
 from benchmarks.campaigns.scenarios import TASKS, campaign
 from benchmarks.campaigns.simulation import reached
 from benchmarks.real_node.stand import Stand, a_stand, node
-from benchmarks.scale import results
+from benchmarks.scale import results_file
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.campaigns.saving import learned_of, saving_of
 from plimsoll_predictor.core.record import Outcome
@@ -274,9 +274,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ordered = (asked.orders_of,) if asked.orders_of else TASKS
     with node() as cluster:
         found = asyncio.run(_play(cluster, image, asked.kills, parts, ordered))
-    before = results.kept().get("campaigns_node", {}) if asked.only else {}
+    before = results_file.kept().get("campaigns_node", {}) if asked.only else {}
     found = together(before, found)
-    results.keep({"campaigns_node": found})
+    results_file.keep({"campaigns_node": found})
     for table in tables(found):
         Console(width=120).print(table)
     lines = missed(found, asked.kills)

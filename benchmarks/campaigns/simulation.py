@@ -27,7 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.scale import results
+from benchmarks.scale import results_file
 from benchmarks.thesis.situation import the_situation
 from benchmarks.thesis.tasks import HEAVY_1, HEAVY_2, TaskRows, the_tasks
 from plimsoll_predictor.campaigns.needs import Array, axes_of, fit, least_certain, needs_of
@@ -189,7 +189,7 @@ def main() -> int:
         compare(tasks[name], asked.scenarios, seed) for name in (HEAVY_1, HEAVY_2) for seed in seeds
     ]
     Console(width=120).print(_table(found))
-    results.keep(
+    results_file.keep(
         {"campaigns": {"scenarios": asked.scenarios, "seeds": len(seeds), **medians_of(found)}}
     )
     if asked.json is not None:

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.scale import admission, feed, results, store
+from benchmarks.scale import admission, feed, results_file, store
 from benchmarks.scale.admission import AdmissionFigures
 from benchmarks.scale.data import Size, fill
 from benchmarks.scale.feed import FeedFigures
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "admissions": {name: asdict(figures) for name, figures in admissions.items()},
         "feeds": [asdict(figures) for figures in feeds],
     }
-    results.keep(found)
+    results_file.keep(found)
     lines = [line for name, figures in stores.items() for line in _of_store(name, figures)]
     lines += [line for name, figures in admissions.items() for line in _of_admission(name, figures)]
     lines += [line for figures in feeds for line in _of_feed(figures)]

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.scale import results
+from benchmarks.scale import results_file
 from plimsoll_operator.training.round_job import SHARDS_A_WORKER
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "speedup": speedup,
         "hours_of_10000_by_8_workers": MANY * one.seconds_each / 8 / 3600,
     }
-    results.keep({"trainings": found})
+    results_file.keep({"trainings": found})
     Console().print(_table(rounds, speedup))
     lost = sum(each.twice + each.missing for each in rounds)
     return 0 if speedup >= LEAST_SPEEDUP and not lost else 1

@@ -40,7 +40,7 @@ from kubernetes_asyncio import client
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.scale import results
+from benchmarks.scale import results_file
 from benchmarks.scale.fake_nodes import AFTER, PODS_OF_A_NODE, STARTS, FakeNodes, a_pod, ends
 from benchmarks.scale.watch_found import Process, Watched, growth, table
 from benchmarks.scale.watch_seen import Costs, Processors, Rows, lag_of, rate_of, shares
@@ -309,8 +309,8 @@ async def measured(
 def keep(plan: Plan, watched: Watched) -> None:
     """Write it among what was found of other numbers of pods."""
     name = "watch" if plan.backlog else "watch_killed"
-    others = results.kept().get(name) or {}
-    results.keep({name: {**others, str(plan.pods): asdict(watched)}})
+    others = results_file.kept().get(name) or {}
+    results_file.keep({name: {**others, str(plan.pods): asdict(watched)}})
 
 
 def main() -> int:

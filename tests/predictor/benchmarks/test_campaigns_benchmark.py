@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.campaigns import simulation
 from benchmarks.campaigns.simulation import Compared, medians_of, reached, served_improvement
-from benchmarks.scale import results
+from benchmarks.scale import results_file
 from benchmarks.thesis.tasks import HEAVY_1, HEAVY_2, TaskRows
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
@@ -81,7 +81,7 @@ def test_its_figures_are_kept_beside_those_of_the_other_benchmarks_of_scale(
     def as_if_compared(rows: TaskRows, count: int, seed: int) -> Compared:
         return compared(rows.kind.name, seed, runs)
 
-    monkeypatch.setattr(results, "RESULTS", written)
+    monkeypatch.setattr(results_file, "RESULTS", written)
     monkeypatch.setattr(simulation, "compare", as_if_compared)
     monkeypatch.setattr("sys.argv", ["simulation.py", "--seeds", "3", "--scenarios", "10"])
     assert simulation.main() == status

@@ -25,7 +25,7 @@ from plimsoll_operator.campaigns.dag_runs import (
     counts_of,
     words_for,
 )
-from plimsoll_operator.commands.campaigns.dag_runs_going import (
+from plimsoll_operator.commands.campaigns.airflow_following import (
     COMMAND,
     SHOWN_CHARS,
     Display,

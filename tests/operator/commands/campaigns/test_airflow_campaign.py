@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from plimsoll_operator.commands.campaigns import dag_runs_going as command
+from plimsoll_operator.commands.campaigns import airflow_following as command
 from tests.rigs.processes.command_lines import PLIMSOLL, Ended, run_here
 from tests.rigs.servers.airflows import PASSWORD, USER, SmallAirflow, served
 
