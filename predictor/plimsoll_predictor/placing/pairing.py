@@ -16,18 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.placing.fairness import random_slowdowns
+from plimsoll_predictor.placing.chance import random_slowdowns
 from plimsoll_predictor.placing.matrix import Array
 
 LEAST_SHARE: Final = 1e-3
 """A kind that has not run lately is planned for as if this share of jobs were of it."""
-MOST_EXCESS: Final = 0.02
-"""Of a kind's slowdown beside neighbours as they come: so much more a fair mix may slow it."""
-MIXES: Final = 4
-SPREAD_OF_SHARES: Final = 0.5
-"""Regrets are those of so many mixes, on average, of jobs whose shares are off by this deviation of
-their logarithms. The few jobs that wait are never what all are, and prices of one mix jump
-where others are as good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +72,3 @@ def best_pairing(
     costs = of_an_hour[:, None] + of_an_hour[None, :]
     mean_work = float(jobs @ work)
     return Pairing(float(cost @ np.asarray(found.x)), (costs - worth - worth.T) * mean_work)
-
-
-def fair_regret(slowdowns: Array, shares: Array, work: Array) -> Array:
-    """Return the regret of pairs by the mean of MIXES fair mixes; arguments as of ``best_pairing``.
-
-    Cost: as many programs. The same input gives the same answer.
-    """
-    drawn = np.random.default_rng(0).normal(0.0, SPREAD_OF_SHARES, (MIXES // 2, len(shares)))
-    jobs = np.maximum(shares, LEAST_SHARE) * np.exp(np.vstack([drawn, -drawn]))
-    regrets = [best_pairing(slowdowns, each, work, MOST_EXCESS).regret for each in jobs]
-    return np.asarray(np.mean(regrets, axis=0))

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.placing.fairness import MOST, Fairness, random_slowdowns
-from plimsoll_predictor.placing.pairing import best_pairing, fair_regret
+from plimsoll_predictor.placing.chance import random_slowdowns
+from plimsoll_predictor.placing.fairness import MOST, Fairness
+from plimsoll_predictor.placing.pairing import best_pairing
 from plimsoll_predictor.placing.prices import cost_of_pairs, shadow_prices
+from plimsoll_predictor.placing.soft_pairing import fair_regret
 
 WORLDS = st.integers(0, 10_000)
 
