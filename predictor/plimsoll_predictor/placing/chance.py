@@ -20,9 +20,10 @@ def times_by_chance(slowdowns: Array, shares: Array, work: Array) -> Array:
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
     in any unit, which is that of the times.
 
-    On a node of two places, a pair (i, j) ends at the rates 1 / (work_i s_ij) and 1 / (work_j s_ji),
-    and whoever comes next takes the place. Pairs that slow each other stay together for longer, so
-    they are met more often than kinds alone would say: on gavel's V100, up to 22% of a slowdown.
+    On a node of two places, of a pair (i, j) one ends at the rate 1 / (work_i s_ij), the other at
+    1 / (work_j s_ji), and whoever comes next takes the place. Pairs that slow each other stay
+    together for longer, so they are met more often than kinds alone would say: on gavel's V100, by
+    up to 22% of a slowdown.
     It is exact where works are exponential; where all take as long, played queues are within 1%.
     """
     jobs = np.maximum(shares, LEAST_SHARE)

@@ -12,8 +12,9 @@ from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
 
 STEP: Final = 0.01
-"""What a run's excess over MOST_EXCESS of its kind's slowdown at random adds to its kind's weight, both in spreads
-of the kind: what is much for a kind that nobody slows is little for others."""
+"""What a run's excess over its kind's slowdown at random, beyond MOST_EXCESS, adds to its kind's
+weight, both in spreads of the kind: what is much for a kind that nobody slows is little for
+others."""
 MOST: Final = 0.1
 """The same of a weight. What is believed of kinds at random is a little off, and would add up."""
 LEAST_SPREAD: Final = 0.05

@@ -1,4 +1,4 @@
-"""What running two kinds beside each other wastes, against the best mix that a short queue can have.
+"""What two kinds beside each other waste, against the best mix that a short queue can have.
 
 ``pairing`` has the best mix of pairs, as if the right partner were always there. Of the few jobs
 that wait it often is not; so this mix may be as far from neighbours as they come as a short queue
@@ -6,9 +6,9 @@ allows: the relative entropy between both costs something. Each pair then has so
 the better it is, prices move little with what is believed, and no kind is slowed much more than
 beside neighbours as they come, those included that it is given for want of better ones.
 
-The program is dual to ``min Σ x c + ε c x ln(x / chance) - m Σ chance ln(slack)`` over the time x of
-pairs, where c is what an hour together costs, all work is done, and slack is what is left of each
-kind's bound: smooth, so Newton's method takes some ten or twenty steps.
+It minimises ``Σ x c + ε c x ln(x / chance) - m Σ chance ln(slack)`` over the time x of pairs, where
+c is what an hour together costs, all work is done, and slack is what is left of each kind's bound.
+Its dual is smooth, so Newton's method takes some ten or twenty steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plimsoll_predictor.placing.chance import times_by_chance
 from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.pairing import LEAST_SHARE
 
-MOST_EXCESS: Final = 0.01
+MOST_EXCESS: Final = 0.005
 """Of a kind's slowdown beside neighbours as they come: so much more a mix may slow it."""
 SOFTNESS: Final = 0.05
 """ε, of a pair's cost. With 0 it would be the best fair mix itself."""
