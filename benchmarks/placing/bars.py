@@ -20,6 +20,7 @@ class Bar:
     least: bool
     judges: Callable[[Figures], bool]
     value: Callable[[Figures], float]
+    error: Callable[[Figures], float | None] = lambda _: None
 
     @property
     def asked(self) -> str:
@@ -62,6 +63,7 @@ BARS: Final = (
         False,
         lambda row: _own(row) and row.load is None and row.world in SHARES,
         lambda row: row.worst_kind,
+        lambda row: row.worst_kind_error,
     ),
     Bar(
         "gain by nodes alone",

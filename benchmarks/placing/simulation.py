@@ -22,7 +22,16 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.placing.bars import BARS, Bar
-from benchmarks.placing.plays import LOADS, SYNTHETIC, Figures, Play, played, summed, world_of
+from benchmarks.placing.plays import (
+    FAIR,
+    LOADS,
+    SYNTHETIC,
+    Figures,
+    Play,
+    played,
+    summed,
+    world_of,
+)
 from benchmarks.public_traces import TRACES_FOLDER
 from plimsoll_predictor.placing.policies.catalogue import OWN
 
@@ -56,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             world_of(source, 0), load, [done[play] for play in plays if play.of(source, load)]
         )
     ]
-    console.print(_backlog(rows, given.seeds), _arrivals(rows), sep="\n")
+    console.print(_backlog(rows, given.seeds), _possible(rows), _arrivals(rows), sep="\n")
     bars = list(_bars(rows))
     console.print(_judged(bars))
     given.json.write_text(json.dumps([row.document() for row in rows], indent=1) + "\n")
@@ -71,6 +80,7 @@ def _backlog(rows: Sequence[Figures], seeds: int) -> Table:
         "slowdown, %",
         "± SE",
         "÷ best mix",
+        "÷ fair mix",
         "÷ best pairs",
         "worst kind, %",
         "overtaken",
@@ -85,10 +95,30 @@ def _backlog(rows: Sequence[Figures], seeds: int) -> Table:
                 f"{100 * row.gain:.2f}",
                 f"{100 * row.error:.2f}",
                 f"{row.of_best_mix:.2f}",
+                f"{row.of_fair_mix:.2f}",
                 f"{row.of_best_pairs:.2f}",
-                f"{100 * row.worst_kind:+.1f}",
+                f"{100 * row.worst_kind:+.1f} ± {100 * row.worst_kind_error:.1f}",
                 str(row.overtaken),
             )
+    return table
+
+
+def _possible(rows: Sequence[Figures]) -> Table:
+    table = Table(
+        "world",
+        "best pairs, %",
+        "best mix, %",
+        "fair mix, %",
+        "fair mix ÷ best pairs",
+        box=SIMPLE_HEAD,
+        title=f"What no order of a backlog can beat; fair: no kind over {FAIR:g} times chance",
+    )
+    for row in rows:
+        if row.load is None and row.policy == OWN:
+            shares = row.of_best_pairs, row.of_best_mix, row.of_fair_mix
+            of_pairs = row.of_best_pairs / row.of_fair_mix
+            gains = (f"{100 * row.gain / share:.2f}" for share in shares)
+            table.add_row(row.world, *gains, f"{of_pairs:.3f}")
     return table
 
 
@@ -131,7 +161,9 @@ def _judged(bars: Sequence[tuple[Bar, Figures]]) -> Table:
         found = bar.value(row)
         where = row.world if row.load is None else f"{row.world}, load {row.load}"
         says = "holds" if bar.holds(found) else "falls short"
-        table.add_row(where, bar.words, f"{found:.3f}", bar.asked, says)
+        error = bar.error(row)
+        of_error = "" if error is None else f" ± {error:.3f}"
+        table.add_row(where, bar.words, f"{found:.3f}{of_error}", bar.asked, says)
     return table
 
 

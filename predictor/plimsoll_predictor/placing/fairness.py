@@ -7,34 +7,22 @@ from typing import Final
 
 import numpy as np
 
+from plimsoll_predictor.placing.chance import random_slowdowns
 from plimsoll_predictor.placing.matrix import Array
+from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
 
 STEP: Final = 0.01
-"""What a run's excess over its kind's slowdown at random adds to its kind's weight, both in spreads
-of the kind: what is much for a kind that nobody slows is little for others."""
+"""What a run's excess over its kind's slowdown at random, beyond MOST_EXCESS, adds to its kind's
+weight, both in spreads of the kind: what is much for a kind that nobody slows is little for
+others."""
 MOST: Final = 0.1
 """The same of a weight. What is believed of kinds at random is a little off, and would add up."""
 LEAST_SPREAD: Final = 0.05
-ROUNDS: Final = 20
-
-
-def random_slowdowns(slowdowns: Array, shares: Array, work: Array) -> Array:
-    """Return each kind's slowdown beside one neighbour as it comes.
-
-    A kind that is slow is there for longer, so it is met more often: shares of time, not of jobs.
-    """
-    met = shares * work
-    slow = np.ones(len(shares))
-    for _ in range(ROUNDS):
-        met = met / met.sum()
-        slow = 1 / ((1 / slowdowns) @ met)
-        met = shares * work * slow
-    return np.asarray(slow)
 
 
 @dataclass(slots=True)
 class Fairness:
-    """Weights of kinds: zero as long as they do as well as at random.
+    """Weights of kinds: zero as long as they do nearly as well as at random.
 
     at_random: a kind's slowdown beside a neighbour as it comes. over: by which share of that the
     row's kind is slowed more beside the column's. spread: of that, over neighbours, a kind.
@@ -60,7 +48,7 @@ class Fairness:
         if kind >= len(self.weights):
             return
         spread = self.spread[kind]
-        excess = (slowdown / self.at_random[kind] - 1.0) / spread
+        excess = (slowdown / self.at_random[kind] - 1.0 - MOST_EXCESS) / spread
         weight = self.weights[kind] * spread + STEP * excess
         self.weights[kind] = min(MOST, max(0.0, weight)) / spread
 

@@ -6,7 +6,8 @@ least. Its dual prices say what a unit of each kind's work is worth; the *regret
 a unit of time together costs over what the work done in it is worth. It is zero for the
 pairs of the best mix and positive for others, whichever of them come first; so a choice by regret
 does not spend good partners early, as a choice by slowdown does. A *fair* mix is the best of those
-in which no kind is slowed much more than beside neighbours as they come.
+in which no kind is slowed by more than is allowed. It is a bound for any order: where jobs are few
+and partners have to wait, ``soft_pairing`` says what is lost.
 """
 
 from __future__ import annotations
@@ -16,18 +17,10 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.placing.fairness import random_slowdowns
 from plimsoll_predictor.placing.matrix import Array
 
 LEAST_SHARE: Final = 1e-3
 """A kind that has not run lately is planned for as if this share of jobs were of it."""
-MOST_EXCESS: Final = 0.02
-"""Of a kind's slowdown beside neighbours as they come: so much more a fair mix may slow it."""
-MIXES: Final = 4
-SPREAD_OF_SHARES: Final = 0.5
-"""Regrets are those of so many mixes, on average, of jobs whose shares are off by this deviation of
-their logarithms. The few jobs that wait are never what all are, and prices of one mix jump
-where others are as good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +36,14 @@ class Pairing:
 
 
 def best_pairing(
-    slowdowns: Array, shares: Array, work: Array, most_excess: float | None = None
+    slowdowns: Array, shares: Array, work: Array, most: Array | None = None
 ) -> Pairing:
     """Find the best mix of pairs.
 
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
-    in any unit. most_excess: by which share, at least 0, a kind may be slowed more than beside
-    neighbours as they come, who are such a mix themselves: so there always is one. None: by any.
-    Raises RuntimeError if the solver finds none all the same.
+    in any unit. most: mean slowdowns that kinds may have; those by chance are those of such a mix
+    themselves, so there is one within them. None: any.
+    Raises RuntimeError if the solver finds none.
     """
     from scipy.optimize import linprog  # 0.2 s that a start without a mix does not pay
 
@@ -65,9 +58,8 @@ def best_pairing(
     np.add.at(time, (first, pairs), 1.0)
     np.add.at(time, (second, pairs), 1.0)
     bounds = {}
-    if most_excess is not None:
-        at_random = random_slowdowns(slowdowns, jobs, work)
-        bounds = {"A_ub": time, "b_ub": jobs * work * at_random * (1 + most_excess)}
+    if most is not None:
+        bounds = {"A_ub": time, "b_ub": jobs * work * most}
     cost = 1 / work[first] + 1 / work[second]
     found = linprog(cost, A_eq=pace, b_eq=jobs * work, method="highs", **bounds)
     if found.status != 0:
@@ -79,14 +71,3 @@ def best_pairing(
     costs = of_an_hour[:, None] + of_an_hour[None, :]
     mean_work = float(jobs @ work)
     return Pairing(float(cost @ np.asarray(found.x)), (costs - worth - worth.T) * mean_work)
-
-
-def fair_regret(slowdowns: Array, shares: Array, work: Array) -> Array:
-    """Return the regret of pairs by the mean of MIXES fair mixes; arguments as of ``best_pairing``.
-
-    Cost: as many programs. The same input gives the same answer.
-    """
-    drawn = np.random.default_rng(0).normal(0.0, SPREAD_OF_SHARES, (MIXES // 2, len(shares)))
-    jobs = np.maximum(shares, LEAST_SHARE) * np.exp(np.vstack([drawn, -drawn]))
-    regrets = [best_pairing(slowdowns, each, work, MOST_EXCESS).regret for each in jobs]
-    return np.asarray(np.mean(regrets, axis=0))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.pairing import fair_regret
 from plimsoll_predictor.placing.policies.getting_along import GettingAlong
 from plimsoll_predictor.placing.policies.policy import Outlook, Waiting
 from plimsoll_predictor.placing.queueing import AGE, Beside, Candidate, Turn, best_turn
+from plimsoll_predictor.placing.soft_pairing import fair_regret
 
 KINDS = (OTHERS, "a", "b", "c")
 

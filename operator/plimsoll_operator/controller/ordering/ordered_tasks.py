@@ -18,9 +18,9 @@ from plimsoll_predictor.core.policy import Mode, Order
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Matrix
-from plimsoll_predictor.placing.pairing import fair_regret
 from plimsoll_predictor.placing.prices import costs_on_nodes
 from plimsoll_predictor.placing.queueing import Beside
+from plimsoll_predictor.placing.soft_pairing import fair_regret
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
 log = structlog.get_logger()

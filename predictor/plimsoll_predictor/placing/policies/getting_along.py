@@ -9,10 +9,10 @@ import numpy as np
 
 from plimsoll_predictor.placing.fairness import Fairness
 from plimsoll_predictor.placing.matrix import Array
-from plimsoll_predictor.placing.pairing import fair_regret
 from plimsoll_predictor.placing.policies.policy import Choice, Outlook, Residents, Waiting
 from plimsoll_predictor.placing.prices import OF_A_RESIDENT, cost_of_pairs, shadow_prices
 from plimsoll_predictor.placing.queueing import AGE
+from plimsoll_predictor.placing.soft_pairing import fair_regret
 
 
 @dataclass(slots=True)
