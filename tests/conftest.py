@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,12 @@ from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 from tests.rigs.speed import Speed
 
 register_profiles()
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C end what tests start: in a script's background it would be ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
