@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +25,18 @@ def below(what: str, measured: float, bar: float, form: str = "{:.3f}") -> Bar:
     return Bar(
         what=what, measured=form.format(measured), bar=f"≤ {bar:g}", holds=bool(measured <= bar)
     )
+
+
+def bars_table(lines: Sequence[Bar]) -> Table:
+    """A bar a line, and whether it holds."""
+    held = sum(bool(line.holds) for line in lines)
+    title = f"{held} of {len(lines)} bars hold"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("what")
+    for heading in ("measured", "bar"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    words = {True: "[green]passes[/]", False: "[red]falls short[/]", None: "[red]not measured[/]"}
+    for line in lines:
+        table.add_row(escape(line.what), line.measured, line.bar, words[line.holds])
+    return table

@@ -24,7 +24,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.bar import Bar, below
+from benchmarks.bar import Bar, bars_table, below
 from benchmarks.forecast.bars import (
     MB_OF_100_000_TASKS,
     NFCORE,
@@ -37,7 +37,7 @@ from benchmarks.forecast.bars import (
 from benchmarks.forecast.left_out import SETTINGS, judge_setting, left_out, left_out_table
 from benchmarks.forecast.memory import measured_mb
 from benchmarks.forecast.peers import PEERS, judge_peer
-from benchmarks.forecast.tables import bars_table, figures_table
+from benchmarks.forecast.tables import figures_table
 from benchmarks.public_traces import ROOT, TRACES_FOLDER
 from benchmarks.what_if.coverage import tables as what_ifs
 from plimsoll_predictor.replay.runtimes.judging import METHODS, Judged, judge

@@ -1,4 +1,4 @@
-"""Figures of forecasts and their bars, as tables in the terminal."""
+"""Figures of forecasts, as a table in the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.bar import Bar
 from benchmarks.forecast.bars import OWN
 
 HEADINGS: Final[dict[str, tuple[str, str]]] = {
@@ -48,19 +47,4 @@ def figures_table(figures: Sequence[dict[str, Any]]) -> Table:
             style="bold" if each["method"] == OWN else "",
         )
         previous = each["log"]
-    return table
-
-
-def bars_table(lines: Sequence[Bar]) -> Table:
-    """A bar a line, and whether it holds."""
-    held = sum(bool(line.holds) for line in lines)
-    title = f"{held} of {len(lines)} bars hold"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("what")
-    for heading in ("measured", "bar"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    words = {True: "[green]passes[/]", False: "[red]falls short[/]", None: "[red]not measured[/]"}
-    for line in lines:
-        table.add_row(escape(line.what), line.measured, line.bar, words[line.holds])
     return table

@@ -26,11 +26,10 @@ from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.bar import Bar, below
+from benchmarks.bar import Bar, bars_table, below
 from benchmarks.public_traces import ROOT, TRACES, TRACES_FOLDER, trace_paths
 from benchmarks.sizes import early, left_out, synthetic
 from benchmarks.sizes.bars import BASELINES, OPT_IN, OWN, Parity, bars, by_setting, parity
@@ -106,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines += left_out_bars(left, moment)
             beside = given.json.with_name(f"{given.json.stem}-left-out-{moment.value}.json")
             beside.write_text(json.dumps([asdict(each) for each in left], indent=2) + "\n")
-    console.print(_bars_table(lines))
+    console.print(bars_table(lines))
     console.print(f"written to {given.json}", markup=False)
     return 0 if all(line.holds for line in lines) else 1
 
@@ -300,20 +299,6 @@ def _parity_table(lines: Sequence[Parity]) -> Table:
             line.rival["policy"],
             style="" if line.ratio <= 1 else "bold",
         )
-    return table
-
-
-def _bars_table(lines: Sequence[Bar]) -> Table:
-    held = sum(bool(line.holds) for line in lines)
-    title = f"{held} of {len(lines)} bars hold"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("what")
-    for heading in ("measured", "bar"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    words = {True: "[green]passes[/]", False: "[red]falls short[/]", None: "[red]not measured[/]"}
-    for line in lines:
-        table.add_row(escape(line.what), line.measured, line.bar, words[line.holds])
     return table
 
 

@@ -22,7 +22,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.bar import Bar, below
+from benchmarks.bar import Bar, bars_table, below
 from benchmarks.sizes.bars import OWN
 from plimsoll_predictor.core.units import gb_hours
 from plimsoll_predictor.replay.sizes.engine import replay
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = all_measured(quick=given.quick)
     lines = bars(found)
     console.print(figures_table(found))
-    console.print(_bars_table(lines))
+    console.print(bars_table(lines))
     if given.json is not None:
         given.json.write_text(json.dumps(_document(found, lines), indent=2) + "\n")
         console.print(f"written to {given.json}", markup=False)
@@ -277,20 +277,6 @@ def _ratio(each: Found, policy: str, *, later: bool) -> str:
 def _short(figure: float) -> str:
     """Three digits or so."""
     return f"{figure:,.{2 if figure < 10 else 1 if figure < 100 else 0}f}"
-
-
-def _bars_table(lines: Sequence[Bar]) -> Table:
-    held = sum(bool(line.holds) for line in lines)
-    title = f"{held} of {len(lines)} bars hold"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("what")
-    for heading in ("measured", "bar"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    for line in lines:
-        word = "[green]passes[/]" if line.holds else "[red]falls short[/]"
-        table.add_row(line.what, line.measured, line.bar, word)
-    return table
 
 
 if __name__ == "__main__":
