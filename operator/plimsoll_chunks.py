@@ -132,12 +132,15 @@ def ranges(worker: Worker | None = None) -> Iterator[tuple[int, int]]:
 
 
 def dealt(longest_first: Sequence[Any], shares: int | None = None) -> list[Any]:
-    """Deal items to shares, there and back, so that each begins with its longest items."""
-    total, dealt_to = len(longest_first), shares or int(os.environ.get("PLIMSOLL_SHARES", "1"))
-    owners = [((at + 1) * dealt_to - 1) // total for at in range(total)]
-    turns = [at - total * share // dealt_to for at, share in enumerate(owners)]
-    places = sorted(range(total), key=lambda at: (turns[at], owners[at] * (-1) ** turns[at]))
-    return [longest_first[item] for item in sorted(range(total), key=places.__getitem__)]
+    """Deal items to shares (else this pod's), there and back: each begins with its longest."""
+    workers = int(os.environ.get("PLIMSOLL_SHARES", "1")) if shares is None else shares
+    items, total = iter(longest_first), len(longest_first)
+    hands: list[list[Any]] = [[] for _ in range(workers)]
+    for turn in range(-(-total // workers)):
+        for index in range(workers)[:: -1 if turn % 2 else 1]:
+            if turn < total * (index + 1) // workers - total * index // workers:
+                hands[index].append(next(items))
+    return [item for hand in hands for item in hand]
 
 
 def _answered_or_alone(worker: Worker, talk: _Talk) -> Iterator[tuple[int, int]]:
