@@ -17,6 +17,8 @@ USUAL_WEIGHT: Final = 2.0
 """In chunks: how much that belief weighs."""
 SURE: Final = 2.0
 """Standard deviations from zero from which on a chunk is believed to cost anything of its own."""
+FREE: Final = 1e-6
+"""Of the mean time for each item: the least that an item takes, so that plans can be compared."""
 _ALIKE: Final = 1e-6
 """Sizes that differ by less cannot tell a chunk's cost from an item's."""
 
@@ -102,12 +104,13 @@ class ChunkSums:
         apart = self.inverse * self.items - self.count**2
         if self.count <= 2 or apart < _ALIKE * self.inverse * self.items:
             return None
-        chunk_s = (self.items * self.rates - self.count * self.seconds) / apart
         item_s = (self.inverse * self.seconds - self.count * self.rates) / apart
-        rest = max(0.0, self.squares - chunk_s * self.rates - item_s * self.seconds)
-        variance = self._variance(rest, 2, item_s)
+        # Where chunks take one time whatever their size, noise alone may say less than nothing.
+        item_s = max(item_s, FREE * self.seconds / self.items)
+        chunk_s = (self.rates - item_s * self.count) / self.inverse
+        variance = self._variance(self._rest(chunk_s, item_s), 2, item_s)
         chunk_error_s = math.sqrt(variance * self.items / apart)
-        if chunk_s < SURE * chunk_error_s or item_s <= 0:
+        if chunk_s < SURE * chunk_error_s:
             return None
         item_error_s = math.sqrt(variance * self.inverse / apart)
         spread_s = math.sqrt(variance)
@@ -119,6 +122,13 @@ class ChunkSums:
         variance = self._variance(rest, 1, item_s)
         error_s = math.sqrt(variance / self.items)
         return Costs(item_s, 0.0, math.sqrt(variance), error_s, 0.0, self.count)
+
+    def _rest(self, chunk_s: float, item_s: float) -> float:
+        """Return the squares of what these costs leave unexplained, each by its chunk's items."""
+        crossed = 2 * chunk_s * item_s * self.count
+        own = chunk_s**2 * self.inverse + item_s**2 * self.items
+        told = chunk_s * self.rates + item_s * self.seconds
+        return max(0.0, self.squares - 2 * told + own + crossed)
 
     def _variance(self, rest: float, unknowns: int, item_s: float) -> float:
         usual = (USUAL_SPREAD * item_s) ** 2

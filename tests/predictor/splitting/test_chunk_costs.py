@@ -110,3 +110,15 @@ def test_whatever_is_told_what_is_fitted_is_finite_and_not_below_zero(
         return
     told = (costs.item_s, costs.chunk_s, costs.spread_s, costs.item_error_s, costs.chunk_error_s)
     assert all(0 <= each < math.inf for each in told)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("seed", range(5))
+def test_where_chunks_take_one_time_whatever_their_size_items_cost_nothing(
+    noise: float, seed: int
+) -> None:
+    draw = random.Random(seed)
+    sizes = [10, 40, 160, 640] * 5
+    costs = fitted([(n, 10.0 * (1 + noise * draw.random())) for n in sizes])
+    assert costs.chunk_s == pytest.approx(10.0 * (1 + noise / 2), rel=0.1)
+    assert 0 < costs.item_s * 640 < 2 * noise * 10.0 + 0.01
