@@ -42,12 +42,13 @@ class Chunks:
     """Chunks of a job, in the order in which they begin, however many they are.
 
     count: of all. largest: items of the largest. last: the sizes of the last ones, LAST_A_WORKER
-    a worker at most.
+    a worker at most. is_even: whether all are meant to be alike.
     """
 
     count: int
     largest: int
     last: tuple[int, ...]
+    is_even: bool = True
 
 
 def even_chunks(job: Job, items: int) -> Chunks:
@@ -64,7 +65,13 @@ def listed_chunks(job: Job, sizes: Iterator[int]) -> Chunks | None:
     listed = list(islice(sizes, MOST_CHUNKS + 1))
     if len(listed) > MOST_CHUNKS:
         return None
-    return Chunks(len(listed), max(listed), tuple(listed[-LAST_A_WORKER * job.workers :]))
+    return these_chunks(job, listed)
+
+
+def these_chunks(job: Job, sizes: Sequence[int]) -> Chunks:
+    """Return chunks of these sizes, in the order in which they begin."""
+    last = tuple(sizes[-LAST_A_WORKER * job.workers :])
+    return Chunks(len(sizes), max(sizes), last, is_even=False)
 
 
 def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:
