@@ -58,7 +58,7 @@ class CuttableJob:
     limit_bytes: int | None
     most_pods: int | None = None
     may_grow: bool = True
-    decreases: bool = False
+    most_listed: int = 0
     sizes: tuple[int, ...] = ()
 
     @property
@@ -89,7 +89,7 @@ def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
     """
     scaled, known, aim = _asked(job, learned, memory_weight)
     within = _within(job, learned)
-    smaller = _decreasing(job, scaled, (known, aim), within) if job.decreases else {}
+    smaller = _decreasing(job, scaled, (known, aim), within)
     played = {waits: _played(sizes, job, scaled) for waits, sizes in smaller.items()}
     proposal = propose_cut(scaled, known, aim, _now(job, scaled), (within, played))
     plan = proposal.plan
@@ -118,7 +118,7 @@ def _decreasing(
 
     They are reckoned for all workers, however many are played: these are the items that pods do.
     """
-    (known, aim), most_pods = asked, _most_pods(job)
+    (known, aim), most_pods = asked, min(_most_pods(job), job.most_listed)
     costs = known.costs
     if costs is None or job.workers > most_pods:
         return {}

@@ -8,7 +8,7 @@ from typing import Final
 
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
-from plimsoll_predictor.splitting.cutting import CuttableJob
+from plimsoll_predictor.splitting.cutting import MOST_PODS, CuttableJob
 
 _JOB: Final = "job:"
 """Begins the runs of a Job's indexes: ``job:UID:INDEX``."""
@@ -38,7 +38,7 @@ def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
         workers=_at_once(found),
         pods=len(found),
         limit_bytes=found[-1].limit_bytes,
-        decreases=decreases,
+        most_listed=MOST_PODS if decreases else 0,
         sizes=sizes if decreases else (),
     )
 

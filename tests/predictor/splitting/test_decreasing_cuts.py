@@ -16,8 +16,8 @@ from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_o
 from plimsoll_predictor.splitting.cutting import (
     MOST_PODS,
     MOST_PODS_A_WORKER,
-    CuttableJob,
     Cut,
+    CuttableJob,
     cut,
 )
 from plimsoll_predictor.splitting.last_job import last_job
@@ -25,7 +25,7 @@ from plimsoll_predictor.splitting.peaks import FURTHEST
 from plimsoll_predictor.splitting.proposing import MEMORY_TIME, Shape, Verdict
 
 LIMIT = 64 * MIB
-DIFFERING = CuttableJob(64, 2, 2, LIMIT, decreases=True)
+DIFFERING = CuttableJob(64, 2, 2, LIMIT, most_listed=MOST_PODS)
 """Of few items that differ much, as two shares told: no number of even chunks is much better."""
 
 
@@ -65,13 +65,13 @@ def test_two_shares_of_items_that_differ_are_followed_by_chunks_that_become_smal
 
 
 def test_whose_author_does_not_allow_it_is_cut_as_before() -> None:
-    found = cut(replace(DIFFERING, decreases=False), TOLD)
+    found = cut(replace(DIFFERING, most_listed=0), TOLD)
     assert (found.pods, found.items, found.sizes) == (2, 32, ())
     assert found.proposal.verdict is Verdict.NOTHING_TO_GAIN
 
 
 def test_items_that_are_alike_stay_in_shares() -> None:
-    job = CuttableJob(20_000, 16, 16, 2**30, decreases=True)
+    job = CuttableJob(20_000, 16, 16, 2**30, most_listed=MOST_PODS)
     found = cut(job, told(1250, [12.5 + at / 100 for at in range(16)]))
     assert (found.pods, found.sizes) == (16, ())
 
@@ -79,7 +79,8 @@ def test_items_that_are_alike_stay_in_shares() -> None:
 def test_a_job_that_bears_no_more_pods_gets_none() -> None:
     found = cut(replace(DIFFERING, most_pods=3), TOLD)
     assert (found.pods, found.sizes) == (2, ())
-    assert cut(replace(DIFFERING, most_pods=5), TOLD).sizes
+    assert cut(replace(DIFFERING, most_listed=3), TOLD).sizes == ()
+    assert cut(replace(DIFFERING, most_pods=5, most_listed=5), TOLD).sizes
 
 
 def test_as_many_pods_as_were_written_may_have_other_chunks() -> None:
@@ -95,7 +96,7 @@ def test_no_chunk_is_larger_than_memory_bears() -> None:
     known = learned_of(grows)
     assert known is not None
     assert known.peaks is not None
-    job = CuttableJob(640, 4, 40, 80 * MIB, decreases=True)
+    job = CuttableJob(640, 4, 40, 80 * MIB, most_listed=MOST_PODS)
     most = max(job.usual_items, known.peaks.most_items(80 * MIB))
     found = cut(job, known)
     assert is_whole(found, job)
@@ -103,7 +104,7 @@ def test_no_chunk_is_larger_than_memory_bears() -> None:
 
 
 def test_where_memory_was_never_measured_no_chunk_is_larger_than_as_written() -> None:
-    job = CuttableJob(640, 4, 40, None, decreases=True)
+    job = CuttableJob(640, 4, 40, None, most_listed=MOST_PODS)
     found = cut(job, told(16, (8.0, 80.0, 400.0, 20.0) * 10, peak_mib=None))
     assert is_whole(found, job)
     assert found.items <= 16
@@ -118,7 +119,7 @@ def test_where_memory_was_never_measured_no_chunk_is_larger_than_as_written() ->
     factors=st.lists(st.floats(0.05, 20.0), min_size=2, max_size=12),
     weight=st.sampled_from([0.0, 0.5, MEMORY_TIME]),
 )
-def test_every_cut_covers_all_items_once_within_all_bounds(  # noqa: PLR0913 (what is drawn)
+def test_every_cut_covers_all_items_once_within_all_bounds(
     *,
     items: int,
     workers: int,
@@ -128,7 +129,7 @@ def test_every_cut_covers_all_items_once_within_all_bounds(  # noqa: PLR0913 (wh
     factors: list[float],
     weight: float,
 ) -> None:
-    job = CuttableJob(items, workers, min(shares, items), LIMIT, decreases=True)
+    job = CuttableJob(items, workers, min(shares, items), LIMIT, most_listed=MOST_PODS)
     known = told(seen, [seen * item_s * each for each in factors])
     found = cut(job, known, weight)
     assert is_whole(found, job)
@@ -141,9 +142,9 @@ def test_every_cut_covers_all_items_once_within_all_bounds(  # noqa: PLR0913 (wh
 def test_ten_million_items_of_many_workers_take_little_longer_than_even_ones() -> None:
     """Fewer workers are played, and the chunks are those of all."""
     known = told(2000, [float(1 + at % 9) ** 2 * 40 for at in range(40)])
-    job = CuttableJob(10**7, 512, 512, LIMIT, decreases=True)
+    job = CuttableJob(10**7, 512, 512, LIMIT, most_listed=MOST_PODS)
     began_s = time.process_time()
-    even = cut(replace(job, decreases=False), known)
+    even = cut(replace(job, most_listed=0), known)
     middle_s = time.process_time()
     found = cut(job, known)
     assert time.process_time() - middle_s < 4 * (middle_s - began_s)
@@ -160,12 +161,12 @@ def test_the_last_job_is_known_by_what_each_of_its_pods_did() -> None:
     found = last_job(chunks)
     assert found is not None
     assert (found.items, found.pods, found.usual_items) == (64, 5, 27)
-    assert (found.sizes, found.decreases) == (sizes, True)
+    assert (found.sizes, found.most_listed) == (sizes, MOST_PODS)
 
 
 @pytest.mark.parametrize("workers", [2, 400])
 def test_a_job_that_is_cut_so_already_is_left_so(workers: int) -> None:
-    job = CuttableJob(32 * workers, workers, workers, LIMIT, decreases=True)
+    job = CuttableJob(32 * workers, workers, workers, LIMIT, most_listed=MOST_PODS)
     first = cut(job, TOLD)
     assert first.sizes
     again = cut(replace(job, pods=first.pods, sizes=first.sizes), TOLD)
