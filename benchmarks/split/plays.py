@@ -128,7 +128,10 @@ def strategies(play_of: Play) -> Mapping[str, Callable[[], Strategy]]:
 
     Of Jobs that are cut before, also what admission does: even chunks, and a list of them.
     """
-    found = {**STRATEGIES, "gaussian": partial(Gaussian, play_of.seed % 2**31)}
+    found: dict[str, Callable[[], Strategy]] = {
+        **STRATEGIES,
+        "gaussian": partial(Gaussian, play_of.seed % 2**31),
+    }
     if play_of.cut is Cut.BEFORE:
         found["even cut"] = partial(AsCut, 0)
         found["by a list"] = partial(AsCut, most_listed(play_of.kind.items, variables=1))
