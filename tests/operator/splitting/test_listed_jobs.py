@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from plimsoll_operator.attempts.watched_pod import read_pod
+from plimsoll_operator.commands.sizes.explain import PodDecision, asked_by
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import MOST_STARTS_BYTES, STARTS
 from plimsoll_operator.pods.features import read_features
@@ -16,8 +18,9 @@ from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
 from plimsoll_operator.splitting.leased_job import Leasing
-from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, learned_of
 from tests.operator.splitting.test_items_jobs import (
     Json,
@@ -256,6 +259,22 @@ def test_each_pod_says_how_many_items_it_does_and_so_do_its_retries() -> None:
     starts = numbers_in(env_of(made)[STARTS])
     for index, (first, end) in enumerate(pairwise(starts)):
         assert read_features(pod_of(made, index)).values == {labels.CHUNK_ITEMS: end - first}
+
+
+def test_what_is_observed_and_what_is_explained_are_the_pods_own_items() -> None:
+    """The controller reads it of the pod itself, also where admission was away."""
+    made = cut_in(listed())
+    starts = numbers_in(env_of(made)[STARTS])
+    last = len(starts) - 2
+    pod = pod_of(made, last)
+    pod["metadata"] |= {"name": f"train-{last}-abcde", "uid": "uid-1", "namespace": "shop"}
+    watched = read_pod(pod, lambda task: Knowledge(task=task, policy=Policy()))
+    assert watched is not None
+    own = {labels.CHUNK_ITEMS: float(starts[-1] - starts[-2])}
+    assert watched.attempt.features == own
+    asked = asked_by(pod, PodDecision("train", None))
+    assert asked is not None
+    assert asked.features == own
 
 
 @pytest.mark.parametrize(
