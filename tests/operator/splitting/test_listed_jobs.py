@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.watched_pod import read_pod
-from plimsoll_operator.commands.sizes.explain import PodDecision, asked_by
+from plimsoll_operator.commands.sizes.explain import asked_by
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import MOST_STARTS_BYTES, STARTS
 from plimsoll_operator.pods.features import read_features
@@ -18,6 +18,7 @@ from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
 from plimsoll_operator.splitting.leased_job import Leasing
+from plimsoll_operator.views.explanation import PodDecision
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge
