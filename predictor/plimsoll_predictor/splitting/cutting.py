@@ -104,11 +104,11 @@ def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
     return Cut(pods, items, items > learned.largest, proposal)
 
 
-def _now(job: CuttableJob, scaled: Job) -> Chunks:
+def _now(job: CuttableJob, scaled: Job) -> tuple[Shape, Chunks]:
     """Return the chunks that the job has."""
     if job.sizes:
-        return _played(job.sizes, job, scaled)
-    return even_chunks(scaled, job.usual_items)
+        return Shape.DECREASING, _played(job.sizes, job, scaled)
+    return Shape.EVEN, even_chunks(scaled, job.usual_items)
 
 
 def _decreasing(

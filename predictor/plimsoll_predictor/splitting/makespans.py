@@ -42,13 +42,12 @@ class Chunks:
     """Chunks of a job, in the order in which they begin, however many they are.
 
     count: of all. largest: items of the largest. last: the sizes of the last ones, LAST_A_WORKER
-    a worker at most. is_even: whether all are meant to be alike.
+    a worker at most.
     """
 
     count: int
     largest: int
     last: tuple[int, ...]
-    is_even: bool = True
 
 
 def even_chunks(job: Job, items: int) -> Chunks:
@@ -71,7 +70,7 @@ def listed_chunks(job: Job, sizes: Iterator[int]) -> Chunks | None:
 def these_chunks(job: Job, sizes: Sequence[int]) -> Chunks:
     """Return chunks of these sizes, in the order in which they begin."""
     last = tuple(sizes[-LAST_A_WORKER * job.workers :])
-    return Chunks(len(sizes), max(sizes), last, is_even=False)
+    return Chunks(len(sizes), max(sizes), last)
 
 
 def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:

@@ -151,7 +151,7 @@ def propose_cut(
     job: Job,
     known: Known,
     aim: Aim,
-    now: Chunks,
+    now: tuple[Shape, Chunks],
     others: tuple[Within, Mapping[float, Chunks]],
 ) -> Proposal:
     """Propose even chunks, or some that become smaller, as ``propose`` does.
@@ -165,7 +165,7 @@ def propose_cut(
         return Proposal(Verdict.UNKNOWN, None, None, job.workers)
     within, smaller = others
     told = (job, costs, known.peaks)
-    usual = _plan(Shape.EVEN if now.is_even else Shape.DECREASING, now, told, 0.0)
+    usual = _plan(*now, told, 0.0)
     plans = [plan for plan in even_plans(job, known, aim, within) if _is_borne(plan, usual, aim)]
     decreasing = (_plan(Shape.DECREASING, each, told, waits) for waits, each in smaller.items())
     plans += [plan for plan in decreasing if _is_borne(plan, usual, aim)]
