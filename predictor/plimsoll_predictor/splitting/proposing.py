@@ -156,8 +156,8 @@ def propose_cut(
 ) -> Proposal:
     """Propose even chunks, or some that become smaller, as ``propose`` does.
 
-    now: the chunks that the job has. others: within what bounds even chunks are, and chunks that
-    become smaller, by their least waits.
+    now: the chunks that the job has, and their shape. others: within what bounds even chunks are,
+    and chunks that become smaller, by their least waits.
     Of cuts that differ by no more than noise, it is the one with the fewest chunks.
     """
     costs = known.costs
