@@ -52,23 +52,18 @@ _STATS = {
 _MOST_LIMIT_BYTES = 2**60
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Straight there: it is in the cluster, whatever proxy leads out of it."""
+_NOT_ANSWERED = (http.client.HTTPException, LookupError, OSError, TypeError, ValueError)
+"""Of what cannot be reached, says no, or says what makes no sense."""
 
 Answer = Mapping[str, Any]
-
-
-class _NotAnswered(Exception):
-    """Plimsoll did not answer, or with what makes no sense. refused: it knows no such job."""
-
-    def __init__(self, why: str, refused: bool = False) -> None:
-        super().__init__(why)
-        self.refused = refused
 
 
 @dataclass(frozen=True)
 class Worker:
     """Who asks, and for what. url: without the job's path; None to do the share at once.
 
-    index: this worker's, from 0; shares: of how many workers. name: of its pod.
+    index: this worker's, from 0; shares: of how many workers. name: of its pod. starts: the first
+    item of each share, and the total after them; empty where shares are even.
     """
 
     name: str
@@ -80,6 +75,7 @@ class Worker:
     token: str = ""
     alone_after_s: float = ALONE_AFTER_S
     patience_s: float = PATIENCE_S
+    starts: Sequence[int] = ()
     life: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @classmethod
@@ -87,19 +83,24 @@ class Worker:
         """Read what a pod of an Indexed Job is told. ValueError for what makes no sense.
 
         PLIMSOLL_ITEMS, PLIMSOLL_SHARES, JOB_COMPLETION_INDEX; and what Plimsoll adds:
-        PLIMSOLL_CHUNKS_URL, PLIMSOLL_CHUNKS_JOB (namespace/name/run), PLIMSOLL_CHUNKS_TOKEN,
-        PLIMSOLL_WORKER. PLIMSOLL_ALONE_AFTER_S and PLIMSOLL_PATIENCE_S are yours.
+        PLIMSOLL_STARTS, by which each does its share at once; or PLIMSOLL_CHUNKS_URL,
+        PLIMSOLL_CHUNKS_JOB (namespace/name/run), PLIMSOLL_CHUNKS_TOKEN, PLIMSOLL_WORKER.
+        PLIMSOLL_ALONE_AFTER_S and PLIMSOLL_PATIENCE_S are yours.
         """
+        total = int(environment["PLIMSOLL_ITEMS"])
+        shares = int(environment.get("PLIMSOLL_SHARES", "1"))
+        starts = _listed(environment, total, shares)
         worker = cls(
             name=environment.get("PLIMSOLL_WORKER") or socket.gethostname(),
-            total=int(environment["PLIMSOLL_ITEMS"]),
+            total=total,
             index=int(environment.get("JOB_COMPLETION_INDEX", "0")),
-            shares=int(environment.get("PLIMSOLL_SHARES", "1")),
-            url=environment.get("PLIMSOLL_CHUNKS_URL") or None,
+            shares=shares,
+            url=None if starts else environment.get("PLIMSOLL_CHUNKS_URL") or None,
             job=environment.get("PLIMSOLL_CHUNKS_JOB", ""),
             token=environment.get("PLIMSOLL_CHUNKS_TOKEN", ""),
             alone_after_s=float(environment.get("PLIMSOLL_ALONE_AFTER_S", ALONE_AFTER_S)),
             patience_s=float(environment.get("PLIMSOLL_PATIENCE_S", PATIENCE_S)),
+            starts=starts,
         )
         if worker.total < 1 or not 0 <= worker.index < worker.shares:
             raise ValueError(f"{worker.total} items, index {worker.index} of {worker.shares}")
@@ -107,8 +108,10 @@ class Worker:
 
     def share(self) -> tuple[int, int]:
         """Return the first item of its share, and how many there are."""
-        first = self.total * self.index // self.shares
-        return first, self.total * (self.index + 1) // self.shares - first
+        first, end = self.starts[self.index : self.index + 2] or (
+            self.total * at // self.shares for at in (self.index, self.index + 1)
+        )
+        return first, end - first
 
 
 def items(worker: Worker | None = None) -> Iterator[int]:
@@ -120,44 +123,49 @@ def items(worker: Worker | None = None) -> Iterator[int]:
 def ranges(worker: Worker | None = None) -> Iterator[tuple[int, int]]:
     """Return ranges that this worker is to do: first item, and how many."""
     worker = worker or Worker.from_environment()
-    if worker.url is None:
+    talk = _Talk(worker)
+    if worker.url is None or not talk.begin():
         if worker.share()[1]:
             yield worker.share()
         return
-    talk = _Talk(worker)
     try:
-        yield from _answered_or_alone(worker, talk)
+        while talk.at < talk.goal or talk.more():
+            began_s = time.monotonic()
+            yield talk.at, talk.goal - talk.at
+            talk.did(time.monotonic() - began_s)
+        if not talk.finished:
+            yield from _owed(talk)
     finally:
         talk.ended.set()
 
 
 def dealt(longest_first: Sequence[Any], shares: int | None = None) -> list[Any]:
-    """Deal items to shares (else this pod's), there and back: each begins with its longest."""
-    workers = int(os.environ.get("PLIMSOLL_SHARES", "1")) if shares is None else shares
+    """Deal items to even shares (else this pod's), there and back: each begins with its longest.
+
+    Shares that are listed become smaller: small ones begin last, and have the shortest items.
+    """
     items, total = iter(longest_first), len(longest_first)
-    hands: list[list[Any]] = [[] for _ in range(workers)]
-    for turn in range(-(-total // workers)):
+    workers = int(os.environ.get("PLIMSOLL_SHARES", "1")) if shares is None else shares
+    listed = _listed(os.environ, total, workers) if shares is None else []
+    starts = listed or [total * at // workers for at in range(workers + 1)]
+    sizes = [starts[at + 1] - starts[at] for at in range(workers)]
+    hands: list[list[Any]] = [[] for _ in sizes]
+    turns = max(sizes)
+    for turn in range(turns):
         for index in range(workers)[:: -1 if turn % 2 else 1]:
-            if turn < total * (index + 1) // workers - total * index // workers:
+            late = turns - sizes[index] if listed else 0
+            if late <= turn < late + sizes[index]:
                 hands[index].append(next(items))
     return [item for hand in hands for item in hand]
 
 
-def _answered_or_alone(worker: Worker, talk: _Talk) -> Iterator[tuple[int, int]]:
-    if not talk.begin():
-        _say("is never answered, and does its share by itself")
-        if worker.share()[1]:
-            yield worker.share()
-        return
-    while True:
-        while talk.at < talk.goal:
-            began_s = time.monotonic()
-            yield talk.at, talk.goal - talk.at
-            talk.did(time.monotonic() - began_s)
-        if not talk.more():
-            break
-    if not talk.finished:
-        yield from _owed(talk)
+def _listed(environment: Mapping[str, str], total: int, shares: int) -> list[int]:
+    """Return where shares begin, and the total; nothing where they are even."""
+    text = environment.get("PLIMSOLL_STARTS", "")
+    starts = [int(each) if each.isdecimal() else -1 for each in text.split()]
+    if text and ((starts[:1], starts[shares:]) != ([0], [total]) or starts != sorted(starts)):
+        raise ValueError(f"PLIMSOLL_STARTS are not {shares} shares of {total} items: {text[:80]!r}")
+    return starts
 
 
 def _owed(talk: _Talk) -> Iterator[tuple[int, int]]:
@@ -206,6 +214,7 @@ class _Talk:
         while not self._tries(self._ask):
             left_s = until_s - time.monotonic()
             if left_s <= 0:
+                _say("is never answered, and does its share by itself")
                 return False
             time.sleep(min(self._pause_s, left_s))
             self._next_try_s = 0.0
@@ -267,7 +276,7 @@ class _Talk:
                 return False
             try:
                 call()
-            except (_NotAnswered, LookupError, TypeError, ValueError) as error:
+            except _NOT_ANSWERED as error:
                 self._try_later(error)
                 return False
             self._answered, self._next_try_s, self._pause_s = True, 0.0, PAUSE_S
@@ -275,10 +284,10 @@ class _Talk:
 
     def _try_later(self, error: Exception) -> None:
         if self._answered:
-            _say(f"is not answered, and tries again: {error}")
+            _say(f"is not answered, and tries again: {error!r}")
         self._answered = False
-        refused = isinstance(error, _NotAnswered) and error.refused
-        pause_s = LONGEST_PAUSE_S if refused else self._pause_s
+        knows_no_job = isinstance(error, urllib.error.HTTPError) and error.code in {400, 401, 404}
+        pause_s = LONGEST_PAUSE_S if knows_no_job else self._pause_s
         self._next_try_s = time.monotonic() + pause_s
         self._pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
@@ -296,7 +305,7 @@ class _Talk:
         }
         if self._took_s is not None:
             told["seconds"] = self._took_s
-        answer = self._call("done", told)
+        answer = _call(self._worker, "done", told)
         if answer.get("ack") == "refused":
             _say(f"had its lease {self._lease} taken back: others do it")
             self._lease, self.end = None, self.at
@@ -304,7 +313,8 @@ class _Talk:
         self._hear(answer)
 
     def _ask(self) -> None:
-        answer = self._call(f"next?{urllib.parse.urlencode({**self._me(), **_limit()})}", None)
+        query = urllib.parse.urlencode({**self._me(), **_limit()})
+        answer = _call(self._worker, f"next?{query}", None)
         if "lease" in answer:
             lease, first = int(answer["lease"]), int(answer["first"])
             size, end = int(answer["items"]), int(answer["end"])
@@ -322,7 +332,7 @@ class _Talk:
         return max(1, own, self._seen_bytes, _held_bytes())
 
     def _renew(self) -> None:
-        answer = self._call("renew", self._me())
+        answer = _call(self._worker, "renew", self._me())
         if answer.get("kept"):
             self._hear(answer)
 
@@ -349,14 +359,6 @@ class _Talk:
         who = {"worker": worker.name, "index": worker.index, "life": worker.life, "end": self.end}
         return who if self._lease is None else {**who, "lease": self._lease}
 
-    def _call(self, what: str, body: Mapping[str, Any] | None) -> Answer:
-        try:
-            return _call(self._worker, what, body)
-        except _NotAnswered:
-            raise
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise _NotAnswered(f"{type(error).__name__}: {error}") from error
-
 
 def _call(worker: Worker, what: str, body: Mapping[str, Any] | None) -> Answer:
     request = urllib.request.Request(
@@ -369,9 +371,8 @@ def _call(worker: Worker, what: str, body: Mapping[str, Any] | None) -> Answer:
             answer = json.loads(response.read(65536))
     except urllib.error.HTTPError as error:
         with error:
-            words = error.read(500).decode(errors="replace")
-        refused = error.code in {400, 401, 404}
-        raise _NotAnswered(f"{error.code} {words}", refused) from error
+            error.msg += f" {error.read(500).decode(errors='replace')}"
+        raise
     if not isinstance(answer, dict) or not {"lease", "none", "ack", "kept"} & set(answer):
         raise ValueError("Plimsoll's answer makes no sense")
     return answer

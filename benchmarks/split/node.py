@@ -5,8 +5,9 @@
 
 Two workers; items of 10 ms, 200 ms and 5 s in the mean, lognormal with σ .5 and 1.5. Each kind is
 run in shares, which teaches what its chunks take, by pods that lease their items, of a task that
-nobody knows, with a pod for each item, and in shares again, which Plimsoll cuts. Items wait, so
-that it is the pods that cost. Pods that lease are Python's, which take longer to start and to end
+nobody knows, with a pod for each item, and in shares again, which Plimsoll cuts: into even chunks,
+or some that become smaller, as their program reads where its items begin. Items wait, so that it is
+the pods that cost. Pods that lease are Python's, which take longer to start and to end
 than the others' few kilobytes; so their bound has their own start, taken from pods of the same
 program that do their shares. --leased leaves out what is cut.
 
@@ -210,6 +211,7 @@ def _job(kind: Kind, name: str, task: str, pods: int) -> dict[str, Any]:
         "env": [
             {"name": "PLIMSOLL_ITEMS", "value": str(kind.items)},
             {"name": "PLIMSOLL_SHARES", "value": str(pods)},
+            {"name": "PLIMSOLL_STARTS", "value": ""},
         ],
     }
     template = {

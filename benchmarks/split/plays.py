@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.split.as_cut import AsCut
+from plimsoll_operator.pods.chunk_starts import most_listed
 from plimsoll_predictor.replay.splitting.playing import (
     Array,
     even_all,
@@ -121,9 +123,19 @@ class Figures:
         return asdict(self)
 
 
-def strategies(seed: int) -> Mapping[str, Callable[[], Strategy]]:
-    """Return all strategies; the one that draws draws by the task's seed."""
-    return MappingProxyType({**STRATEGIES, "gaussian": partial(Gaussian, seed % 2**31)})
+def strategies(play_of: Play) -> Mapping[str, Callable[[], Strategy]]:
+    """Return all strategies; the one that draws draws by the task's seed.
+
+    Of Jobs that are cut before, also what admission does: even chunks, and a list of them.
+    """
+    found: dict[str, Callable[[], Strategy]] = {
+        **STRATEGIES,
+        "gaussian": partial(Gaussian, play_of.seed % 2**31),
+    }
+    if play_of.cut is Cut.BEFORE:
+        found["even cut"] = partial(AsCut, 0)
+        found["by a list"] = partial(AsCut, most_listed(play_of.kind.items, variables=1))
+    return MappingProxyType(found)
 
 
 def played(play_of: Play) -> Task:
@@ -131,7 +143,7 @@ def played(play_of: Play) -> Task:
     job = play_of.kind.job(play_of.cut)
     drawn = list(_draws(play_of))
     taken = {}
-    for name, make in strategies(play_of.seed).items():
+    for name, make in strategies(play_of).items():
         strategy = make()
         taken[name] = [play(strategy, job, times, play_of.cut).makespan_s for times in drawn]
     bound = [POD_START_S + float(times.sum()) / job.workers for times in drawn]

@@ -23,7 +23,6 @@ from rich.table import Table
 from benchmarks.split.bars import MEMORY_BARS, TIME_BARS
 from benchmarks.split.memory import MemoryFigures, memory_figures
 from benchmarks.split.plays import KINDS, Figures, Play, played, summed
-from plimsoll_predictor.splitting.strategies.catalogue import STRATEGIES
 from plimsoll_predictor.splitting.strategies.strategy import Cut
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _times(rows: Sequence[Figures], cut: Cut, seeds: int) -> Table:
     """A row a job, a column a strategy: its first run, and those after it."""
+    of_mode = [row for row in rows if row.mode == cut.value]
     table = Table(
         "job",
         "share, s",
@@ -69,11 +69,11 @@ def _times(rows: Sequence[Figures], cut: Cut, seeds: int) -> Table:
         "best even, s",
         "of items",
         "bound, s",
-        *STRATEGIES,
+        *dict.fromkeys(row.strategy for row in of_mode),
         box=SIMPLE_HEAD,
         title=f"{cut.value}: first run / later runs over the best even chunk, {seeds} tasks",
     )
-    for job, of_job in groupby((row for row in rows if row.mode == cut.value), _job):
+    for job, of_job in groupby(of_mode, _job):
         each = list(of_job)
         table.add_row(
             job,

@@ -29,6 +29,7 @@ def test_the_job_can_be_cut() -> None:
     found = read_items_job(the_job())
     assert found.kept is None
     assert (found.cuttable.items, found.cuttable.pods, found.cuttable.workers) == (ITEMS, 8, 8)
+    assert found.cuttable.most_listed >= 8, "its program reads where its items begin"
 
 
 def of_the_jobset() -> dict[str, Any]:
@@ -66,8 +67,13 @@ def commands() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("program", ["shell", "python", "processes"])
-@pytest.mark.parametrize("shares", [1, 7])
-def test_all_shares_together_are_all_items_once(program: str, shares: int) -> None:
+@pytest.mark.parametrize(
+    ("shares", "starts"),
+    [(1, ""), (7, ""), (7, None), (5, "0 500 1000 1100 1199 1200"), (1, "0 1200")],
+)
+def test_all_shares_together_are_all_items_once(
+    program: str, shares: int, starts: str | None
+) -> None:
     done: list[int] = []
     for index in range(shares):
         environment = {
@@ -76,6 +82,7 @@ def test_all_shares_together_are_all_items_once(program: str, shares: int) -> No
             "PLIMSOLL_ITEMS": str(ITEMS),
             "PLIMSOLL_SHARES": str(shares),
             "JOB_COMPLETION_INDEX": str(index),
+            **({} if starts is None else {"PLIMSOLL_STARTS": starts}),
         }
         ran = subprocess.run(
             commands()[program], env=environment, capture_output=True, text=True, check=True

@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.chunk_starts import STARTS, own_items
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
@@ -59,9 +60,14 @@ class PodFeatures:
 def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     """Read the pod's features; a declared source wins over the annotation of the same name.
 
+    Of a pod whose chunk is listed, that is how many items it does: its annotation is the template's
+    and says those of the largest chunk.
+
     sources: feature name -> {a kind in SOURCES: the name to read}.
     """
     texts = _annotated(pod)
+    if labels.CHUNK_ITEMS in texts:
+        texts |= _own_chunk(pod)
     for name, source in (sources or {}).items():
         text = _from_source(pod, source)
         if text is not None:
@@ -147,6 +153,12 @@ def _annotated(pod: Pod) -> dict[str, str]:
         for key, value in annotations_of(pod).items()
         if key.startswith(prefix)
     }
+
+
+def _own_chunk(pod: Pod) -> dict[str, str]:
+    """Return the items of the pod by its list; nothing where there is none."""
+    items = own_items(pod, _environment(_container(pod), STARTS))
+    return {} if items is None else {labels.CHUNK_ITEMS: str(items)}
 
 
 @lru_cache(maxsize=4096)  # the names are the same in every pod of a task

@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.chunk_starts import STARTS, starts_text
 from plimsoll_operator.pods.job_attempts import has_room
 from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
@@ -114,6 +115,8 @@ def _leased(
         why = f"the task's mode is {policy.mode.value}, and they need enforce"
     elif _has_deadline(job):
         why = "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits"
+    elif over_items.is_listed:
+        why = f"its {STARTS} says what each pod does; write it empty"
     elif over_items.cuttable.pods > MOST_LEASING_PODS:
         why = f"it has more than {MOST_LEASING_PODS:,} pods"
     else:
@@ -166,7 +169,8 @@ def _by(
     written = over_items.cuttable
     chunk = {CHUNK_FEATURE: str(written.usual_items)}
     says_mode = _says_mode(job)
-    if found.pods == written.pods or (found.grows and says_mode):
+    as_written = found.pods == written.pods and not found.sizes
+    if as_written or (found.grows and says_mode):
         outcome = Outcome.AS_WRITTEN
     elif policy.mode is Mode.ENFORCE:
         outcome = Outcome.CUT
@@ -215,7 +219,13 @@ def _patch(job: Mapping[str, Any], found: Cut, over_items: ItemsJob) -> list[Ope
         # It had fewer pods than might run at once: no more run at once than as it was written.
         changes.append(("/spec/parallelism", workers))
     changes += [(path, str(pods)) for path in over_items.shares]
-    return [{"op": "replace", "path": path, "value": value} for path, value in changes]
+    patch: list[Operation] = [
+        {"op": "replace", "path": path, "value": value} for path, value in changes
+    ]
+    # An empty value is not there, so that it cannot be replaced.
+    starts = over_items.starts if found.sizes else ()
+    text = starts_text(found.sizes)
+    return [*patch, *({"op": "add", "path": path, "value": text} for path in starts)]
 
 
 def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
@@ -233,6 +243,8 @@ def _note_on(
     note: dict[str, Any] = {"was": over_items.cuttable.pods, "verdict": proposal.verdict.value}
     if proposal.verdict is Verdict.CUT:
         note |= {"pods": found.pods, "items": found.items, "gain": round(proposal.gain, 2)}
+        if found.sizes:
+            note["least"] = min(found.sizes)
         note["done"] = done
     if proposal.plan is not None:
         note["expected_s"] = round(proposal.plan.makespan.mean_s, 1)

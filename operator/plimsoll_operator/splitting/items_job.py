@@ -3,16 +3,18 @@
 Such a Job is whole without Plimsoll: it is Indexed, and its program finds in two variables of its
 container how many items there are and among how many pods they are shared. A pod then does the
 items from ITEMS × INDEX ÷ SHARES up to those of the next index. To cut it otherwise, the number of
-pods is changed in both places at once.
+pods is changed in both places at once. A third variable that is empty says that its program reads
+there where each pod's items begin, if it is not: then chunks may become smaller toward the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.chunk_starts import STARTS, most_listed, sizes_in
 from plimsoll_operator.pods.job_attempts import HOOKS, is_kept_elsewhere
 from plimsoll_operator.pods.spec import (
     NotSizable,
@@ -29,6 +31,9 @@ from plimsoll_predictor.splitting.cutting import MOST_PODS, CuttableJob
 
 ITEMS: Final = "PLIMSOLL_ITEMS"
 SHARES: Final = "PLIMSOLL_SHARES"
+_BY_ITS_AUTHOR: Final = (
+    f"its {STARTS} says where each pod's items begin; write it empty to have it cut"
+)
 _SHOWN_CHARS: Final = 40
 _GENERATED_CHARS: Final = 5
 _NO_LIMIT: Final = 10**6
@@ -45,13 +50,32 @@ class NotOverItems(ValueError):
 class ItemsJob:
     """A Job over items as its author wrote it.
 
-    shares: JSON Pointer paths of the variables with the number of pods. kept: why it is not cut
-    otherwise, in words; None if it may be.
+    shares, starts: JSON Pointer paths of the variables with the number of pods, and of those in
+    which their first items may be listed. kept: why it is not cut otherwise, in words; None if it
+    may be.
     """
 
     cuttable: CuttableJob
     shares: tuple[str, ...]
     kept: str | None
+    starts: tuple[str, ...] = ()
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it says itself where each pod's items begin."""
+        return bool(self.cuttable.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """One variable of a template. container: its kind and place. value: None if it has none."""
+
+    container: tuple[str, int]
+    path: str
+    name: str
+    value: object
+    is_taken: bool
+    """Whether its value comes from elsewhere."""
 
 
 def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
@@ -75,7 +99,8 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
     container = sized_container(template)
     if isinstance(container, NotSizable):
         raise NotOverItems(f"{labels.ITEMS}: {container.why}")
-    shares = _shares(template, container.index, (str(items), str(pods)))
+    variables = list(_variables(template))
+    shares = _shares(variables, container.index, (str(items), str(pods)))
     cuttable = CuttableJob(
         items=items,
         workers=min(workers, pods),
@@ -84,7 +109,34 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
         most_pods=min(_nameable(job), MOST_PODS if _bears_more(spec) else pods),
         may_grow=not _has_bounded_disk(template),
     )
-    return ItemsJob(cuttable, shares, _why_kept(job, spec, pods))
+    kept = _why_kept(job, spec, pods)
+    starts = [each for each in variables if each.name == STARTS]
+    if any(each.value or each.is_taken for each in starts):
+        cuttable = replace(cuttable, sizes=_listed(starts, items, pods))
+        return ItemsJob(cuttable, shares, kept or _BY_ITS_AUTHOR)
+    if not _is_read(starts, [each for each in variables if each.path in shares], container.index):
+        return ItemsJob(cuttable, shares, kept)
+    cuttable = replace(cuttable, most_listed=most_listed(items, len(starts)))
+    return ItemsJob(cuttable, shares, kept, tuple(each.path for each in starts))
+
+
+def _listed(starts: Sequence[_Variable], items: int, pods: int) -> tuple[int, ...]:
+    """Return the chunks that are listed, in all variables alike."""
+    texts = {each.value if isinstance(each.value, str) else "" for each in starts}
+    sizes = sizes_in(texts.pop(), items, pods)
+    if sizes is None or texts:
+        raise NotOverItems(
+            f'{labels.ITEMS} needs the variable {STARTS} to be empty (value: ""), so that Plimsoll'
+            f" may write it, or to list where the items of its pods begin: {pods + 1:,} whole"
+            f" numbers, from 0 to {items}, none below the one before, alike in all containers"
+        )
+    return sizes
+
+
+def _is_read(starts: Sequence[_Variable], shares: Sequence[_Variable], sized: int) -> bool:
+    """Say whether all containers that read the number of pods read a list as well."""
+    readers = {each.container for each in starts}
+    return ("containers", sized) in readers and {each.container for each in shares} <= readers
 
 
 def _nameable(job: Mapping[str, Any]) -> int:
@@ -118,29 +170,30 @@ def _has_bounded_disk(template: Mapping[str, Any]) -> bool:
     )
 
 
-def _shares(template: Mapping[str, Any], index: int, wanted: tuple[str, str]) -> tuple[str, ...]:
+def _shares(variables: Sequence[_Variable], index: int, wanted: tuple[str, str]) -> tuple[str, ...]:
     """Return where the number of pods stands. wanted: the values that the variables must have."""
-    found = {(kind, at, name): value for kind, at, _, name, value in _variables(template)}
+    found = {(*each.container, each.name): each.value for each in variables}
     for name, value in zip((ITEMS, SHARES), wanted, strict=True):
         if found.get(("containers", index, name)) != value:
             raise NotOverItems(
                 f"{labels.ITEMS} needs the variable {name} with the value {value!r} in the sized"
                 " container, so that the Job does all its items without Plimsoll, too"
             )
-    return tuple(
-        f"/spec/template/spec/{kind}/{at}/env/{place}/value"
-        for kind, at, place, name, value in _variables(template)
-        if name == SHARES and value == wanted[1]
-    )
+    return tuple(each.path for each in variables if each.name == SHARES and each.value == wanted[1])
 
 
-def _variables(template: Mapping[str, Any]) -> Iterator[tuple[str, int, int, str, Any]]:
-    """Return kind of container, its place, the variable's place, its name and value."""
+def _variables(template: Mapping[str, Any]) -> Iterator[_Variable]:
     spec = mapping(template.get("spec"))
     for kind in ("containers", "initContainers"):
         for at, container in enumerate(map(mapping, sequence(spec.get(kind)))):
             for place, each in enumerate(map(mapping, sequence(container.get("env")))):
-                yield kind, at, place, str(each.get("name")), each.get("value")
+                yield _Variable(
+                    container=(kind, at),
+                    path=f"/spec/template/spec/{kind}/{at}/env/{place}/value",
+                    name=str(each.get("name")),
+                    value=each.get("value"),
+                    is_taken=each.get("valueFrom") is not None,
+                )
 
 
 def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.chunk_starts import most_listed
 from plimsoll_operator.splitting.leased_job import START_S, WAIT_S
 from plimsoll_operator.wording.splitting_words import (
     words_for_job,
@@ -14,6 +15,7 @@ from plimsoll_operator.wording.splitting_words import (
     words_for_leases,
     words_for_next_lease,
     words_for_over_shares,
+    words_for_splitting,
 )
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
@@ -23,7 +25,7 @@ from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.last_job import last_job
 from plimsoll_predictor.splitting.lease_room import lease_room
 from plimsoll_predictor.splitting.peaks import Peaks
-from plimsoll_predictor.splitting.proposing import TIME, Aim, Plan, Proposal, Verdict
+from plimsoll_predictor.splitting.proposing import TIME, Aim, Plan, Proposal, Shape, Verdict
 from plimsoll_predictor.splitting.strategies.leased_task import (
     LeasedTask,
     LeaseSize,
@@ -68,14 +70,44 @@ class CutFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplittingFacts(CutFacts):
-    """That, and what every cut would take. plans: the fewest pods first."""
+    """That, and what every cut would take. plans: even chunks, the fewest pods first.
+
+    listed: how the Job would be cut if its program read where each pod's items begin; None where
+    it does, as far as its last Job tells, and where that gains nothing.
+    """
 
     task: TaskId
     plans: list[Plan]
+    listed: Cut | None
+
+    @property
+    def best_listed(self) -> Plan | None:
+        """The best cut, where its chunks become smaller; None where they are even."""
+        return self.cut.proposal.plan if self.cut.sizes else None
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """A line for each thing that is known, by its name."""
+        return words_for_splitting(
+            self.learned, self.job, self.cut, self.memory_weight, self.listed
+        )
 
     def pods(self, plan: Plan) -> int:
         """Return how many pods the Job has by this plan."""
-        return pods_of(self.job, plan)
+        if plan is self.best_listed:
+            return self.cut.pods
+        return len(self.sizes(plan)) or pods_of(self.job, plan)
+
+    def sizes(self, plan: Plan) -> tuple[int, ...]:
+        """Return the chunks of its pods, where they become smaller; nothing where they are even."""
+        if plan.shape is not Shape.DECREASING:
+            return ()
+        return self.cut.sizes if plan is self.best_listed else self.job.sizes
+
+    def items_words(self, plan: Plan) -> str:
+        """Return how many items its pods do: of the largest chunk, and of the smallest."""
+        sizes = self.sizes(plan)
+        return f"{plan.largest:,} to {min(sizes):,}" if sizes else f"{plan.largest:,}"
 
     def to_document(self) -> dict[str, Any]:
         """Return it in plain JSON types, without the chunks."""
@@ -86,8 +118,10 @@ class SplittingFacts(CutFacts):
             "verdict": self.cut.proposal.verdict.value,
             "pods": self.cut.pods,
             "items_per_pod": self.cut.items,
+            "least_items_per_pod": min(self.cut.sizes, default=None),
             "gain": self.cut.proposal.gain,
             "memory_weight": self.memory_weight,
+            "listed": None if self.listed is None else _listed_document(self.listed),
             "plans": [
                 {
                     "pods": self.pods(plan),
@@ -98,6 +132,15 @@ class SplittingFacts(CutFacts):
                 for plan in self.plans
             ],
         }
+
+
+def _listed_document(found: Cut) -> dict[str, Any]:
+    return {
+        "pods": found.pods,
+        "items_per_pod": found.items,
+        "least_items_per_pod": min(found.sizes),
+        "gain": found.proposal.gain,
+    }
 
 
 def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> SplittingFacts | None:
@@ -121,7 +164,17 @@ def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> Split
         cut=found.cut,
         memory_weight=asked.memory_weight,
         plans=plans,
+        listed=_listed(job, learned, asked.memory_weight),
     )
+
+
+def _listed(job: CuttableJob, learned: Learned, memory_weight: float) -> Cut | None:
+    """Return the cut by a list, where nobody knows that the Job's program would read one."""
+    if job.most_listed:
+        return None
+    most = most_listed(job.items, variables=1)
+    found = cut(replace(job, most_listed=most), learned, memory_weight)
+    return found if found.sizes else None
 
 
 def cut_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> CutFacts | None:
@@ -143,7 +196,9 @@ def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
     pods = asked.pods or (last.pods if asked.items is None else min(workers, items))
     if pods > items:
         raise ValueError(f"{pods} pods cannot share {counted(items, 'item')}")
-    return replace(last, items=items, workers=min(workers, pods), pods=pods)
+    job = replace(last, items=items, workers=min(workers, pods), pods=pods)
+    # Whoever asks for another Job asks for one that is not cut yet.
+    return job if job == last else replace(job, sizes=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from plimsoll_operator.pods.chunk_starts import STARTS
 from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -20,11 +21,19 @@ LESS_MEMORY: Final = 0.95
 
 
 def words_for_splitting(
-    learned: Learned, job: CuttableJob, found: Cut, memory_weight: float = TIME
+    learned: Learned,
+    job: CuttableJob,
+    found: Cut,
+    memory_weight: float = TIME,
+    listed: Cut | None = None,
 ) -> Mapping[str, str]:
-    """Return a line for each thing that is known, by its name. memory_weight: see ``Aim``."""
+    """Return a line for each thing that is known, by its name. memory_weight: see ``Aim``.
+
+    listed: how the Job would be cut if its program read where each pod's items begin; None where
+    that gains nothing.
+    """
     costs = learned.costs
-    return {
+    told = {
         "an item takes": words_for_item(costs),
         "a pod takes": (
             f"{words_for_duration(costs.chunk_s)} whatever it does,"
@@ -34,6 +43,10 @@ def words_for_splitting(
         "a job": words_for_job(job.items, job.workers, job.pods),
         "best cut": words_for_cut(job, found, memory_weight),
     }
+    if listed is None:
+        return told
+    smaller = words_for_cut(job, listed, memory_weight)
+    return {**told, "or by a list": f"{smaller}, if its program reads {STARTS}"}
 
 
 def words_for_job(items: int, workers: int, pods: int) -> str:
@@ -114,12 +127,19 @@ def words_for_cut(job: CuttableJob, found: Cut, memory_weight: float = TIME) -> 
     """Return how the Job is best cut, and what that saves. memory_weight: see ``Aim``."""
     proposal = found.proposal
     if proposal.verdict is Verdict.NOTHING_TO_GAIN:
-        return f"as it is, {counted(job.pods, 'pod')}: nothing to gain"
+        of = f" of {words_for_chunks(job.usual_items, job.sizes)}" if job.sizes else ""
+        return f"as it is, {counted(job.pods, 'pod')}{of}: nothing to gain"
     if proposal.verdict is not Verdict.CUT:
         return f"as it is, {counted(job.pods, 'pod')}: another {proposal.verdict.value}"
     grows = "; its pods keep the memory as written" if found.grows else ""
-    pods, items = counted(found.pods, "pod"), counted(found.items, "item")
+    pods, items = counted(found.pods, "pod"), words_for_chunks(found.items, found.sizes)
     return f"{pods} of {items}: {words_for_gain(proposal, memory_weight)}{grows}"
+
+
+def words_for_chunks(largest: int, sizes: Sequence[int] = ()) -> str:
+    """Return how many items pods do. sizes: of all, where they become smaller; else empty."""
+    to = f"{largest:,} to " if sizes else ""
+    return f"{to}{counted(min(sizes, default=largest), 'item')}"
 
 
 def words_for_memory(peaks: Peaks | None, of: str) -> str:

@@ -1,13 +1,19 @@
-"""Cuts a Job into even chunks, each a pod, by what its task's chunks have told."""
+"""Cuts a Job into chunks, each a pod, by what its task's chunks have told.
+
+Chunks are even, or become smaller toward the end where the Job's author allows it.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
 from typing import Final
 
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.jobs import Job
+from plimsoll_predictor.splitting.makespans import Chunks, even_chunks, these_chunks
 from plimsoll_predictor.splitting.peaks import FURTHEST
 from plimsoll_predictor.splitting.proposing import (
     TIME,
@@ -15,10 +21,13 @@ from plimsoll_predictor.splitting.proposing import (
     Known,
     Plan,
     Proposal,
+    Shape,
     Within,
     even_plans,
-    propose_even,
+    most_items,
+    propose_cut,
 )
+from plimsoll_predictor.splitting.sizes import Bounds, batch_sizes, dealt_sizes
 
 NOISE: Final = 0.05
 """Of a makespan on a cluster, one standard deviation that its chunks do not explain. Nobody
@@ -31,6 +40,8 @@ MOST_PODS: Final = 10_000
 MOST_PLAYED: Final = 128
 """Workers that are played: more are scaled down to so many, with their part of the items. It bounds
 the cost to some tenths of a second; it leaves out that the last of more workers ends later."""
+WAITS: Final = (2.0, 4.0, 8.0, 16.0)
+"""How many times its wait the smallest chunk takes at least, in the cuts that become smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +58,28 @@ class CuttableJob:
     limit_bytes: int | None
     most_pods: int | None = None
     may_grow: bool = True
+    most_listed: int = 0
+    sizes: tuple[int, ...] = ()
 
     @property
     def usual_items(self) -> int:
         """Items of its largest chunk."""
-        return -(-self.items // self.pods)
+        return max(self.sizes, default=-(-self.items // self.pods))
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a Job is cut. pods: as its author wrote it, or others.
+    """How a Job is cut. pods: as its author wrote it, or others. items: of its largest chunk.
 
-    grows: whether its chunks are larger than any that got through.
+    grows: whether its chunks are larger than any that got through. sizes: of its chunks, in the
+    order of their pods, where they become smaller; empty where all are alike.
     """
 
     pods: int
     items: int
     grows: bool
     proposal: Proposal
+    sizes: tuple[int, ...] = ()
 
 
 def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
@@ -73,13 +88,60 @@ def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
     memory_weight: what memory counts beside time, see ``Aim``.
     """
     scaled, known, aim = _asked(job, learned, memory_weight)
-    proposal = propose_even(scaled, known, aim, job.usual_items, _within(job, learned))
-    if proposal.plan is None or proposal.plan is proposal.usual:
-        return Cut(job.pods, job.usual_items, False, proposal)
-    pods = pods_of(job, proposal.plan)
+    within = _within(job, learned)
+    smaller = _decreasing(job, scaled, (known, aim), within)
+    played = {waits: _played(sizes, job, scaled) for waits, sizes in smaller.items()}
+    proposal = propose_cut(scaled, known, aim, _now(job, scaled), (within, played))
+    plan = proposal.plan
+    if plan is None or plan is proposal.usual:
+        return Cut(job.pods, job.usual_items, False, proposal, job.sizes)
+    if plan.shape is Shape.DECREASING:
+        sizes = smaller[plan.least_waits]
+        return Cut(len(sizes), sizes[0], sizes[0] > learned.largest, proposal, sizes)
+    pods = pods_of(job, plan)
     # Shares are even: with as many pods, chunks may come out smaller.
     items = -(-job.items // pods)
     return Cut(pods, items, items > learned.largest, proposal)
+
+
+def _now(job: CuttableJob, scaled: Job) -> tuple[Shape, Chunks]:
+    """Return the chunks that the job has."""
+    if job.sizes:
+        return Shape.DECREASING, _played(job.sizes, job, scaled)
+    return Shape.EVEN, even_chunks(scaled, job.usual_items)
+
+
+def _decreasing(
+    job: CuttableJob, scaled: Job, asked: tuple[Known, Aim], within: Within
+) -> dict[float, tuple[int, ...]]:
+    """Return the chunks of all pods, by their least waits; none of more pods than are borne.
+
+    They are reckoned for all workers, however many are played: these are the items that pods do.
+    """
+    (known, aim), most_pods = asked, min(_most_pods(job), job.most_listed)
+    costs = known.costs
+    if costs is None or job.workers > most_pods:
+        return {}
+    whole = replace(scaled, items=job.items, workers=job.workers)
+    most = min(within.most, most_items(job.items, known.peaks, aim))
+    found: dict[float, tuple[int, ...]] = {}
+    for waits in WAITS:
+        batches = batch_sizes(whole, costs, Bounds(most, math.inf, waits))
+        sizes = tuple(islice(dealt_sizes(batches, job.items, job.workers), most_pods + 1))
+        # Even chunks differ by one, too.
+        if len(sizes) <= most_pods and sizes[0] - sizes[-1] > 1 and sizes not in found.values():
+            found[waits] = sizes
+    return found
+
+
+def _played(sizes: tuple[int, ...], job: CuttableJob, scaled: Job) -> Chunks:
+    """Return the chunks of the workers that are played, and of their part of the items."""
+    if scaled.workers == job.workers:
+        return these_chunks(scaled, sizes)
+    batches = sizes[:: job.workers]
+    # The first chunk of the last batch may be all of it, and smaller than the batch's size.
+    dealt = dealt_sizes(chain(batches, repeat(batches[-1])), scaled.items, scaled.workers)
+    return these_chunks(scaled, tuple(dealt))
 
 
 def curve(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> list[Plan]:
@@ -115,10 +177,13 @@ def _with_unseen(costs: Costs, items: int) -> Costs:
 
 def _within(job: CuttableJob, learned: Learned) -> Within:
     """Return between how many items a chunk may have."""
-    most_pods = min(MOST_PODS, max(job.pods, MOST_PODS_A_WORKER * job.workers))
-    if job.most_pods is not None:
-        most_pods = min(most_pods, job.most_pods)
-    return Within(-(-job.items // most_pods), max(job.usual_items, _grown(job, learned)))
+    return Within(-(-job.items // _most_pods(job)), max(job.usual_items, _grown(job, learned)))
+
+
+def _most_pods(job: CuttableJob) -> int:
+    """Return how many pods are borne."""
+    borne = min(MOST_PODS, max(job.pods, MOST_PODS_A_WORKER * job.workers))
+    return borne if job.most_pods is None else min(borne, job.most_pods)
 
 
 def _grown(job: CuttableJob, learned: Learned) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
-from plimsoll_predictor.splitting.cutting import CuttableJob
+from plimsoll_predictor.splitting.cutting import MOST_PODS, CuttableJob
 
 _JOB: Final = "job:"
 """Begins the runs of a Job's indexes: ``job:UID:INDEX``."""
@@ -17,8 +17,8 @@ _JOB: Final = "job:"
 def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
     """Return the Job whose chunk ended last, as far as it was seen; None if there was none.
 
-    items: up to one a pod too many, since a pod says the largest share. workers: how many of its
-    pods ran at once.
+    items: up to one a pod too many, since a pod says the largest share, where all are alike; where
+    they became smaller, each says its own. workers: how many of its pods ran at once.
     """
     pods: dict[str, dict[str, ChunkRun]] = defaultdict(dict)
     newest = ""
@@ -31,7 +31,16 @@ def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
         return None
     found = list(pods[newest].values())
     items = min(sum(each.items for each in found), MOST_ITEMS)
-    return CuttableJob(items, _at_once(found), len(found), found[-1].limit_bytes)
+    sizes = tuple(sorted((each.items for each in found), reverse=True))
+    decreases = sizes[0] != sizes[-1]
+    return CuttableJob(
+        items=items,
+        workers=_at_once(found),
+        pods=len(found),
+        limit_bytes=found[-1].limit_bytes,
+        most_listed=MOST_PODS if decreases else 0,
+        sizes=sizes if decreases else (),
+    )
 
 
 def _at_once(chunks: Iterable[ChunkRun]) -> int:

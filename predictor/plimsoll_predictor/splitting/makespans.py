@@ -64,7 +64,13 @@ def listed_chunks(job: Job, sizes: Iterator[int]) -> Chunks | None:
     listed = list(islice(sizes, MOST_CHUNKS + 1))
     if len(listed) > MOST_CHUNKS:
         return None
-    return Chunks(len(listed), max(listed), tuple(listed[-LAST_A_WORKER * job.workers :]))
+    return these_chunks(job, listed)
+
+
+def these_chunks(job: Job, sizes: Sequence[int]) -> Chunks:
+    """Return chunks of these sizes, in the order in which they begin."""
+    last = tuple(sizes[-LAST_A_WORKER * job.workers :])
+    return Chunks(len(sizes), max(sizes), last)
 
 
 def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:

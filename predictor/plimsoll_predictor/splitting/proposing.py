@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -147,26 +147,43 @@ class Within:
     most: int
 
 
-def propose_even(job: Job, known: Known, aim: Aim, usual_items: int, within: Within) -> Proposal:
-    """Propose even chunks within these bounds, as ``propose`` does.
+def propose_cut(
+    job: Job,
+    known: Known,
+    aim: Aim,
+    now: tuple[Shape, Chunks],
+    others: tuple[Within, Mapping[float, Chunks]],
+) -> Proposal:
+    """Propose even chunks, or some that become smaller, as ``propose`` does.
 
+    now: the chunks that the job has, and their shape. others: within what bounds even chunks are,
+    and chunks that become smaller, by their least waits.
     Of cuts that differ by no more than noise, it is the one with the fewest chunks.
     """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
         return Proposal(Verdict.UNKNOWN, None, None, job.workers)
-    usual = _even(job, costs, known.peaks, usual_items)
+    within, smaller = others
+    told = (job, costs, known.peaks)
+    usual = _plan(*now, told, 0.0)
     plans = [plan for plan in even_plans(job, known, aim, within) if _is_borne(plan, usual, aim)]
+    decreasing = (_plan(Shape.DECREASING, each, told, waits) for waits, each in smaller.items())
+    plans += [plan for plan in decreasing if _is_borne(plan, usual, aim)]
     least = min((plan.price(aim) for plan in plans), default=0.0)
-    near = (plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN + known.noise))
-    return _chosen(job, known, aim, (usual, next(near, usual)))
+    near = [plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN + known.noise)]
+    if smaller:
+        # The best may be one of these while an even cut with fewer chunks is near it, and gains
+        # too little by itself.
+        near = [plan for plan in near if _counts(_gain((usual, plan), aim), known, aim)]
+        near.sort(key=lambda plan: plan.chunks)
+    return _chosen(job, known, aim, (usual, next(iter(near), usual)))
 
 
 def even_plans(job: Job, known: Known, aim: Aim, within: Within) -> Iterator[Plan]:
     """Return the even chunks that are compared, the largest first; none where nothing is known."""
     if known.costs is None or known.costs.item_s <= 0:
         return
-    most = min(within.most, _allowed(job, known.peaks, aim))
+    most = min(within.most, most_items(job.items, known.peaks, aim))
     for items in even_candidates(job):
         if within.least <= items <= most:
             yield _even(job, known.costs, known.peaks, items)
@@ -183,7 +200,7 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
     usual = _leased(job, costs, known.peaks, usual_items)
     if usual is None:
         usual = _even(job, costs, known.peaks, usual_items)
-    allowed = _allowed(job, known.peaks, aim)
+    allowed = most_items(job.items, known.peaks, aim)
     sizes = (items for items in even_candidates(job) if items <= allowed)
     plans = (_leased(job, costs, known.peaks, items) for items in sizes)
     # Smaller leases are more: after the first that are too many, all are.
@@ -223,13 +240,24 @@ def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Propo
     """Return the better of the usual plan and the best one. known.costs is there."""
     usual, best = plans
     assert known.costs is not None
-    gain = 1 - best.price(aim) / usual.price(aim)
+    gain = _gain(plans, aim)
     workers = worthwhile_workers(job, known.costs)
-    if not gain >= max(LEAST_GAIN, _noticed(known.noise, aim)):  # nor where it is no number
+    if not _counts(gain, known, aim):  # nor where it is no number
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
     if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
         return Proposal(Verdict.RISKY, usual, usual, workers)
     return Proposal(Verdict.CUT, best, usual, workers, gain)
+
+
+def _gain(plans: tuple[Plan, Plan], aim: Aim) -> float:
+    """Return what the second plan saves of the first one's price, as a share."""
+    usual, other = plans
+    return 1 - other.price(aim) / usual.price(aim)
+
+
+def _counts(gain: float, known: Known, aim: Aim) -> bool:
+    """Say whether a gain is one, and not what noise could pretend."""
+    return gain >= max(LEAST_GAIN, _noticed(known.noise, aim))
 
 
 def _is_borne(plan: Plan, usual: Plan, aim: Aim) -> bool:
@@ -248,7 +276,7 @@ def _plans(job: Job, known: Known, aim: Aim) -> Iterator[Plan]:
     costs = known.costs
     if costs is None:
         return
-    allowed = _allowed(job, known.peaks, aim)
+    allowed = most_items(job.items, known.peaks, aim)
     best = math.inf
     for items in even_candidates(job):
         if items > allowed:
@@ -267,10 +295,11 @@ def _plans(job: Job, known: Known, aim: Aim) -> Iterator[Plan]:
             yield plan_or_none
 
 
-def _allowed(job: Job, peaks: Peaks | None, aim: Aim) -> int:
+def most_items(items: int, peaks: Peaks | None, aim: Aim) -> int:
+    """Return how many of a job's items a chunk may have, by what is known of its memory."""
     if peaks is None or aim.most_bytes is None:
-        return job.items
-    return min(job.items, peaks.most_items(aim.most_bytes))
+        return items
+    return min(items, peaks.most_items(aim.most_bytes))
 
 
 def _even(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:

@@ -8,7 +8,7 @@ differ much in ever smaller chunks, so that no worker is left with a long one at
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,13 +70,26 @@ def batched_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
 
     Kubernetes starts indexes in their order, so the large ones come first.
     """
+    return dealt_sizes(batch_sizes(job, costs, bounds), job.items, job.workers)
+
+
+def batch_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
+    """Return the size of each batch: its chunks are as many as there are workers."""
     left = job.items
     while left > 0:
         items = next_items(left, job, costs, bounds)
-        for _ in range(job.workers):
-            if left > 0:
-                yield min(items, left)
-                left -= items
+        yield items
+        left -= items * job.workers
+
+
+def dealt_sizes(batches: Iterable[int], items: int, workers: int) -> Iterator[int]:
+    """Return the chunks of these batches until all items are in one; the last has the rest."""
+    for each in batches:
+        for _ in range(workers):
+            if items <= 0:
+                return
+            yield min(each, items)
+            items -= each
 
 
 def even_sizes(job: Job, items: int) -> Iterator[int]:

@@ -38,3 +38,30 @@ def test_shares_are_those_of_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_dealt_of_nothing() -> None:
     assert plimsoll_chunks.dealt([], 3) == []
+
+
+STARTS = "0 9 18 20 22 23"
+
+
+def test_of_shares_that_become_smaller_the_last_have_the_shortest_items(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_SHARES", "5")
+    monkeypatch.setenv("PLIMSOLL_STARTS", STARTS)
+    dealt = plimsoll_chunks.dealt(range(23))
+    first, second = dealt[:9], dealt[9:18]
+    assert sorted(dealt) == list(range(23))
+    assert (first[0], second[0]) == (0, 1), "the longest of all are in the two that begin first"
+    assert min(dealt[18:]) == 14, "and what begins last is short"
+    for begin, end in ((0, 9), (9, 18), (18, 20), (20, 22)):
+        assert dealt[begin:end] == sorted(dealt[begin:end])
+
+
+def test_a_list_of_other_items_is_refused_where_they_are_dealt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_SHARES", "5")
+    monkeypatch.setenv("PLIMSOLL_STARTS", STARTS)
+    with pytest.raises(ValueError, match="PLIMSOLL_STARTS are not 5 shares of 24 items"):
+        plimsoll_chunks.dealt(range(24))
+    assert len(plimsoll_chunks.dealt(range(24), 3)) == 24, "nor are these this pod's shares"

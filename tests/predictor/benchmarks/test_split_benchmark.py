@@ -9,7 +9,9 @@ import pytest
 from benchmarks.split import picture
 from benchmarks.split.bars import MEMORY_BARS, TIME_BARS
 from benchmarks.split.first import PODS_A_WORKER, first_runs
+from benchmarks.split.listed import JOBS, over_bound
 from benchmarks.split.memory import memory_figures
+from benchmarks.split.node_kinds import KINDS as NODE_KINDS
 from benchmarks.split.plays import KINDS, Kind, Play, played, summed
 from plimsoll_predictor.splitting.strategies.catalogue import STRATEGIES
 from plimsoll_predictor.splitting.strategies.strategy import Cut
@@ -32,7 +34,8 @@ def test_all_jobs_are_played() -> None:
 def test_a_row_a_strategy_has_what_is_promised(cut: Cut) -> None:
     tasks = [played(Play(SMALL, cut, 2, seed)) for seed in range(2)]
     rows = list(summed(SMALL, cut, tasks))
-    assert [row.strategy for row in rows] == list(STRATEGIES)
+    as_cut = ["even cut", "by a list"] if cut is Cut.BEFORE else []
+    assert [row.strategy for row in rows] == [*STRATEGIES, *as_cut]
     for row in rows:
         assert row.document().keys() >= FIELDS | {"runs"}
         assert row.tuned_s >= 0.99 * row.bound_s
@@ -66,3 +69,12 @@ def test_first_runs_are_told_beside_the_share() -> None:
         assert found[1][1] == 1.0
         assert min(over_best for over_best, _ in found.values()) >= 1.0
     assert slow[4][1] > 2 > quick[4][1]
+
+
+def test_listed_chunks_are_played_on_the_same_orders_as_even_ones() -> None:
+    """Its first Job is in shares, whatever its program reads; the next ones are within reach."""
+    kind = NODE_KINDS[-1]
+    even, listed = (over_bound(kind, most, start_s=1.0, orders=12) for most in (0, 1000))
+    assert len(even) == len(listed) == JOBS
+    assert even[0] == listed[0]
+    assert sum(listed[1:]) < sum(even[1:])

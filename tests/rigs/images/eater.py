@@ -18,9 +18,10 @@
 /task heed BASE AFTER MIB KIB_S HOLDS
                                   as pace, but by a MiB a second at most where its limit is near
 /task share KIB US [US ...]       do this pod's share of a Job's items (PLIMSOLL_ITEMS ×
-                                  JOB_COMPLETION_INDEX ÷ PLIMSOLL_SHARES and on): hold KIB more for
-                                  each, and wait one of the given times; its first item and how
-                                  many it did are the container's termination message
+                                  JOB_COMPLETION_INDEX ÷ PLIMSOLL_SHARES and on, or as
+                                  PLIMSOLL_STARTS lists them): hold KIB more for each, and wait one
+                                  of the given times; its first item and how many it did are the
+                                  container's termination message
 /task heap MIB                    end with exit 1 if the limit is below MIB
 /task cache PERCENT               take that share of the limit
 
@@ -40,7 +41,7 @@ from deploy.local.images.archive import write_image
 from deploy.local.images.on_node import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:11"
+IMAGE = "localhost/plimsoll-eater:12"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
@@ -142,11 +143,19 @@ static unsigned long told(const char *name) {
   const char *text = getenv(name);
   return text ? strtoul(text, 0, 10) : 0;
 }
+static unsigned long listed(const char *starts, unsigned long at) {
+  char *next = (char *)starts;
+  unsigned long first = strtoul(next, &next, 10);
+  while (at--) first = strtoul(next, &next, 10);
+  return first;
+}
 static int share(int argc, char **argv) {
   unsigned long items = told("PLIMSOLL_ITEMS"), shares = told("PLIMSOLL_SHARES");
   unsigned long index = told("JOB_COMPLETION_INDEX"), times = argc - 3;
   if (!items || !shares || argc < 4) return 2;
   unsigned long first = items * index / shares, end = items * (index + 1) / shares;
+  const char *starts = getenv("PLIMSOLL_STARTS");
+  if (starts && *starts) first = listed(starts, index), end = listed(starts, index + 1);
   for (unsigned long item = first; item < end; item++) {
     /* By a hash, so that long ones come in no order. */
     unsigned us = number(argc, argv, 3 + (item * 2654435761UL >> 7) % times);

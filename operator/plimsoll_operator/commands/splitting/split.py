@@ -20,7 +20,6 @@ from plimsoll_operator.views.splitting_facts import (
     splitting_facts,
 )
 from plimsoll_operator.wording.figure_words import words_for_size
-from plimsoll_operator.wording.splitting_words import words_for_splitting
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import StoreError
@@ -56,9 +55,8 @@ def _shown(facts: SplittingFacts | None, leased: LeasedFacts | None) -> Iterator
         yield panel(f"{leased.task}, leased", {**leased.words, **only})
         yield _lease_table(leased)
     if facts is not None:
-        words = words_for_splitting(facts.learned, facts.job, facts.cut, facts.memory_weight)
         other = {} if leased is not None else {"leases": f"none yet; {_FIRST_RUN}"}
-        yield panel(str(facts.task), {**words, **other})
+        yield panel(str(facts.task), {**facts.words, **other})
         yield _table(facts)
 
 
@@ -67,13 +65,16 @@ def _table(facts: SplittingFacts) -> RenderableType:
     table = titled_table(
         "the job, by how it is cut, and a pod's items and memory", (*figures, ""), right=figures
     )
-    longest = max((plan.makespan.mean_s for plan in facts.plans), default=0.0)
-    for plan in facts.plans:
+    best = facts.best_listed
+    plans = sorted([*facts.plans, *([best] if best else [])], key=facts.pods)
+    longest = max((plan.makespan.mean_s for plan in plans), default=0.0)
+    for plan in plans:
         pods, span = facts.pods(plan), plan.makespan
         low, high = words_for_duration(span.low_s), words_for_duration(span.high_s)
-        style = "bold" if pods == facts.cut.pods else ""
+        is_best = pods == facts.cut.pods if best is None else plan is best
+        style = "bold" if is_best else ""
         cells = (
-            *(f"{pods:,}", f"{plan.largest:,}", words_for_duration(span.mean_s)),
+            *(f"{pods:,}", facts.items_words(plan), words_for_duration(span.mean_s)),
             *(f"{low} to {high}", words_for_size(plan.memory_bytes), bar(span.mean_s, longest)),
         )
         table.add_row(*(plain(cell, style) for cell in cells))

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from plimsoll_operator.views.splitting_facts import LeasedFacts, SplittingFacts
 from plimsoll_operator.web.plots.lease_plots import lease_memory_plot, lease_time_plot
 from plimsoll_operator.web.plots.splitting_plots import memory_plot, time_plot
-from plimsoll_operator.wording.splitting_words import words_for_splitting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,7 @@ def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
     if facts is None:
         return None
     return SplittingPart(
-        words=words_for_splitting(facts.learned, facts.job, facts.cut, facts.memory_weight),
+        words=facts.words,
         time=time_plot(facts),
         memory=memory_plot(facts),
         killed=any(each.killed_bytes is not None for each in facts.chunks),

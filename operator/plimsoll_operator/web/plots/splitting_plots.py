@@ -99,7 +99,7 @@ def _marks(facts: SplittingFacts) -> list[tuple[Plan, str, str]]:
     proposal = facts.cut.proposal
     named = ((proposal.usual, "short", "as written"), (proposal.plan, "run", "best cut"))
     return [
-        (plan, class_, f"{words}: {counted(facts.pods(plan), 'pod')} of {plan.largest:,}")
+        (plan, class_, f"{words}: {counted(facts.pods(plan), 'pod')} of {facts.items_words(plan)}")
         for plan, class_, words in named
         if plan is not None
     ]
