@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from benchmarks.split.memory import MemoryFigures
-from benchmarks.split.plays import Figures
+from benchmarks.split.plays import AS_ADMITTED, Figures
 from plimsoll_predictor.splitting.strategies.catalogue import SERVES
 from plimsoll_predictor.splitting.strategies.strategy import Cut
 
@@ -24,6 +24,11 @@ class Bar(Generic[Row]):
     judges: Callable[[Row], bool]
 
 
+def _admitted(row: Figures) -> bool:
+    """Say whether the row is of what admission does to Jobs that are cut."""
+    return (row.mode, row.strategy) in {(Cut.BEFORE.value, name) for name in AS_ADMITTED}
+
+
 def _serves(cut: Cut) -> Callable[[Figures], bool]:
     return lambda row: (row.mode, row.strategy) == (cut.value, SERVES[cut])
 
@@ -32,6 +37,8 @@ TIME_BARS: Final[tuple[Bar[Figures], ...]] = (
     Bar("leased, first run ÷ best even chunk", 1.10, lambda row: row.first, _serves(Cut.LEASED)),
     Bar("leased, later runs ÷ best even chunk", 1.03, lambda row: row.later, _serves(Cut.LEASED)),
     Bar("cut, later runs ÷ best even chunk", 1.03, lambda row: row.later, _serves(Cut.BEFORE)),
+    Bar("cut by admission, later runs ÷ best even chunk", 1.03, lambda row: row.later, _admitted),
+    Bar("cut by admission, worst run ÷ share", 1.10, lambda row: row.worst_learning, _admitted),
     *(
         Bar(f"{cut.value}, worst run ÷ share", 1.10, lambda row: row.worst_learning, _serves(cut))
         for cut in Cut

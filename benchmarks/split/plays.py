@@ -33,6 +33,10 @@ APART: Final = 100
 """Seeds of a task's runs follow each other; tasks are so far apart."""
 
 
+AS_ADMITTED: Final = ("even cut", "by a list")
+"""Names of what admission does to Jobs that are cut: those that read no list, and those that do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A job: its items' median in seconds, how their logarithm is spread, items and workers."""
@@ -133,8 +137,10 @@ def strategies(play_of: Play) -> Mapping[str, Callable[[], Strategy]]:
         "gaussian": partial(Gaussian, play_of.seed % 2**31),
     }
     if play_of.cut is Cut.BEFORE:
-        found["even cut"] = partial(AsCut, 0)
-        found["by a list"] = partial(AsCut, most_listed(play_of.kind.items, variables=1))
+        listed = most_listed(play_of.kind.items, variables=1)
+        found |= {
+            name: partial(AsCut, most) for name, most in zip(AS_ADMITTED, (0, listed), strict=True)
+        }
     return MappingProxyType(found)
 
 

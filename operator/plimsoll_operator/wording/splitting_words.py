@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from plimsoll_operator.pods.chunk_starts import STARTS
 from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -46,7 +45,7 @@ def words_for_splitting(
     if listed is None:
         return told
     smaller = words_for_cut(job, listed, memory_weight)
-    return {**told, "or by a list": f"{smaller}, if its program reads {STARTS}"}
+    return {**told, "by a list": f"{smaller}"}
 
 
 def words_for_job(items: int, workers: int, pods: int) -> str:
@@ -131,7 +130,7 @@ def words_for_cut(job: CuttableJob, found: Cut, memory_weight: float = TIME) -> 
         return f"as it is, {counted(job.pods, 'pod')}{of}: nothing to gain"
     if proposal.verdict is not Verdict.CUT:
         return f"as it is, {counted(job.pods, 'pod')}: another {proposal.verdict.value}"
-    grows = "; its pods keep the memory as written" if found.grows else ""
+    grows = ", memory as written" if found.grows else ""
     pods, items = counted(found.pods, "pod"), words_for_chunks(found.items, found.sizes)
     return f"{pods} of {items}: {words_for_gain(proposal, memory_weight)}{grows}"
 

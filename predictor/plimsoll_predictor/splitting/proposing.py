@@ -158,7 +158,7 @@ def propose_cut(
 
     now: the chunks that the job has, and their shape. others: within what bounds even chunks are,
     and chunks that become smaller, by their least waits.
-    Of cuts that differ by no more than noise, it is the one with the fewest chunks.
+    Of cuts that are no more than LEAST_GAIN above the best, it is the one with the fewest chunks.
     """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
@@ -170,13 +170,11 @@ def propose_cut(
     decreasing = (_plan(Shape.DECREASING, each, told, waits) for waits, each in smaller.items())
     plans += [plan for plan in decreasing if _is_borne(plan, usual, aim)]
     least = min((plan.price(aim) for plan in plans), default=0.0)
-    near = [plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN + known.noise)]
-    if smaller:
-        # The best may be one of these while an even cut with fewer chunks is near it, and gains
-        # too little by itself.
-        near = [plan for plan in near if _counts(_gain((usual, plan), aim), known, aim)]
-        near.sort(key=lambda plan: plan.chunks)
-    return _chosen(job, known, aim, (usual, next(iter(near), usual)))
+    near = (plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN))
+    # One that is near the best, with fewer chunks, may gain too little by itself.
+    counting = (plan for plan in near if _counts(_gain((usual, plan), aim), known, aim))
+    fewest = min(counting, key=lambda plan: plan.chunks, default=usual)
+    return _chosen(job, known, aim, (usual, fewest))
 
 
 def even_plans(job: Job, known: Known, aim: Aim, within: Within) -> Iterator[Plan]:

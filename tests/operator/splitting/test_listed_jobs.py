@@ -99,12 +99,12 @@ def test_it_is_told_where_the_items_of_its_pods_begin() -> None:
     )
 
 
-def test_without_the_variable_it_is_as_it_was() -> None:
+def test_without_the_variable_its_chunks_are_even() -> None:
     job = listed(None)
     found = answered(job, moment())
-    assert found.outcome is Outcome.AS_WRITTEN
+    assert found.outcome is Outcome.CUT
     made = after(job, found)
-    assert (made["spec"]["completions"], STARTS in env_of(made)) == (PODS, False)
+    assert (made["spec"]["completions"], STARTS in env_of(made)) == (6, False)
     assert "least" not in note_of(made)
 
 
@@ -156,7 +156,7 @@ def test_all_containers_are_told_alike(kind: str) -> None:
 
 
 def env_of_main(job: Json) -> dict[str, str]:
-    return {each["name"]: each["value"] for each in main_of(job)["env"]}
+    return {each["name"]: each.get("value", "") for each in main_of(job)["env"]}
 
 
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
@@ -166,7 +166,8 @@ def test_who_reads_the_shares_alone_keeps_them_even(kind: str) -> None:
     job["spec"]["template"]["metadata"]["annotations"] = {labels.CONTAINER: main_of(job)["name"]}
     beside(kind, "PLIMSOLL_SHARES")(job)
     assert read_items_job(job).cuttable.most_listed == 0
-    assert answered(job, moment()).outcome is Outcome.AS_WRITTEN
+    made = after(job, answered(job, moment()))
+    assert (made["spec"]["completions"], env_of_main(made)[STARTS]) == (6, "")
 
 
 def test_a_list_of_which_the_sized_container_knows_nothing_is_not_written() -> None:
