@@ -30,9 +30,9 @@ from tests.rigs.processes.run_remains import end_marked, guard
 HEAVY = "10"
 """Niceness of what needs no cluster: it uses all it gets, and what waits answers when it is due."""
 INTERRUPTED_WITHIN_S = 20.0
-THRIFTY = "GOGC=400 GOMAXPROCS=1"
+THRIFTY = "GOGC=400 GOMEMLIMIT=1GiB GOMAXPROCS=1"
 """What Kubernetes' programs are told in the lanes' clusters, which share few processors: to collect
-garbage a fourth as often, and to keep one thread busy. It takes 13% of their processor time away,
+garbage a fourth as often below a gigabyte, and to keep one thread busy. It takes 13% of their processor time away,
 and 0.5 GB more memory for each cluster, most of it (0.35) for the API server."""
 NO_CLUSTER = 2
 NOT_ALONE = "-m 'not alone'"

@@ -32,6 +32,7 @@ def test_clusters_of_make_test_save_processor_time_unless_told_otherwise(
 ) -> None:
     monkeypatch.delenv(GO_SETTINGS, raising=False)
     run = Run(EVERYTHING, tmp_path, tmp_path / "cluster")
-    assert run.cluster("node").go_settings == {"GOGC": "400", "GOMAXPROCS": "1"}
+    told = {"GOGC": "400", "GOMEMLIMIT": "1GiB", "GOMAXPROCS": "1"}
+    assert run.cluster("node").go_settings == told
     monkeypatch.setenv(GO_SETTINGS, "GOGC=100")
     assert run.cluster("node").go_settings == {"GOGC": "100"}
