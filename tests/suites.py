@@ -32,8 +32,9 @@ HEAVY = "10"
 INTERRUPTED_WITHIN_S = 20.0
 THRIFTY = "GOGC=400 GOMEMLIMIT=1GiB GOMAXPROCS=1"
 """What Kubernetes' programs are told in the lanes' clusters, which share few processors: to collect
-garbage a fourth as often below a gigabyte, and to keep one thread busy. It takes 13% of their processor time away,
-and 0.5 GB more memory for each cluster, most of it (0.35) for the API server."""
+garbage a fourth as often while that takes no gigabyte, and to keep one thread busy. It takes 13% of
+their processor time away, and 0.5 GB more memory for each cluster, most of it for the API server.
+"""
 NO_CLUSTER = 2
 NOT_ALONE = "-m 'not alone'"
 NOT_RUN = "NOT RUN: "

@@ -85,6 +85,21 @@ def refusal(cluster: Cluster, manifest: Mapping[str, Any]) -> str:
 
 def _refused(cluster: Cluster, method: str, path: str, body: Mapping[str, Any]) -> str:
     """Send an administrator's request; why it is refused, empty if it is not."""
+    try:
+        answer_to(cluster, method, path, body)
+    except urllib.error.HTTPError as error:
+        with error:
+            return str(json.load(error)["message"])
+    return ""
+
+
+def answer_to(cluster: Cluster, method: str, path: str, body: Mapping[str, Any]) -> Any:
+    """What the API server answers an administrator.
+
+    Raises:
+        HTTPError: if it refuses.
+
+    """
     config = json.loads(cluster.kubeconfig.read_text())
     of_cluster, of_user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     asking = urllib.request.Request(
@@ -94,9 +109,5 @@ def _refused(cluster: Cluster, method: str, path: str, body: Mapping[str, Any]) 
         method=method,
     )
     trusting = ssl.create_default_context(cafile=of_cluster["certificate-authority"])
-    try:
-        urllib.request.urlopen(asking, context=trusting).close()
-    except urllib.error.HTTPError as error:
-        with error:
-            return str(json.load(error)["message"])
-    return ""
+    with urllib.request.urlopen(asking, context=trusting) as said:
+        return json.load(said)

@@ -17,6 +17,7 @@ from deploy.chart.rendering import NAME
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes, parse_millicores
+from tests.apiserver.crds import answer_to
 from tests.chart.creating import Creations, creating
 from tests.chart.figures import FIGURES
 from tests.chart.helm import Helm
@@ -174,8 +175,8 @@ def _may(cluster: Cluster, account: str, words: str, where: Mapping[str, str]) -
         "kind": "SubjectAccessReview",
         "spec": {"user": account, "resourceAttributes": {**asked, **where}},
     }
-    answer = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=json.dumps(review))
-    return bool(json.loads(answer)["status"]["allowed"])
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(answer_to(cluster, "POST", path, review)["status"]["allowed"])
 
 
 @pytest.mark.parametrize("words", MAY)
