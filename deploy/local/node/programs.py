@@ -43,9 +43,10 @@ def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             # A crash of the machine may lose this cluster: fast tests are worth more.
             "--unsafe-no-fsync",
             # There is no other member to be told ten times a second that this one lives, and what
-            # is written may reach the database a second later. These and the API server's polls
-            # are 20 to 30% of etcd's processor time.
-            *("--heartbeat-interval=1000", "--election-timeout=10000"),
+            # is written may reach the database a second later: that and the API server's polls
+            # are a fifth of etcd's processor time. Once a second would do, but at its start etcd
+            # elects itself after up to five times the interval, and all wait for it.
+            *("--heartbeat-interval=400", "--election-timeout=2000"),
             *("--backend-batch-interval=1s", "--log-level=error"),
         ],
         **{node.program("containerd"): _containerd(node) for node in nodes_of(layout)},
