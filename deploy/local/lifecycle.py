@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from deploy.local import leftovers
 from deploy.local.binaries.kubernetes import binaries_folder, build, pause_image
@@ -32,6 +33,9 @@ from deploy.local.trouble import Trouble
 
 Say = Callable[[str], None]
 
+GO_SETTINGS: Final = "PLIMSOLL_CLUSTER_GO"
+"""Variable with settings of Go's runtime for the cluster's programs, by blanks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -47,6 +51,20 @@ class Cluster:
     def binaries(self) -> Path:
         """Folder of Kubernetes' programs."""
         return binaries_folder(self.environment)
+
+    @property
+    def go_settings(self) -> dict[str, str]:
+        """What the programs' Go runtime is told.
+
+        Raises:
+            Trouble: if what the caller's environment says of it cannot be read.
+
+        """
+        told = self.environment.get(GO_SETTINGS, "")
+        pairs = [word.partition("=") for word in told.split()]
+        if not all(name and value for name, _, value in pairs):
+            raise Trouble(f"{GO_SETTINGS}={told!r} is no list such as 'GOGC=400 GOMAXPROCS=1'")
+        return {name: value for name, _, value in pairs}
 
     def enter(self, argv: Sequence[str]) -> list[str]:
         """Make the command line that runs another one in the cluster's network."""
@@ -129,6 +147,7 @@ def _node_size(max_pods: int, nodes: int) -> NodeSize:
 
 def _start(cluster: Cluster, size: NodeSize, cores: Sequence[int]) -> None:
     layout, binaries = cluster.layout, cluster.binaries
+    settings = cluster.go_settings
     covers = _make_folders(layout, cores)
     nodes = nodes_of(layout)
     write_settings(layout, size, make_certificates(layout.certificates, nodes))
@@ -138,12 +157,12 @@ def _start(cluster: Cluster, size: NodeSize, cores: Sequence[int]) -> None:
     require_ports(cluster)
     keeper = start_keeper(layout, covers)
     for name, argv in programs.control_plane(layout, binaries).items():
-        start_inside(layout, keeper, name, argv)
+        start_inside(layout, keeper, name, argv, settings)
     _await(cluster, "kube-apiserver", cluster.kubectl("get", "--raw", "/readyz"))
     for name, argv in programs.node(layout, binaries).items():
         if name == "kubelet":
             _load_pause(cluster)
-        start_inside(layout, keeper, name, argv)
+        start_inside(layout, keeper, name, argv, settings)
     for node in nodes:
         ready = ["wait", "--for=condition=Ready", f"node/{node.name}", "--timeout=1s"]
         _await(cluster, node.program("kubelet"), cluster.kubectl(*ready))
@@ -245,7 +264,7 @@ def start_program(cluster: Cluster, name: str) -> None:
         raise Trouble(f"{name} is no program of the cluster; it has {', '.join(commands)}")
     if name in cluster.running():
         raise Trouble(f"{name} runs already")
-    start_inside(layout, keeper, name, commands[name])
+    start_inside(layout, keeper, name, commands[name], cluster.go_settings)
 
 
 def _require_keeper(layout: Layout) -> Process:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from tests.apiserver.controllers import Shop, a_shop
+from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
-from tests.e2e.conftest import plimsoll
-from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.plimsolls import Plimsoll, a_plimsoll
+from tests.rigs.images.eater import load_eater
 
-__all__ = ["plimsoll"]
+
+@pytest.fixture(scope="session")
+def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
+    """Controller, admission and agent. Its trainers take their time, in which they are killed."""
+    load_eater(cluster.handle.layout)
+    install_crds(cluster)
+    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
+        yield running
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

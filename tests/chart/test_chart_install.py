@@ -17,6 +17,7 @@ from deploy.chart.rendering import NAME
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes, parse_millicores
+from tests.apiserver.crds import answer_to
 from tests.chart.creating import Creations, creating
 from tests.chart.figures import FIGURES
 from tests.chart.helm import Helm
@@ -174,8 +175,8 @@ def _may(cluster: Cluster, account: str, words: str, where: Mapping[str, str]) -
         "kind": "SubjectAccessReview",
         "spec": {"user": account, "resourceAttributes": {**asked, **where}},
     }
-    answer = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=json.dumps(review))
-    return bool(json.loads(answer)["status"]["allowed"])
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(answer_to(cluster, "POST", path, review)["status"]["allowed"])
 
 
 @pytest.mark.parametrize("words", MAY)
@@ -236,9 +237,12 @@ def test_a_definition_of_an_older_version_is_brought_up_to_date(
 def test_the_certificate_is_renewed_and_no_pod_goes_undecided(
     release: Release, creations: Creations, first_certificate: str
 ) -> None:
+    service = release.cluster.get("service", f"{NAME}-admission", "-n", NAME)
+    address = str(service["spec"]["clusterIP"])
+
     def served() -> bool:
         try:
-            shown = _shown_certificate(release)
+            shown = _shown_certificate(address)
         except OSError:
             return False  # a slow start of TLS says nothing of the certificate
         return shown.strip() not in b64decode(first_certificate).decode()
@@ -255,8 +259,7 @@ def test_the_certificate_is_renewed_and_no_pod_goes_undecided(
     assert len(creations.undecided) == undecided
 
 
-def _shown_certificate(release: Release) -> str:
-    address = release.cluster.get("service", f"{NAME}-admission", "-n", NAME)["spec"]["clusterIP"]
+def _shown_certificate(address: str) -> str:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

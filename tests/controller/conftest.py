@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.apiserver.conftest import knowing_cluster, shop
 from tests.apiserver.controllers import Shop, a_shop
 from tests.conftest import Cluster
+from tests.rigs.processes.forked_trainers import forked_trainers
+from tests.rigs.processes.own_interpreter import NAMED_BY
 
 __all__ = ["knowing_cluster", "own", "shop"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def trainers() -> Iterator[None]:
+    """What controllers here train with is loaded once; their server asks as the first begins."""
+    with forked_trainers() as python, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(NAMED_BY, str(python.program))
+        yield
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.e2e.seeing import sizes_in_mode
 from tests.rigs.images.eater import load_eater
+from tests.rigs.processes.forked_trainers import forked_trainers
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +21,8 @@ def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Controller, admission and agent, shared by all: whoever harms it waits until it is back."""
     load_eater(cluster.handle.layout)
     install_crds(cluster)
-    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
+    folder = tmp_path_factory.mktemp("plimsoll")
+    with forked_trainers() as python, a_plimsoll(cluster, folder, interpreter=python) as running:
         yield running
 
 

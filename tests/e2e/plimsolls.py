@@ -22,6 +22,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
+from tests.rigs.processes.forked_trainers import Interpreter
 
 READY_WITHIN_S = 240.0
 END_WITHIN_S = 180.0
@@ -129,10 +130,13 @@ class Plimsoll:
 
 
 @contextlib.contextmanager
-def a_plimsoll(cluster: Cluster, state: Path, *words: str) -> Iterator[Plimsoll]:
+def a_plimsoll(
+    cluster: Cluster, state: Path, *words: str, interpreter: Interpreter | None = None
+) -> Iterator[Plimsoll]:
     """Start it, wait until it serves, and end it with the block however that ends.
 
-    words: more options of ``plimsoll run``.
+    words: more options of ``plimsoll run``. interpreter: that forks trainers, which then take no
+    time; whoever kills them at random meets none.
     """
     _refuse_another(cluster)
     ports = Ports.free()
@@ -141,7 +145,7 @@ def a_plimsoll(cluster: Cluster, state: Path, *words: str) -> Iterator[Plimsoll]
             [*_command(cluster, state, ports), *words],
             stdout=log,
             stderr=log,
-            env={**os.environ, **SETTINGS},
+            env={**os.environ, **SETTINGS, **(interpreter.environment if interpreter else {})},
         )
     try:
         _await_ready(process, state)

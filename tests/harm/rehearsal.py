@@ -26,6 +26,7 @@ from tests.harm.scenario import ASKED_MIB, Ending, Scenario, history
 from tests.harm.stage import Stage
 from tests.harm.watching import MARK, Seen, Watched, watched
 from tests.rigs.processes.command_lines import PLIMSOLL
+from tests.rigs.processes.forked_trainers import forked_trainers
 
 AT_ONCE: Final = 16
 """Scenarios that play beside each other: more would wait for the node longer than they run."""
@@ -118,7 +119,10 @@ async def rehearse(cluster: Cluster, scenarios: Sequence[Scenario], folder: Path
             without = await _Night(api, seen, None).play(stages, scenarios)
         spaces = {each.name: each.namespace or _new_name() for each in scenarios}
         _import(scenarios, spaces, folder)
-        with a_plimsoll(cluster, folder, "--mode", "enforce") as plimsoll:
+        with (
+            forked_trainers() as python,
+            a_plimsoll(cluster, folder, "--mode", "enforce", interpreter=python) as plimsoll,
+        ):
             night = _Night(api, seen, plimsoll)
             told = [each for each in scenarios if each.is_told]
             async with _stages(night, scenarios, spaces) as stages:

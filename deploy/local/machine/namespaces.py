@@ -14,7 +14,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -158,14 +158,19 @@ def start_keeper(layout: Layout, covers: Sequence[tuple[Path, Path]]) -> Process
     return found
 
 
-def start_inside(layout: Layout, keeper: Process, name: str, argv: Sequence[str]) -> None:
-    """Start a program in all of the cluster's namespaces; it outlives the caller."""
+def start_inside(
+    layout: Layout, keeper: Process, name: str, argv: Sequence[str], settings: Mapping[str, str]
+) -> None:
+    """Start a program in all of the cluster's namespaces; it outlives the caller.
+
+    settings: more for its environment.
+    """
     with (layout.logs / f"{name}.log").open("ab") as log:
         subprocess.run(
             ["nsenter", f"--net={layout.netns}", f"--target={keeper.pid}", "--pid", "--mount",
              "--", "setsid", "--fork", *argv],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-            env=plain_environment(), check=True,
+            env={**plain_environment(), **settings}, check=True,
         )  # fmt: skip
 
 

@@ -18,7 +18,9 @@ from multiprocessing.context import ForkServerProcess
 from typing import IO, Final
 
 PROGRAM: Final = "plimsoll_operator.__main__"
-IMPORTED: Final = (PROGRAM, "plimsoll_operator.processes.controller", "pytest", __name__)
+_INTERPRETER: Final = "tests.rigs.processes.own_interpreter"
+_CONTROLLER: Final = "plimsoll_operator.processes.controller"
+IMPORTED: Final = (_INTERPRETER, PROGRAM, _CONTROLLER, "pytest", __name__)
 _STDOUT, _STDERR = 1, 2
 
 

@@ -26,6 +26,11 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 PLIMSOLL: Final = "plimsoll_operator.__main__"
+ONE_THREAD: Final = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "MALLOC_ARENA_MAX": "1",
+}
+"""As controllers start their trainers: libraries read these when they are loaded, not later."""
 NUMERIC: Final = (
     *("plimsoll_operator.processes.trainer", "skopt", "xgboost", "sklearn.svm"),
     "imblearn.over_sampling",
@@ -116,18 +121,21 @@ class ProgramServer:
 
 @contextlib.contextmanager
 def a_program_server(
-    program: str = PLIMSOLL, imported: Sequence[str] = COMMANDS
+    program: str = PLIMSOLL, imported: Sequence[str] = COMMANDS, *, checkout: Path | None = None
 ) -> Iterator[ProgramServer]:
     """Start one, and end it with all that it has started.
 
     program: a module with a ``main``. imported: modules, and packages with all that is in them.
+    checkout: where ``program`` is found, if it is none that is installed.
     """
     # The name of a socket may be 107 bytes long, which pytest's folders are not sure to be.
     with tempfile.TemporaryDirectory(prefix="forks-") as folder:
         address = Path(folder) / "socket"
         command = [sys.executable, "-P", __file__, str(address), program, *imported]
-        one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=one_thread)
+        environment = {**os.environ, **ONE_THREAD}
+        if checkout is not None:
+            environment["PYTHONPATH"] = os.pathsep.join(map(str, (checkout, *sys.path)))
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n", f"no server of {program}"
