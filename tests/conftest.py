@@ -38,9 +38,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often tests kill at random, and whether they are held to the seconds they promise."""
+    """How often tests kill at random, how much they replay, and what they are held to."""
     parser.addoption("--rounds", type=int, default=4, help="kills at random moments in a test")
     alone = "nothing else loads the machine: what is promised in seconds is held"
+    whole = "public logs are replayed to their end, which takes minutes"
+    parser.addoption("--whole", action="store_true", help=whole)
     parser.addoption("--alone", action="store_true", help=alone)
 
 

@@ -122,9 +122,7 @@ def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_page_of_trainings_can_be_followed(
-    walk: Walk, programs: Path, tmp_path: Path
-) -> None:
+def test_the_page_of_trainings_can_be_followed(walk: Walk, programs: Path, tmp_path: Path) -> None:
     # Of all pages' commands, this one is the installed one: its start takes seconds.
     walk.programs = tmp_path
     listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")

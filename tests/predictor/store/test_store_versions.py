@@ -48,7 +48,9 @@ def as_a_newer_one_leaves_it(url: str, oldest: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("revision", KNOWN[:-1])
-def test_an_older_store_keeps_what_it_knew_and_goes_on_with_the_newest_tables(empty_url: str, revision: str) -> None:
+def test_an_older_store_keeps_what_it_knew_and_goes_on_with_the_newest_tables(
+    empty_url: str, revision: str
+) -> None:
     make_store_of(revision, empty_url)
     insert(empty_url, "observations", [a_row("a", 10**9), a_row("b", 2 * 10**9)])
     insert(empty_url, "trainings", [{"task": str(TRAIN), "at_s": 1.5e9, "failure": "oh"}])
