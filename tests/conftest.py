@@ -24,6 +24,8 @@ from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 from tests.rigs.speed import Speed
 
 register_profiles()
+# Until all tests are collected; see pytest_collection_finish.
+gc.disable()
 
 
 def pytest_configure() -> None:
@@ -35,6 +37,7 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     """Take what was collected out of the collector's sight: it is much, and none of it garbage."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
