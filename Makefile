@@ -10,6 +10,7 @@ INSIDE := $(CLUSTER) enter
 CONTEXT ?=
 TRACES ?= ../shared/traces
 MUTANTS ?=
+WHOLE ?=
 WORKERS ?= 2
 # Imports are most of a short process: let Python keep what it compiled. Pip would compile all.
 unexport PYTHONDONTWRITEBYTECODE
@@ -57,11 +58,12 @@ test-unit-full: setup postgresql ## all unit tests, the slow ones among them, wi
 test-doctests: setup ## the examples in docstrings
 	$(BIN)/pytest --doctest-modules --ignore-glob="*/migrations/env.py" operator predictor
 
-soak: setup postgresql ## unit tests with ten times the examples and the kills at random
+soak: setup postgresql ## unit tests with ten times the examples and the kills at random; public logs to their end
 	$(UNIT) --hypothesis-profile soak --rounds 40
+	@$(MAKE) --no-print-directory test-traces WHOLE=--whole
 
 test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)
-	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces; else echo "NOT RUN: no folder $(TRACES); the public traces are no part of the project (docs/replay.md)"; fi
+	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces $(WHOLE); else echo "NOT RUN: no folder $(TRACES); the public traces are no part of the project (docs/replay.md)"; fi
 
 test-tracking: setup ## trainings logged to a real MLflow server
 	$(BIN)/pytest tests/tracking

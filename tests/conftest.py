@@ -24,6 +24,8 @@ from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 from tests.rigs.speed import Speed
 
 register_profiles()
+# Until all tests are collected; see pytest_collection_finish.
+gc.disable()
 
 
 def pytest_configure() -> None:
@@ -35,12 +37,15 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     """Take what was collected out of the collector's sight: it is much, and none of it garbage."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often tests kill at random, and whether they are held to the seconds they promise."""
+    """How often tests kill at random, how much they replay, and what they are held to."""
     parser.addoption("--rounds", type=int, default=4, help="kills at random moments in a test")
     alone = "nothing else loads the machine: what is promised in seconds is held"
+    whole = "public logs are replayed to their end, which takes minutes"
+    parser.addoption("--whole", action="store_true", help=whole)
     parser.addoption("--alone", action="store_true", help=alone)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_operator.names import labels
+from tests.builders.json_copies import json_copy
 
 POD_UID = "6f1c2a8e-0000-4000-8000-000000000001"
 JOB_UID = "6f1c2a8e-0000-4000-8000-00000000000a"
@@ -32,7 +32,8 @@ class APod:
 
     def built(self) -> _Json:
         """The pod; the caller may do with it what it likes."""
-        return copy.deepcopy(dict(self._built))
+        built: _Json = json_copy(dict(self._built))
+        return built
 
     def in_namespace(self, namespace: str | None) -> APod:
         return self._with(lambda pod: _set_or_drop(pod["metadata"], "namespace", namespace))

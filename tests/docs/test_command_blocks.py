@@ -122,9 +122,11 @@ def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_page_of_trainings_can_be_followed(walk: Walk, tmp_path: Path) -> None:
-    walk.programs = tmp_path  # this page's commands are the installed ones
+def test_the_page_of_trainings_can_be_followed(walk: Walk, programs: Path, tmp_path: Path) -> None:
+    # Of all pages' commands, this one is the installed one: its start takes seconds.
+    walk.programs = tmp_path
     listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")
+    walk.programs = programs
     version = re.findall(r'"version": "(\w+)"', listed)[0]
     [block] = walked(Page("docs/tracking.md"))
     text = block.text.replace("3fa9", version[:4])
@@ -133,11 +135,13 @@ def test_the_page_of_trainings_can_be_followed(walk: Walk, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_page_of_the_benchmark_of_forecasts_can_be_followed(tmp_path: Path) -> None:
+def test_the_page_of_the_benchmark_of_forecasts_can_be_followed(
+    programs: Path, tmp_path: Path
+) -> None:
     runs = [a_log_run(line).of(f"t{line % 3}").at(100.0 * line).run for line in range(2, 92)]
     write_log(tmp_path / "log.csv.gz", runs)
     [replayed] = walked(Page("docs/forecast-benchmark.md"))
-    said = Walk(tmp_path, tmp_path, {}).run(replayed)
+    said = Walk(tmp_path, programs, {}).run(replayed)
     assert "own-history" in said
     assert '"pin_runs"' in (tmp_path / "figures.json").read_text()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +102,16 @@ def test_every_mentioned_make_target_exists(page: Page) -> None:
     assert wanted <= TARGETS
 
 
+@cache
+def values_of_the_chart() -> dict[str, Any]:
+    """Read once: it takes longer than to look for all that a page mentions."""
+    values: dict[str, Any] = yaml.safe_load((ROOT / "helm/plimsoll/values.yaml").read_text())
+    return values
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_mentioned_value_of_the_chart_exists(page: Page) -> None:
-    values = yaml.safe_load((ROOT / "helm/plimsoll/values.yaml").read_text())
+    values = values_of_the_chart()
     paths = set(re.findall(r"--set(?:-string)? ([\w.]+)=", page.text))
     top = "|".join(values)
     paths |= {
@@ -121,13 +131,17 @@ def test_every_mentioned_value_of_the_chart_exists(page: Page) -> None:
             found = found[key]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_mentioned_command_of_the_local_cluster_exists(
-    page: Page, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
+@cache
+def commands_of_the_cluster() -> set[str]:
+    """As its help lists them."""
+    with redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit):
         cluster_command(["--help"])
-    known = set(re.findall(r"^ {4}([a-z]+)\b", capsys.readouterr().out, re.MULTILINE))
+    return set(re.findall(r"^ {4}([a-z]+)\b", said.getvalue(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_mentioned_command_of_the_local_cluster_exists(page: Page) -> None:
+    known = commands_of_the_cluster()
     assert "kubectl" in known
     for command in mentioned(page):
         if found := re.match(r"python3 deploy/local/cluster\.py ([a-z]+)", command):

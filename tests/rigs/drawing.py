@@ -19,6 +19,11 @@ def register_profiles() -> None:
     settings.load_profile("full")
 
 
+def drawn(full: int) -> int:
+    """So many in CI, the profile's share of them elsewhere: for what tests draw themselves."""
+    return max(1, full * settings().max_examples // _FULL)
+
+
 def examples(full: int) -> settings:
     """Draw that many examples in CI, and the profile's share of them elsewhere."""
-    return settings(max_examples=max(1, full * settings().max_examples // _FULL))
+    return settings(max_examples=drawn(full))

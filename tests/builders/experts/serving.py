@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xgboost
 from numpy.typing import NDArray
 
 from plimsoll_predictor.core.policy import Policy
@@ -17,8 +17,9 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import Model, ModelMetrics, Predictor
-from plimsoll_predictor.training.boosting import fit_boosted
-from plimsoll_predictor.training.compile import compile_booster
+
+if TYPE_CHECKING:
+    import xgboost
 
 TRAIN = TaskId("shop", "train-demand")
 REGIONS = ("eu", "us", "asia")
@@ -68,6 +69,9 @@ def train_booster(
     X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, **settings: Any
 ) -> xgboost.Booster:
     """A real booster; ``rounds`` and XGBoost's own settings may be given."""
+    # Here and below: it takes a second to load, and many who use this module train nothing.
+    import xgboost
+
     rounds = settings.pop("rounds", 8)
     if n_classes == 2:
         settings["objective"] = "binary:logistic"
@@ -77,8 +81,11 @@ def train_booster(
     return xgboost.train(settings, xgboost.DMatrix(X, y), num_boost_round=rounds)
 
 
+@cache
 def a_model(*ceilings_mib: int, rows: int = 240) -> Model:
-    """A model of history(): the more ``rows``, the higher the bin."""
+    """A model of history(): the more ``rows``, the higher the bin. Trained once a process."""
+    from plimsoll_predictor.training.compile import compile_booster
+
     bins = bins_up_to(*(ceilings_mib or (300, 600, 900)))
     past = history(rows)
     schema = FeatureSchema.fit(past)
@@ -100,6 +107,8 @@ def a_model(*ceilings_mib: int, rows: int = 240) -> Model:
 
 def with_boosted(model: Model, *, rows: int = 120) -> Model:
     """The model with boosted needs: the more ``rows`` a run of history() has, the higher."""
+    from plimsoll_predictor.training.boosting import fit_boosted
+
     past = history(rows)
     X = model.schema.expand(model.schema.encode_rows(past))
     needs_bytes = np.array([(100.0 + int(row["rows"])) * MIB for row in past])

@@ -7,7 +7,6 @@ a real one show that it does so.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from plimsoll_operator.names.quantity import format_bytes, parse_bytes
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.units import GIB, MIB
+from tests.builders.json_copies import json_copy
 from tests.builders.pods import APod, a_pod
 
 Json = dict[str, Any]
@@ -47,7 +47,7 @@ def admitted(pod: APod, hooks: Sequence[Hook]) -> tuple[APod, list[int]]:
             if number not in due:
                 continue
             asked.append(number)
-            changed = defaulted(hook.change(copy.deepcopy(now)))
+            changed = defaulted(hook.change(json_copy(now)))
             if changed != now:
                 again |= before
                 due |= before

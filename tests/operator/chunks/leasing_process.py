@@ -53,10 +53,12 @@ async def made(folder: str, items: int, shares: int) -> web.Application:
     return app
 
 
-def main(folder: str, port: str, items: str, shares: str) -> None:
+def main() -> None:
+    """Serve. The words: a folder, a port, how many items and how many shares."""
+    folder, port, items, shares = sys.argv[1:]
     app = made(folder, int(items), int(shares))
     web.run_app(app, host="127.0.0.1", port=int(port), print=None, handle_signals=False)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

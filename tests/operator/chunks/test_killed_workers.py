@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import plimsoll_chunks
 from plimsoll_operator.splitting.job_tokens import token_for
 from tests.operator.chunks import leasing_process
 from tests.operator.chunks.leasing_process import JOB, KEY
+from tests.rigs.processes.program_server import Forked, ProgramServer, a_program_server
 
 ROOT = Path(__file__).parents[3]
 ITEMS, SHARES = 3_000, 4
@@ -46,8 +48,8 @@ for first, count in plimsoll_chunks.ranges():
 class Rig:
     """A server and workers of one job, each a process."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, servers: ProgramServer) -> None:
+        self.folder, self.servers = folder, servers
         (folder / "shelf").mkdir()
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
@@ -55,7 +57,7 @@ class Rig:
         self.url = f"http://127.0.0.1:{self.port}"
         self.names = 0
         self.item_s = 0.0005
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[subprocess.Popen[bytes] | Forked] = []
         self.allow(ITEMS)
 
     def allow(self, items: int) -> None:
@@ -72,10 +74,10 @@ class Rig:
         self.processes.append(process)
         return process
 
-    def server(self) -> subprocess.Popen[bytes]:
-        module = leasing_process.__name__
+    def server(self) -> Forked:
         shelf = str(self.folder / "shelf")
-        process = self.start(["-m", module, shelf, str(self.port), str(ITEMS), str(SHARES)])
+        process = self.servers.start([shelf, str(self.port), str(ITEMS), str(SHARES)])
+        self.processes.append(process)
         until = time.monotonic() + COMES_S
         while time.monotonic() < until:
             with suppress(OSError):
@@ -130,14 +132,21 @@ class Rig:
         return done
 
 
+@pytest.fixture(scope="module")
+def servers() -> Iterator[ProgramServer]:
+    """What forks servers of leases: to load their libraries is most of what one takes."""
+    with a_program_server(leasing_process.__name__, ()) as server:
+        yield server
+
+
 @pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
-    rig = Rig(tmp_path)
+def rig(tmp_path: Path, servers: ProgramServer) -> Iterator[Rig]:
+    rig = Rig(tmp_path, servers)
     try:
         yield rig
     finally:
         for process in rig.processes:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
             process.wait()
 
 
@@ -155,7 +164,7 @@ def test_workers_and_their_server_are_killed_at_random_and_every_item_is_done(ri
             continue
         killed += 1
         if draw.random() < 0.25:
-            server.kill()
+            server.send_signal(signal.SIGKILL)
             server.wait()
             server = rig.server()
             continue
@@ -205,7 +214,7 @@ def _all_heard_and_cut_off(rig: Rig) -> list[tuple[str, subprocess.Popen[bytes]]
     workers = [rig.worker(index) for index in range(SHARES)]
     # Each has begun: an answer that was written may not have been read yet.
     rig.until(lambda: len(list(rig.folder.glob("*.record"))) == SHARES)
-    server.kill()
+    server.send_signal(signal.SIGKILL)
     server.wait()
     return workers
 

@@ -29,6 +29,7 @@ from plimsoll_predictor.core.policy import (
 )
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
+from tests.rigs.drawing import examples
 
 WHERE = "TaskProfile shop/train"
 EVERYTHING = {
@@ -259,6 +260,7 @@ ANYTHING = st.recursive(
     st.dictionaries(st.sampled_from(sorted(EVERYTHING)), ANYTHING),
     st.dictionaries(st.sampled_from(sorted(EVERYTHING)), ANYTHING),
 )
+@examples(50)
 def test_whatever_slips_past_the_schema_a_sane_policy_comes_out(
     namespace: dict[str, Any], profile: dict[str, Any]
 ) -> None:

@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.processes import training_worker
 from plimsoll_operator.processes.training_worker import MOST_STARTS
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import DueTraining, Store, Work, WorkKind
 from tests.builders.stores import NOON_S, an_attempt
+from tests.rigs.processes.command_lines import called_here
 from tests.rigs.processes.program_server import NUMERIC, Forked, ProgramServer, a_program_server
 
 pytestmark = pytest.mark.slow
@@ -63,7 +65,7 @@ def put(store: Store, tasks: int, shards: int, *, without_runs: int = 0) -> None
 
 
 def options(store_url: str, shard: int = 0) -> tuple[str, ...]:
-    return ("--round", ROUND, "--shard", str(shard), "--budget", "0.2", "--store", store_url)
+    return ("--round", ROUND, "--shard", str(shard), "--budget", "0.05", "--store", store_url)
 
 
 def worker(workers: ProgramServer, store_url: str, shard: int = 0) -> Forked:
@@ -76,11 +78,12 @@ def trained(store: Store) -> Counter[TaskId]:
 
 
 def test_a_worker_does_its_share_and_again_there_is_nothing_to_do(
-    workers: ProgramServer, store: Store, store_url: str
+    workers: ProgramServer, store: Store, store_url: str, tmp_path: Path
 ) -> None:
     put(store, tasks=4, shards=2, without_runs=1)
-    first = subprocess.run((*WORKER, *options(store_url)), stdout=subprocess.PIPE, check=True)
-    said = [json.loads(line) for line in first.stdout.splitlines()]
+    with (tmp_path / "said").open("wb") as printed:
+        assert workers.start(options(store_url), stdout=printed.fileno()).wait() == 0
+    said = [json.loads(line) for line in (tmp_path / "said").read_text().splitlines()]
     assert [each["ok"] for each in said] == [True, True]
     assert worker(workers, store_url, shard=1).wait() == 0
     by_task = {each.due.work.task: each for each in store.due.ended()}
@@ -95,7 +98,7 @@ def test_a_worker_does_its_share_and_again_there_is_nothing_to_do(
 def test_workers_killed_at_random_keep_each_training_once(
     workers: ProgramServer, store: Store, store_url: str, rounds: int
 ) -> None:
-    put(store, tasks=6, shards=1)
+    put(store, tasks=4, shards=1)
     draws = random.Random(2)
     for _ in range(rounds * 3 // 4):
         both = [worker(workers, store_url), worker(workers, store_url)]
@@ -106,8 +109,8 @@ def test_workers_killed_at_random_keep_each_training_once(
     last = worker(workers, store_url)
     assert last.wait() == 0
     ended = store.due.ended()
-    assert len(ended) == 6
-    assert trained(store) == Counter({task(number): 1 for number in range(6)})
+    assert len(ended) == 4
+    assert trained(store) == Counter({task(number): 1 for number in range(4)})
     for each in ended:
         assert each.failure is None or "its worker died" in each.failure
 
@@ -187,6 +190,6 @@ def test_shapes_and_features_are_learned_by_workers_too(
     ],
 )
 def test_a_wrong_argument_of_a_worker_is_told(wrong: tuple[str, ...], words: str) -> None:
-    done = subprocess.run((*WORKER, *wrong), capture_output=True, text=True, check=False)
+    done = called_here(training_worker.main, ("train-shard", *wrong))
     assert done.returncode == 2
     assert words in done.stderr

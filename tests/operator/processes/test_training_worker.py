@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll_operator.processes import trainer
 from plimsoll_operator.training.limits import ONE_THREAD
 from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
@@ -25,6 +26,7 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.modelled import bidders_of
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.attempts.lessons import LessonKind
+from tests.rigs.processes.command_lines import called_here
 
 TRAIN = TaskId("shop", "train-demand")
 WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.trainer")
@@ -122,7 +124,7 @@ def test_a_store_that_is_none_is_named(database: Path) -> None:
     ],
 )
 def test_a_wrong_argument_is_told(options: tuple[str, ...], words: str) -> None:
-    done = subprocess.run((*WORKER, *options), capture_output=True, text=True, check=False)
+    done = called_here(trainer.main, ("train", *options))
     assert done.returncode == 2
     assert words in done.stderr
 

@@ -28,7 +28,7 @@ def run_here(*words: str, folder: Path | None = None, **environment: str) -> End
 
 
 def called_here(
-    program: Callable[[], None],
+    program: Callable[[], object],
     argv: Sequence[str],
     folder: Path | None = None,
     environment: dict[str, str] | None = None,

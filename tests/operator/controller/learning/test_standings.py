@@ -20,6 +20,7 @@ from plimsoll_predictor.store.learned.standings import StandingRecords
 from tests.builders.experts.expert_lives import (
     JOIN,
     TRAIN,
+    Life,
     a_life,
     a_run,
     costs_of,
@@ -28,7 +29,28 @@ from tests.builders.experts.expert_lives import (
     take,
 )
 from tests.builders.experts.serving import a_model, with_boosted
+from tests.rigs.drawing import drawn
 from tests.rigs.processes.killed_lives import kills_until_the_end
+
+STEPS = max(drawn(36), 36)
+"""What happens to two tasks; a controller is killed after every ninth or sixteenth of it."""
+
+
+Champions = dict[TaskId, str]
+_WHOLE: dict[int, tuple[dict[str, Any], Champions]] = {}
+
+
+def champions_of(life: Life) -> Champions:
+    return {task: life.book.look(task).champion for task in (TRAIN, JOIN)}
+
+
+async def whole_life(seed: int, folder: Path) -> tuple[dict[str, Any], Champions]:
+    """The state after a life that nothing interrupts, and who serves; lived once for all tests."""
+    if seed not in _WHOLE:
+        async with a_life(folder) as whole:
+            await take(whole, list(steps(seed, STEPS)))
+            _WHOLE[seed] = whole.state(), champions_of(whole)
+    return _WHOLE[seed]
 
 
 @pytest.mark.slow
@@ -39,10 +61,8 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
 ) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
-    happening = list(steps(seed))
-    async with a_life(tmp_path / "whole") as whole:
-        await take(whole, happening)
-        wanted = whole.state()
+    happening = list(steps(seed, STEPS))
+    wanted, champions = await whole_life(seed, tmp_path / "whole")
     done = 0
     while done < len(happening):
         async with a_life(tmp_path / "killed") as life:
@@ -54,9 +74,7 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
             done += 9
     async with a_life(tmp_path / "killed") as life:
         assert life.state() == wanted
-        assert {task: life.book.look(task).champion for task in (TRAIN, JOIN)} == {
-            task: whole.book.look(task).champion for task in (TRAIN, JOIN)
-        }
+        assert champions_of(life) == champions
 
 
 @pytest.mark.slow

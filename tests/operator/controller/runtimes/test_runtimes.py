@@ -7,6 +7,7 @@ import itertools
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -29,7 +30,11 @@ from tests.builders.runtimes.runtime_lives import (
     steps,
     take,
 )
+from tests.rigs.drawing import drawn
 from tests.rigs.processes.killed_lives import kills_until_the_end
+
+STEPS = max(drawn(48), 48)
+"""What happens to three tasks' runs; a controller is killed after every ninth or sixteenth."""
 
 
 async def state_of(life: Life) -> dict[str, object]:
@@ -44,6 +49,18 @@ def ran_long(uid: str) -> RanLong:
     return RanLong(uid, TRAIN, pod, "it runs long", NOON_S + 9999)
 
 
+_WHOLE: dict[int, Any] = {}
+
+
+async def whole_life(seed: int, folder: Path) -> Any:
+    """The state after a life that nothing interrupts; lived once for all tests."""
+    if seed not in _WHOLE:
+        async with a_life(folder) as whole:
+            await take(whole, list(steps(seed, STEPS)))
+            _WHOLE[seed] = await state_of(whole)
+    return _WHOLE[seed]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
@@ -52,10 +69,8 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
 ) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
-    happening = list(steps(seed))
-    async with a_life(tmp_path / "whole") as whole:
-        await take(whole, happening)
-        wanted = await state_of(whole)
+    happening = list(steps(seed, STEPS))
+    wanted = await whole_life(seed, tmp_path / "whole")
     done = 0
     while done < len(happening):
         async with a_life(tmp_path / "killed") as life:

@@ -29,7 +29,7 @@ HELD_S = 180.0
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ACluster]:
     folder = tmp_path_factory.mktemp("page")
     store = Store.open(f"sqlite:///{folder}/plimsoll.db", clock=lambda: START_S)
-    yield a_cluster(store, 120)
+    yield a_cluster(store, 70)
     store.close()
 
 

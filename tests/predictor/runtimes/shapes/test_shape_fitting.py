@@ -125,16 +125,20 @@ def test_a_catalogue_of_the_other_normalisation_lends_no_names() -> None:
     assert {name[-2:] for name in names_of(delta)} == {"-1", "-2", "-3"}
 
 
-@pytest.mark.slow
-def test_the_same_tasks_give_the_same_catalogue() -> None:
-    tasks = the_tasks(1)
-    again = fitted(tasks, RATIO, seed=1)
-    assert fitted(tasks, RATIO, seed=1).to_dict() == again.to_dict()
+@pytest.fixture(scope="module")
+def ordinary() -> ShapeCatalogue:
+    """A catalogue whose number of shapes was found."""
+    return fitted(the_tasks(1), RATIO, seed=1)
 
 
 @pytest.mark.slow
-def test_what_was_written_is_what_was_fitted() -> None:
-    catalogue = fitted(the_tasks(1), RATIO, seed=1)
+def test_the_same_tasks_give_the_same_catalogue(ordinary: ShapeCatalogue) -> None:
+    assert fitted(the_tasks(1), RATIO, seed=1).to_dict() == ordinary.to_dict()
+
+
+@pytest.mark.slow
+def test_what_was_written_is_what_was_fitted(ordinary: ShapeCatalogue) -> None:
+    catalogue = ordinary
     read = ShapeCatalogue.from_dict(catalogue.to_dict())
     for shape, other in zip(catalogue.shapes, read.shapes, strict=True):
         assert other.name == shape.name

@@ -77,7 +77,7 @@ def assert_alike(store: Store) -> None:
             assert as_they_came[task][name] == near, (task, name)
 
 
-@settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=st.lists(st.lists(attempts(), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_whatever_comes_and_is_amended_adds_up(
     store: Store, batches: Sequence[Sequence[Observation]]
