@@ -36,6 +36,9 @@ from tests.rigs.images.eater import load_eater
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WIDTH: Final = 140
+CORE_SHARE: Final = 1.0
+"""Of its core, what the pods of a node have. With less, the cores of a machine slow each other less
+where both are busy: nodes of a cluster do not at all."""
 BAR: Final = -0.10
 """Of the mean runtime, against the default scheduler."""
 
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the nodes are taken down as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    with two_nodes() as cluster:
+    with two_nodes(given.core_share) as cluster:
         load_eater(cluster.handle.layout)
         install_crds(cluster)
         commands = asyncio.run(commands_for(cluster, given.alone))
@@ -155,6 +158,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", type=int, default=3, help="default 3")
     parser.add_argument(
         "--alone", type=float, default=ALONE_S, help="seconds that a run takes alone (default 4)"
+    )
+    parser.add_argument(
+        "--core-share",
+        type=float,
+        default=CORE_SHARE,
+        help=f"of its core, what a node's pods have together (default {CORE_SHARE})",
     )
     parser.add_argument(
         "--hints-alone", action="store_true", help="no order; one place is left free"

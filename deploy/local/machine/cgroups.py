@@ -11,6 +11,8 @@ from typing import Final
 from deploy.local.trouble import Trouble
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
+CPU_PERIOD_US: Final = 20_000
+"""In which a cgroup's CPU is counted: shorter than the kernel's own, so that no pause is long."""
 
 
 def hierarchies(root: Path = CGROUPS) -> list[Path]:
@@ -68,6 +70,24 @@ def _hand_down_controllers(folder: Path) -> None:
         # Some (rdma, misc) cannot be handed down everywhere, and kubelet does not need them.
         with contextlib.suppress(OSError):
             (folder / "cgroup.subtree_control").write_text(f"+{controller}")
+
+
+def limit_cpu(name: str, cores: float, root: Path = CGROUPS) -> None:
+    """Let all processes of the cgroup have so many cores together, and no more.
+
+    Raises:
+        Trouble: if the kernel refuses it.
+
+    """
+    quota_us = round(CPU_PERIOD_US * cores)
+    try:
+        if is_unified(root):
+            (root / name / "cpu.max").write_text(f"{quota_us} {CPU_PERIOD_US}")
+        else:
+            (root / "cpu" / name / "cpu.cfs_period_us").write_text(str(CPU_PERIOD_US))
+            (root / "cpu" / name / "cpu.cfs_quota_us").write_text(str(quota_us))
+    except OSError as error:
+        raise Trouble(f"cannot limit the CPU of the cgroup {name}: {error.strerror}") from None
 
 
 def exists(name: str, root: Path = CGROUPS) -> bool:
