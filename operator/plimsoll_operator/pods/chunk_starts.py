@@ -53,7 +53,10 @@ def own_items(pod: Pod, text: object) -> int | None:
     index = _number(told)
     if index is None or not isinstance(text, str):
         return None
-    first, after = (_number(each) for each in [*text.split()[index : index + 2], None, None][:2])
+    first, after = (
+        _number(each)
+        for each in [*text.split(maxsplit=index + 2)[index : index + 2], None, None][:2]
+    )
     return None if first is None or after is None or after < first else after - first
 
 
