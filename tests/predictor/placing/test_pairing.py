@@ -131,14 +131,3 @@ def test_weights_stay_with_their_places_when_kinds_are_added() -> None:
     assert fairness.weights.tolist() == [before, 0.0, 0.0]
     fairness.ended(3, 9.0)
     assert fairness.weights.tolist() == [before, 0.0, 0.0]
-
-
-def test_tasks_that_sleep_go_beside_those_that_compute_where_they_may_be_slowed_a_little() -> None:
-    """With next to nothing allowed, who sleeps has no partner that computes; that helps nobody."""
-    computes, sleeps = [2.0, 2.0, 1.2, 1.05], [1.05, 1.05, 1.0, 1.0]
-    slowdowns = np.array([computes, computes, [1.2, 1.2, 1.05, 1.0], sleeps])
-    regret = fair_regret(slowdowns, np.full(4, 0.25), np.ones(4), most_excess=0.1)
-    assert regret[0, 3] < 0.05
-    assert regret[0, 2] < 0.05
-    assert regret[:2, :2].min() > 0.3
-    assert regret[2:, 2:].min() > 0.3

@@ -22,7 +22,7 @@ def a_world(seed: int, size: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def the_mix(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Times of pairs, and of kinds by chance."""
-    program = soft_pairing._Program.of(*a_world(seed), MOST_EXCESS)
+    program = soft_pairing._Program.of(*a_world(seed))
     at = np.concatenate([program.by_chance / program.work, 0.1 / program.work])
     for softness in (0.8, 0.4, 0.2, 0.1, SOFTNESS):
         at = program.solved(at, softness, soft_pairing.EXACT)

@@ -28,10 +28,6 @@ log = structlog.get_logger()
 LEAST_RUNTIMES: Final = 50.0
 """A task runs so many times as long as a release takes, or it is not ordered: in simulation, a
 release of a fiftieth of a runtime cost a seventh of what an order gains."""
-MOST_SLOWED: Final = 0.1
-"""Of a task's slowdown beside neighbours as they come: the order may slow it by so much more. With
-less, tasks that mostly sleep may not be put beside those that compute more often than by chance;
-then these meet each other, and nobody gains."""
 FIRST_LATENCY_S: Final = 1.0
 """Until releases were measured. On a busy machine they took 0.05 to 0.7 s."""
 LEAST_LATENCY_S: Final = 0.1
@@ -135,5 +131,4 @@ def _waste(matrix: Matrix, runtimes_s: dict[str, float]) -> Beside:
     usual_s = statistics.median(known) if known else 1.0
     work = np.array([runtimes_s[kind] or usual_s for kind in matrix.kinds])
     with threadpool_limits(limits=1, user_api="blas"):
-        regret = fair_regret(matrix.times_forecast, matrix.shares, work, MOST_SLOWED)
-        return Beside(matrix.kinds, regret)
+        return Beside(matrix.kinds, fair_regret(matrix.times_forecast, matrix.shares, work))
