@@ -135,7 +135,8 @@ class Rig:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[ProgramServer]:
     """What forks servers of leases: to load their libraries is most of what one takes."""
-    with a_program_server(leasing_process.__name__, ()) as server:
+    checkout = Path(__file__).parents[3]
+    with a_program_server(leasing_process.__name__, (), checkout=checkout) as server:
         yield server
 
 
