@@ -39,6 +39,9 @@ NO_CLUSTER = 2
 NOT_ALONE = "-m 'not alone'"
 NOT_RUN = "NOT RUN: "
 """Begins the one line of a target that has nothing to run on."""
+TIMED = ("bash", "-c", """TIMEFORMAT='processor seconds: %U %S'; time "$@" """, "timed")
+"""What says, in its last line, what a command took of processors with all that it waited for: so
+not what runs in a cluster."""
 MAKES_OWN = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 """What the make that started this run says to those below it, of which ours are none."""
 
@@ -105,16 +108,20 @@ what needs cores that nobody else loads: a cluster of two nodes, and what measur
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A target that has run. status: its exit status. not_run: why it had nothing to run on."""
+    """A target that has run. status: its exit status. not_run: why it had nothing to run on.
+
+    processor_s: what its own processes took, those of its cluster aside.
+    """
 
     target: str
     status: int
     took_s: float
     not_run: str | None = None
+    processor_s: float = 0.0
 
     def __str__(self) -> str:
         how = self.not_run or ("passed" if self.status == 0 else f"FAILED ({self.status})")
-        return f"{self.target:<20} {clock(self.took_s)}  {how}"
+        return f"{self.target:<20} {clock(self.took_s)} {self.processor_s:5.0f} s CPU  {how}"
 
 
 def clock(seconds: float) -> str:
@@ -267,19 +274,25 @@ class Run:
         self.say(f"{target} begins")
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
-                *command, cwd=self.folder, env=environment, start_new_session=True,
+                *TIMED, *command, cwd=self.folder, env=environment, start_new_session=True,
                 stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out,
             )  # fmt: skip
             try:
                 status = await process.wait()
             finally:
                 await _end(process)
-        said = log.read_text(errors="replace")
+        said, processor_s = without_time(log.read_text(errors="replace"))
         not_run = next((line for line in said.splitlines() if line.startswith(NOT_RUN)), None)
-        ended = Ended(target, status, time.monotonic() - began_s, not_run)
+        ended = Ended(target, status, time.monotonic() - began_s, not_run, processor_s)
         self.ended.append(ended)
         print(f"\n===== {target}\n{said}=====", flush=True)
         self.say(str(ended))
+
+
+def without_time(said: str) -> tuple[str, float]:
+    """What a target printed, and the processor seconds that TIMED says in the last line."""
+    output, begins, times = said.rpartition("processor seconds: ")
+    return (output, sum(map(float, times.split()))) if begins else (said, 0.0)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -16,7 +16,18 @@ from pathlib import Path
 import pytest
 from deploy.local.layout import CHECKOUT
 
-from tests.suites import APART, EVERYTHING, NOT_ALONE, NOT_RUN, Ended, Lane, Plan, Run
+from tests.suites import (
+    APART,
+    EVERYTHING,
+    NOT_ALONE,
+    NOT_RUN,
+    TIMED,
+    Ended,
+    Lane,
+    Plan,
+    Run,
+    without_time,
+)
 
 RUN = """
 import sys
@@ -88,7 +99,7 @@ def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path)
     said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert process.returncode == 1
     assert "words of the failure" in said
-    assert re.search(r"^fails +0:\d\d +FAILED \(2\)$", said, re.MULTILINE), said
+    assert re.search(r"^fails +0:\d\d +\d s CPU  FAILED \(2\)$", said, re.MULTILINE), said
     assert said.count("was last") == 1
     assert said.rstrip().endswith("FAILED: fails")
 
@@ -97,6 +108,25 @@ def test_what_one_prints_stays_in_one_piece(folder: Path) -> None:
     process = start(folder, "one=meet-1,passes", "two=meet-2,fails,last")
     said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert "===== passes\nfirst line\nsecond line\n=====" in said
+
+
+def test_it_says_what_a_target_took_of_processors() -> None:
+    computes, waits = ("n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done", "sleep 0.5; exit 3")
+
+    def took_s(script: str, status: int) -> float:
+        done = subprocess.run(
+            [*TIMED, "sh", "-c", f"echo said; {script}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status
+        said, processor_s = without_time(done.stdout)
+        assert said == "said\n"
+        return processor_s
+
+    assert took_s(computes, 0) > took_s(waits, 3)
 
 
 def until(look: Callable[[], bool]) -> None:
@@ -187,7 +217,9 @@ def test_what_has_nothing_to_run_on_is_not_said_to_have_passed(folder: Path) -> 
     process = start(folder, "one=traceless,passes")
     said = process.communicate(timeout=WITHIN_S)[0]
     assert process.returncode == 0
-    assert re.search(r"^traceless +0:\d\d +NOT RUN: no folder of traces$", said, re.MULTILINE), said
+    assert re.search(
+        r"^traceless +0:\d\d +\d s CPU  NOT RUN: no folder of traces$", said, re.MULTILINE
+    ), said
     assert said.rstrip().endswith("all but traceless passed")
 
 
