@@ -21,7 +21,7 @@ def a_repeat(times: float = 0.8, waited_s: float = 30.0) -> Repeat:
     """Runs of each kind; ordered, each takes so many times as long as usual."""
 
     def played(factor: float, held: bool) -> Played:
-        return Played(
+        return Played.of(
             [
                 Run(kind, "node-1", 0.0, waited_s, waited_s + 9, factor * (3.0 + at % 3), held)
                 for at in range(20)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -30,14 +30,21 @@ THETA = {
 }
 
 
-def encounters(runs: int, noise: float, seed: int = 1) -> Iterator[Encounter]:
-    """Runs beside none, one or a part of one of the others, as THETA has it."""
+def encounters(
+    runs: int, noise: float, seed: int = 1, counts: Sequence[float] = (0.3, 1.0)
+) -> Iterator[Encounter]:
+    """Runs beside none, or so many of one of the others all of their time or a part of it."""
     draw = random.Random(seed)
     for _ in range(runs):
         kind = draw.choice(KINDS)
-        beside = {draw.choice(KINDS): draw.choice([0.3, 1.0])} if draw.random() < 0.8 else {}
-        slow = sum(count * THETA[kind, other] for other, count in beside.items())
+        beside = {draw.choice(KINDS): draw.choice(counts)} if draw.random() < 0.8 else {}
+        slow = sum(slowed(THETA[kind, other], count) for other, count in beside.items())
         yield Encounter(kind, beside, slow + draw.gauss(0, noise))
+
+
+def slowed(theta: float, count: float) -> float:
+    """What a neighbour does to a run's logarithm that is there for a part of it, or always."""
+    return count * theta if count >= 1 else -math.log(1 - count + count * math.exp(-theta))
 
 
 def test_who_learned_many_runs_at_once_is_as_sure_as_who_learned_them_one_by_one() -> None:
@@ -70,7 +77,7 @@ def as_a_regression(runs: list[Encounter], names: list[str]) -> tuple[Array, Arr
 def test_it_is_the_ridge_that_its_docstring_names() -> None:
     model = Interference(retention=1.0)
     # A neighbour counts as one of the others until a run of its kind has ended.
-    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1)]
+    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1, counts=(1.0, 2.0))]
     for run in runs:
         model.learn(run)
     model.matrix()
