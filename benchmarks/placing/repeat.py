@@ -40,8 +40,8 @@ class Plan:
     """What is played. commands: what a pod of each kind runs. learn, runs: how many pods of all.
 
     arms: the usual one, and the other. learned: called with the store's URL once it is learned.
-    parts: each arm's queue is played in so many, and the arms take turns: A B, then B A. So a machine
-    that becomes slower, as one does whose neighbours are busy, is as slow for both.
+    parts: each arm's queue is played in so many, and the arms take turns: A B, then B A. So a
+    machine that becomes slower, as one does whose neighbours are busy, is as slow for both.
     """
 
     commands: Mapping[str, str]

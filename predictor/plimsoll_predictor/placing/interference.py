@@ -6,7 +6,7 @@ K (K + 2)² numbers, whatever has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,8 +16,8 @@ import numpy as np
 from plimsoll_predictor.placing.encounter import MOST_BESIDE, MOST_LOG_SLOWDOWN, Encounter
 from plimsoll_predictor.placing.kinds import MOST_KINDS, OTHERS, Kinds
 from plimsoll_predictor.placing.matrix import Array, Matrix
-from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.overlaps import linear_in_theta
+from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.ridge import USUAL, Fit, grown, guess, without
 
 RETENTION: Final = 0.9995

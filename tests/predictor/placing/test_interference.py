@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.placing.encounter import Encounter
-from plimsoll_predictor.placing.interference import Interference
+from plimsoll_predictor.placing.interference import Interference, learned_from
 from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
 from plimsoll_predictor.placing.matrix import TELLING, Array, Matrix
+from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.ridge import (
     SPREAD_OF_A_KIND,
     SPREAD_OF_A_PAIR,
@@ -349,3 +350,50 @@ def test_unlabelled_load_takes_no_place_and_changes_nothing_where_no_agent_tells
     # As before there was any: of those who are not told apart nothing is known.
     assert without.slowdown("a", UNLABELLED) == without.slowdown("a", OTHERS)
     assert not without.slowdown("a", UNLABELLED).known
+
+
+def partly(runs: int, theta: float) -> Iterator[PlacedRun]:
+    """Runs of one kind that begin at any time of another one's, and so meet it for a part."""
+    draw = random.Random(3)
+    for _ in range(runs):
+        share = draw.choice([0.0, draw.uniform(0.2, 0.8)])
+        slow = slowed(theta, share) + draw.gauss(0, 0.05)
+        yield PlacedRun(
+            kind="a",
+            node="node-1",
+            submitted_s=0.0,
+            started_s=0.0,
+            finished_s=100 * math.exp(slow),
+            forecast_s=100.0,
+            beside={"a": share} if share else {},
+        )
+
+
+@pytest.mark.parametrize("pace", [0.5, 0.25])
+def test_who_is_beside_a_run_for_a_part_of_it_slows_it_for_that_part(pace: float) -> None:
+    """By shares of time alone, two that share a processor seemed to slow each other 1.8 times."""
+    runs = list(partly(1500, -math.log(pace)))
+    found = learned_from(runs).matrix().slowdown("a", "a")
+    assert found.times == pytest.approx(1 / pace, rel=0.05)
+
+
+def test_who_learns_them_one_by_one_comes_near_it() -> None:
+    """Its first runs are taken as what was believed then has them."""
+    model = Interference()
+    for run in partly(300, math.log(2)):
+        encounter = run.encounter
+        assert encounter is not None
+        model.learn(encounter)
+        model.matrix()
+    assert model.matrix().slowdown("a", "a").times == pytest.approx(2.0, rel=0.05)
+
+
+def test_what_is_learned_afresh_begins_with_nothing_but_beliefs() -> None:
+    runs = list(partly(50, 0.7))
+    once = learned_from(runs)
+    again = once.afresh()
+    assert again.runs == 0
+    assert len(again.kinds) == 1
+    assert (
+        again.matrix().slowdown("a", "a").times == Interference().matrix().slowdown("a", "a").times
+    )
