@@ -29,6 +29,8 @@ from rich.table import Table
 from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS
 from benchmarks.placing.repeat import Plan, Repeat, commands_for, compared, repeat_of
+from plimsoll_operator.commands.placing.placing import placing_command
+from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.apiserver.crds import install_crds
 from tests.placing.two_nodes import two_nodes
@@ -39,6 +41,8 @@ WIDTH: Final = 140
 CORE_SHARE: Final = 1.0
 """Of its core, what the pods of a node have. With less, the cores of a machine slow each other less
 where both are busy: nodes of a cluster do not at all."""
+PARTS: Final = 2
+"""Of each arm's queue, between which the other arm's turn is."""
 BAR: Final = -0.10
 """Of the mean runtime, against the default scheduler."""
 
@@ -55,7 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands = asyncio.run(commands_for(cluster, given.alone))
         console.print("; ".join(f"{kind}: {command}" for kind, command in commands.items()))
         placed = Arm.HINTED if given.hints_alone else Arm.ORDERED
-        plan = Plan(commands, given.learn, given.runs, console.print, (placed, Arm.USUAL))
+        plan = Plan(
+            *(commands, given.learn, given.runs, console.print, (placed, Arm.USUAL)),
+            learned=_tell_what_is_believed,
+            parts=PARTS,
+        )
         repeats = all_of(
             given.repeats,
             lambda number: asyncio.run(repeat_of(cluster, plan, number)),
@@ -69,6 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = given.repeats - len(repeats)
     console.print(f"{len(repeats)} repeats, and {failed} that failed")
     return 1 if failed or not _holds(repeats) else 0
+
+
+def _tell_what_is_believed(store_url: str) -> None:
+    """Print it as people see it: who loses by the order can look there for why."""
+    sys.stdout.flush()
+    placing_command(None, store_url, OutputForm.TABLE)
 
 
 def all_of(count: int, play: Callable[[int], Repeat], console: Console, path: Path) -> list[Repeat]:

@@ -70,9 +70,23 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """All runs of a queue, in the order in which they were submitted."""
+    """All runs of a queue, in the order in which they were submitted.
+
+    makespan_s: from the first creation to the last end.
+    """
 
     runs: Sequence[Run]
+    makespan_s: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Played:
+        """Those of one queue, without a break."""
+        began_s = min(run.created_s for run in runs)
+        return cls(runs, max(run.finished_s for run in runs) - began_s)
+
+    def and_then(self, others: Played) -> Played:
+        """Both parts of a queue; between them, another one was played."""
+        return Played([*self.runs, *others.runs], self.makespan_s + others.makespan_s)
 
     def of_kind(self, kind: str) -> list[float]:
         """Runtimes, in seconds."""
@@ -82,11 +96,6 @@ class Played:
     def mean_s(self) -> float:
         """The mean runtime."""
         return sum(run.took_s for run in self.runs) / len(self.runs)
-
-    @property
-    def makespan_s(self) -> float:
-        """From the first creation to the last end."""
-        return max(r.finished_s for r in self.runs) - min(r.created_s for r in self.runs)
 
     @property
     def held(self) -> int:
@@ -122,7 +131,7 @@ async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
             await places.acquire()
             made = await create(shop, submitted.pod(kind, f"{submitted.name}-{number}"))
             tasks.append(group.create_task(_run(witness, kind, made.metadata.uid, places)))
-    return Played([task.result() for task in tasks])
+    return Played.of([task.result() for task in tasks])
 
 
 async def _run(witness: Witness, kind: str, uid: str, places: asyncio.Semaphore) -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -40,6 +40,8 @@ class Plan:
     """What is played. commands: what a pod of each kind runs. learn, runs: how many pods of all.
 
     arms: the usual one, and the other. learned: called with the store's URL once it is learned.
+    parts: each arm's queue is played in so many, and the arms take turns: A B, then B A. So a
+    machine that becomes slower, as one does whose neighbours are busy, is as slow for both.
     """
 
     commands: Mapping[str, str]
@@ -48,6 +50,14 @@ class Plan:
     say: Callable[[str], None]
     arms: tuple[Arm, Arm] = (Arm.ORDERED, Arm.USUAL)
     learned: Callable[[str], None] = lambda _: None
+    parts: int = 1
+
+    def turns(self, number: int, kinds: Sequence[str]) -> Iterator[tuple[Arm, str, Sequence[str]]]:
+        """Of one repeat, who plays which part of the submissions; a name for each."""
+        for part in range(self.parts):
+            first, end = (len(kinds) * at // self.parts for at in (part, part + 1))
+            for arm in self.arms[:: -1 if (number + part) % 2 else 1]:
+                yield arm, f"{arm.name.lower()}-{part}", kinds[first:end]
 
     @property
     def unended(self) -> int:
@@ -90,10 +100,11 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
             plan.say(f"{about}, learned from: {in_words(await played(shop, Arm.HINTED, first))}")
             plan.learned(whole.store_url)
             found: Repeat = {}
-            for arm in plan.arms[:: -1 if number % 2 else 1]:
-                submitted = Submissions(arm.name.lower(), then, plan.commands, plan.unended)
-                found[arm] = await _played(shop, arm, submitted, plan, draw)
-                plan.say(f"{about}, {arm.value}: {in_words(found[arm])}")
+            for arm, name, kinds in plan.turns(number, then):
+                submitted = Submissions(name, kinds, plan.commands, plan.unended)
+                done = await _played(shop, arm, submitted, plan, draw)
+                plan.say(f"{about}, {arm.value}: {in_words(done)}")
+                found[arm] = found[arm].and_then(done) if arm in found else done
             return found
 
 

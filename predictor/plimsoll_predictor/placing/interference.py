@@ -6,18 +6,19 @@ K (K + 2)² numbers, whatever has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.placing.encounter import MOST_BESIDE, Encounter
+from plimsoll_predictor.placing.encounter import MOST_BESIDE, MOST_LOG_SLOWDOWN, Encounter
 from plimsoll_predictor.placing.kinds import MOST_KINDS, OTHERS, Kinds
 from plimsoll_predictor.placing.matrix import Array, Matrix
+from plimsoll_predictor.placing.overlaps import linear_in_theta
 from plimsoll_predictor.placing.placed_run import PlacedRun
-from plimsoll_predictor.placing.ridge import Fit, grown, guess, without
+from plimsoll_predictor.placing.ridge import USUAL, Fit, grown, guess, without
 
 RETENTION: Final = 0.9995
 """What all that is known counts after one more run: a change is learned within some hundred."""
@@ -30,6 +31,8 @@ LEAST_NOISE: Final = 0.01
 REFIT_EVERY: Final = 25
 """A fit is good for so many runs, or for a tenth of what it knew."""
 
+PASSES: Final = 2
+"""Who learns all at once learns it again with what that taught: see ``overlaps``."""
 MOST_FITS: Final = 12
 STILL: Final = 0.01
 """At most so many more fits until noise, and what rows differ by, move by less than this share."""
@@ -57,6 +60,8 @@ class Interference:
     _unit: float = field(init=False, default=1.0)
     _fitted: Matrix | None = field(init=False, default=None)
     _fitted_runs: int = field(init=False, default=0)
+    _latest: Matrix | None = field(init=False, default=None)
+    """The latest fit, though it may be of kinds that have lost their places since."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -74,7 +79,8 @@ class Interference:
             self.covariance = without(self.covariance, taken)
             self._fitted = None
         row = self.kinds.place(encounter.kind)
-        x, y = self._inputs(encounter.beside), encounter.bounded_log_slowdown
+        x, offset = self._inputs(encounter)
+        y = encounter.bounded_log_slowdown - offset
         self._unit /= self.retention
         known = np.flatnonzero(x)
         self.gram[row][np.ix_(known, known)] += self._unit * np.outer(x[known], x[known])
@@ -97,6 +103,7 @@ class Interference:
             self._fitted, self._fitted_runs = self._fit(), self.runs
             if at_once:
                 self._fitted = self._settled(self._fitted)
+            self._latest = self._fitted
         return self._fitted
 
     @property
@@ -111,17 +118,40 @@ class Interference:
         """Return a copy, to be fitted in another thread while this one learns on."""
         return deepcopy(self)
 
+    def afresh(self) -> Interference:
+        """Return one that has learned nothing, and begins with what this one believes."""
+        begun = Interference(self.most_kinds, self.retention)
+        if self.runs:
+            begun._latest = self.matrix()
+        return begun
+
     def take_over(self, fitted: Interference) -> None:
         """Take over the fit of an earlier copy."""
         self.noise, self.covariance = fitted.noise, fitted.covariance
         self._fitted, self._fitted_runs = fitted._fitted, fitted._fitted_runs
+        self._latest = fitted._latest
 
-    def _inputs(self, beside: Mapping[str, float]) -> Array:
-        x = np.zeros(self.most_kinds + 2)
+    def _inputs(self, encounter: Encounter) -> tuple[Array, float]:
+        """Return x, and what is to be taken from y for it to be linear in θ."""
+        x, beside = np.zeros(self.most_kinds + 2), dict[str, float]()
         x[0] = 1.0
-        for kind, count in beside.items():
-            x[1 + self.kinds.place(kind)] += min(count, MOST_BESIDE)
-        return x
+        for kind, count in encounter.beside.items():
+            bounded = min(count, MOST_BESIDE)
+            if self.kinds.place(kind):
+                beside[kind] = bounded
+            else:  # of others nobody knows how they came and went
+                x[1] += bounded
+        theta = np.array([self._believed(encounter.kind, kind) for kind in beside])
+        slope, offset = linear_in_theta(np.array(list(beside.values())), theta)
+        x[[1 + self.kinds.place(kind) for kind in beside]] = slope
+        return x, offset
+
+    def _believed(self, kind: str, neighbour: str) -> float:
+        """θ by the latest fit, which may have known others."""
+        if self._latest is None or not self._latest.place(neighbour):
+            return USUAL
+        theta = self._latest.theta[self._latest.place(kind), self._latest.place(neighbour)]
+        return max(-MOST_LOG_SLOWDOWN, min(MOST_LOG_SLOWDOWN, float(theta)))
 
     def _give_to_others(self, place: int) -> None:
         """Count what is known of a place as OTHERS': as a row, and as a neighbour in every row."""
@@ -181,10 +211,12 @@ class Interference:
 
 
 def learned_from(runs: Iterable[PlacedRun]) -> Interference:
-    """Learn from runs, in their order. Cost: (K + 1)² operations a run of K kinds."""
+    """Learn from runs, in their order. Cost: 2 (K + 1)² operations a run of K kinds."""
+    encounters = [run.encounter for run in runs]
     interference = Interference()
-    for run in runs:
-        encounter = run.encounter
-        if encounter is not None:
-            interference.learn(encounter)
+    for _ in range(PASSES):
+        interference = interference.afresh()
+        for encounter in encounters:
+            if encounter is not None:
+                interference.learn(encounter)
     return interference

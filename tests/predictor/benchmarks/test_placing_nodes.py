@@ -13,7 +13,7 @@ from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS, Pace
 from benchmarks.placing.nodes import all_of, summary_of
 from benchmarks.placing.pod_queue import Played, Run
-from benchmarks.placing.repeat import Repeat, compared
+from benchmarks.placing.repeat import Plan, Repeat, compared
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 
 
@@ -21,7 +21,7 @@ def a_repeat(times: float = 0.8, waited_s: float = 30.0) -> Repeat:
     """Runs of each kind; ordered, each takes so many times as long as usual."""
 
     def played(factor: float, held: bool) -> Played:
-        return Played(
+        return Played.of(
             [
                 Run(kind, "node-1", 0.0, waited_s, waited_s + 9, factor * (3.0 + at % 3), held)
                 for at in range(20)
@@ -52,6 +52,31 @@ def test_pairs_of_the_same_submission_have_an_interval() -> None:
     less, low, high = compared([a_repeat(0.85), a_repeat(0.95)])
     assert less == pytest.approx(-0.1)
     assert low < less < high < 0
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_arms_take_turns_so_that_a_machine_that_becomes_slower_is_so_for_both(
+    number: int,
+) -> None:
+    plan = Plan({}, 0, 0, print, parts=2)
+    submitted = [f"{kind}-{at}" for at in range(25) for kind in KINDS]
+    turns = list(plan.turns(number, submitted))
+    begins, follows = plan.arms if number == 0 else plan.arms[::-1]
+    assert [arm for arm, _, _ in turns] == [begins, follows, follows, begins]
+    for arm in plan.arms:
+        assert [each for who, _, part in turns if who is arm for each in part] == submitted
+    assert len({name for _, name, _ in turns}) == len(turns)
+
+
+def test_what_another_arm_played_between_two_parts_takes_no_time_of_a_queue() -> None:
+    first, second = (
+        Played.of([Run("cpu", "node-1", at_s, at_s + 2, at_s + 10, 7.5, True)])
+        for at_s in (0.0, 300.0)
+    )
+    both = first.and_then(second)
+    assert both.makespan_s == 20.0
+    assert both.mean_s == 7.5
+    assert both.used == pytest.approx(15 / (4 * 20))
 
 
 @pytest.mark.parametrize(

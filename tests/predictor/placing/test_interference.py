@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import numpy as np
 import pytest
 
 from plimsoll_predictor.placing.encounter import Encounter
-from plimsoll_predictor.placing.interference import Interference
+from plimsoll_predictor.placing.interference import Interference, learned_from
 from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
 from plimsoll_predictor.placing.matrix import TELLING, Array, Matrix
+from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.ridge import (
     SPREAD_OF_A_KIND,
     SPREAD_OF_A_PAIR,
@@ -30,14 +31,21 @@ THETA = {
 }
 
 
-def encounters(runs: int, noise: float, seed: int = 1) -> Iterator[Encounter]:
-    """Runs beside none, one or a part of one of the others, as THETA has it."""
+def encounters(
+    runs: int, noise: float, seed: int = 1, counts: Sequence[float] = (0.3, 1.0)
+) -> Iterator[Encounter]:
+    """Runs beside none, or so many of one of the others all of their time or a part of it."""
     draw = random.Random(seed)
     for _ in range(runs):
         kind = draw.choice(KINDS)
-        beside = {draw.choice(KINDS): draw.choice([0.3, 1.0])} if draw.random() < 0.8 else {}
-        slow = sum(count * THETA[kind, other] for other, count in beside.items())
+        beside = {draw.choice(KINDS): draw.choice(counts)} if draw.random() < 0.8 else {}
+        slow = sum(slowed(THETA[kind, other], count) for other, count in beside.items())
         yield Encounter(kind, beside, slow + draw.gauss(0, noise))
+
+
+def slowed(theta: float, count: float) -> float:
+    """What a neighbour does to a run's logarithm that is there for a part of it, or always."""
+    return count * theta if count >= 1 else -math.log(1 - count + count * math.exp(-theta))
 
 
 def test_who_learned_many_runs_at_once_is_as_sure_as_who_learned_them_one_by_one() -> None:
@@ -70,7 +78,7 @@ def as_a_regression(runs: list[Encounter], names: list[str]) -> tuple[Array, Arr
 def test_it_is_the_ridge_that_its_docstring_names() -> None:
     model = Interference(retention=1.0)
     # A neighbour counts as one of the others until a run of its kind has ended.
-    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1)]
+    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1, counts=(1.0, 2.0))]
     for run in runs:
         model.learn(run)
     model.matrix()
@@ -342,3 +350,50 @@ def test_unlabelled_load_takes_no_place_and_changes_nothing_where_no_agent_tells
     # As before there was any: of those who are not told apart nothing is known.
     assert without.slowdown("a", UNLABELLED) == without.slowdown("a", OTHERS)
     assert not without.slowdown("a", UNLABELLED).known
+
+
+def partly(runs: int, theta: float) -> Iterator[PlacedRun]:
+    """Runs of one kind that begin at any time of another one's, and so meet it for a part."""
+    draw = random.Random(3)
+    for _ in range(runs):
+        share = draw.choice([0.0, draw.uniform(0.2, 0.8)])
+        slow = slowed(theta, share) + draw.gauss(0, 0.05)
+        yield PlacedRun(
+            kind="a",
+            node="node-1",
+            submitted_s=0.0,
+            started_s=0.0,
+            finished_s=100 * math.exp(slow),
+            forecast_s=100.0,
+            beside={"a": share} if share else {},
+        )
+
+
+@pytest.mark.parametrize("pace", [0.5, 0.25])
+def test_who_is_beside_a_run_for_a_part_of_it_slows_it_for_that_part(pace: float) -> None:
+    """By shares of time alone, two that share a processor seemed to slow each other 1.8 times."""
+    runs = list(partly(1500, -math.log(pace)))
+    found = learned_from(runs).matrix().slowdown("a", "a")
+    assert found.times == pytest.approx(1 / pace, rel=0.05)
+
+
+def test_who_learns_them_one_by_one_comes_near_it() -> None:
+    """Its first runs are taken as what was believed then has them."""
+    model = Interference()
+    for run in partly(300, math.log(2)):
+        encounter = run.encounter
+        assert encounter is not None
+        model.learn(encounter)
+        model.matrix()
+    assert model.matrix().slowdown("a", "a").times == pytest.approx(2.0, rel=0.05)
+
+
+def test_what_is_learned_afresh_begins_with_nothing_but_beliefs() -> None:
+    runs = list(partly(50, 0.7))
+    once = learned_from(runs)
+    again = once.afresh()
+    assert again.runs == 0
+    assert len(again.kinds) == 1
+    assert (
+        again.matrix().slowdown("a", "a").times == Interference().matrix().slowdown("a", "a").times
+    )

@@ -21,7 +21,7 @@ from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.placing.interference import Interference
+from plimsoll_predictor.placing.interference import PASSES, Interference
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.stays import Stay, Stays, bounded_beside
@@ -65,9 +65,12 @@ class Encounters:
         for run, stay in (await self._writer.read(encounters.newest_stays)).items():
             self._stays.remember(run, stay)
         turns, interference = Turns(), Interference()
-        for placed in await self._writer.read(encounters.newest):
-            _learn(interference, placed)
-            await turns.rest()
+        known = await self._writer.read(encounters.newest)
+        for _ in range(PASSES):
+            interference = await asyncio.to_thread(_afresh, interference)
+            for placed in known:
+                _learn(interference, placed)
+                await turns.rest()
         self._interference = interference
         await self.fit()
         # Of what ended meanwhile, all that a cluster holds has to be seen first.
@@ -168,6 +171,11 @@ def _fitted(interference: Interference) -> Matrix:
     # times as long there.
     with threadpool_limits(limits=1, user_api="blas"):
         return interference.matrix()
+
+
+def _afresh(interference: Interference) -> Interference:
+    with threadpool_limits(limits=1, user_api="blas"):
+        return interference.afresh()
 
 
 def _learn(interference: Interference, placed: PlacedRun) -> bool:

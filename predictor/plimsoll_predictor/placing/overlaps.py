@@ -1,0 +1,51 @@
+"""What neighbours slowed a run by that were there for a part of its time.
+
+A neighbour slows a run while it is there: what adds up over the time of a run is its pace, not the
+logarithm of its slowdown. Beside one that halves its pace for two thirds of its time, a run takes
+1.5 times as long, not 2 ** (2 / 3) = 1.59 times. So a regression on shares of time takes who is
+there for parts of a run for better neighbours than they are. Here the pace is linear in them, and
+its logarithm is taken at what is believed by then.
+
+Who takes turns on one place is never there at once: with E neighbours at a time, and E up to one,
+the pace is ``1 - Σ e (1 - exp(-θ))``. From two on, each kind comes and goes for itself. Between,
+it is a mixture of both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plimsoll_predictor.placing.matrix import Array
+
+
+def linear_in_theta(beside: Array, theta: Array) -> tuple[Array, float]:
+    """Return w and c: near theta, a run's logarithm of slowdown is ``c + w @ theta``.
+
+    beside: how many of each kind were there on average, weighted by time. theta: what one of them
+    is believed to do all the time. Both have an entry a kind.
+    """
+    together = float(beside.sum())
+    alternate = min(1.0, max(0.0, 2.0 - together))
+    slope, value = np.zeros_like(beside), 0.0
+    if alternate > 0.0:
+        slope, value = _one_after_the_other(beside, theta, max(1.0, together))
+    if alternate < 1.0:
+        slope_apart, value_apart = _each_for_itself(beside, theta)
+        slope = alternate * slope + (1.0 - alternate) * slope_apart
+        value = alternate * value + (1.0 - alternate) * value_apart
+    return slope, value - float(slope @ theta)
+
+
+def _one_after_the_other(beside: Array, theta: Array, places: float) -> tuple[Array, float]:
+    kept = np.exp(-theta)
+    pace = 1.0 - float(beside @ (1.0 - kept)) / places
+    return beside * kept / pace, -places * float(np.log(pace))
+
+
+def _each_for_itself(beside: Array, theta: Array) -> tuple[Array, float]:
+    always = np.floor(beside)
+    partly = beside - always
+    kept = np.exp(-theta)
+    paces = 1.0 - partly * (1.0 - kept)
+    slope = always + partly * kept / paces
+    return slope, float(always @ theta) - float(np.log(paces).sum())
