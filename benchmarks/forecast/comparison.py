@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.bar import Bar, bars_table, below
 from benchmarks.forecast.bars import (
@@ -38,6 +37,7 @@ from benchmarks.forecast.left_out import SETTINGS, judge_setting, left_out, left
 from benchmarks.forecast.memory import measured_mb
 from benchmarks.forecast.peers import PEERS, judge_peer
 from benchmarks.forecast.tables import figures_table
+from benchmarks.progress import progress_on
 from benchmarks.public_traces import ROOT, TRACES_FOLDER
 from benchmarks.what_if.coverage import tables as what_ifs
 from plimsoll_predictor.replay.runtimes.judging import METHODS, Judged, judge
@@ -149,17 +149,11 @@ def _replayed(
     sources: Sequence[Source], methods: Sequence[str], console: Console
 ) -> list[dict[str, Any]]:
     """The figures of all logs and methods."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
     jobs = [Job(source, method) for source in sources for method in methods]
     context = multiprocessing.get_context("spawn")
     with (
         ProcessPoolExecutor(WORKERS, mp_context=context) as pool,
-        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+        progress_on(console) as progress,
     ):
         futures = [pool.submit(_work, job) for job in jobs]
         bar = progress.add_task("replaying", total=len(futures))

@@ -26,10 +26,10 @@ from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from benchmarks.bar import Bar, bars_table, below
+from benchmarks.progress import progress_on
 from benchmarks.public_traces import ROOT, TRACES, TRACES_FOLDER, trace_paths
 from benchmarks.sizes import early, left_out, synthetic
 from benchmarks.sizes.bars import BASELINES, OPT_IN, OWN, Parity, bars, by_setting, parity
@@ -151,16 +151,10 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
 
 def _replayed(jobs: Sequence[Job], console: Console) -> list[dict[str, Any]]:
     """The figures of all jobs, by trace, policy, moment and first size."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
     context = multiprocessing.get_context("spawn")
     with (
         ProcessPoolExecutor(WORKERS, mp_context=context) as pool,
-        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+        progress_on(console) as progress,
     ):
         futures = [pool.submit(_work, job) for job in jobs]
         bar = progress.add_task("replaying", total=len(futures))

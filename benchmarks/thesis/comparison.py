@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.progress import progress_on
 from benchmarks.thesis import groups, tables
 from benchmarks.thesis.facts import Fact, facts, optimal_improvements
 from benchmarks.thesis.models import ModelFigures, ModelJob, figures_of, model_jobs
@@ -143,16 +143,10 @@ def _jobs(seed: int, budget_s: float, *, quick: bool) -> list[Job]:
 
 def _done(jobs: Iterable[Job], console: Console) -> list[ModelFigures | Served]:
     """The figures of all jobs, in their order."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
     context = multiprocessing.get_context("spawn")
     with (
         ProcessPoolExecutor(WORKERS, mp_context=context) as pool,
-        Progress(*columns, console=console) as progress,
+        progress_on(console) as progress,
     ):
         futures: list[Future[ModelFigures | Served]] = [pool.submit(_work, job) for job in jobs]
         bars = {
