@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import sys
 import time
@@ -42,6 +43,7 @@ NOT_RUN = "NOT RUN: "
 TIMED = ("bash", "-c", """TIMEFORMAT='processor seconds: %U %S'; time "$@" """, "timed")
 """What says, in its last line, what a command took of processors with all that it waited for: so
 not what runs in a cluster."""
+_TIME = re.compile(r"processor seconds: ([\d.,]+) ([\d.,]+)\n\Z")
 MAKES_OWN = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 """What the make that started this run says to those below it, of which ours are none."""
 
@@ -290,9 +292,15 @@ class Run:
 
 
 def without_time(said: str) -> tuple[str, float]:
-    """What a target printed, and the processor seconds that TIMED says in the last line."""
-    output, begins, times = said.rpartition("processor seconds: ")
-    return (output, sum(map(float, times.split()))) if begins else (said, 0.0)
+    """What a target printed, and the processor seconds that TIMED says in its last line.
+
+    0 where it was killed before that line, or something that it left behind printed after it.
+    """
+    found = _TIME.search(said)
+    if found is None:
+        return said, 0.0
+    # Some languages write a comma in numbers.
+    return said[: found.start()], sum(float(each.replace(",", ".")) for each in found.groups())
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -129,6 +129,21 @@ def test_it_says_what_a_target_took_of_processors() -> None:
     assert took_s(computes, 0) > took_s(waits, 3)
 
 
+@pytest.mark.parametrize(
+    ("printed", "said", "processor_s"),
+    [
+        ("words\nprocessor seconds: 1.250 0.500\n", "words\n", 1.75),
+        ("words\nprocessor seconds: 1,250 0,500\n", "words\n", 1.75),
+        ("killed before that\n", "killed before that\n", 0.0),
+        ("processor seconds: 1.0 2.0\na stray\n", "processor seconds: 1.0 2.0\na stray\n", 0.0),
+    ],
+)
+def test_the_time_is_read_as_any_language_writes_it_and_nothing_else_is(
+    printed: str, said: str, processor_s: float
+) -> None:
+    assert without_time(printed) == (said, processor_s)
+
+
 def until(look: Callable[[], bool]) -> None:
     end_s = time.monotonic() + WITHIN_S
     while not look():
