@@ -23,17 +23,38 @@ _SELDOM: Final[Array] = np.array([-math.log(math.erfc(z / math.sqrt(2)) / 2) for
 
 
 def drawn_s(items: Array, costs: Costs, draws: int, seed: int) -> Array:
-    """Draw seconds of chunks with so many items each: (draws, len(items)). Items are lognormal."""
+    """Draw seconds of chunks with so many items each: (draws, len(items)). Items are lognormal.
+
+    The longest item of a draw is as long however the items are cut into chunks: cuts of a job that
+    are drawn by one seed differ by what they are, and not by who got that item.
+    """
     draw = np.random.default_rng(seed)
     shape = (draws, len(items))
     sigma = math.sqrt(math.log1p((costs.spread_s / costs.item_s) ** 2))
     middle = math.log(costs.item_s) - sigma * sigma / 2
-    above = -np.expm1(np.log1p(-draw.random(shape)) / items)
+    above = -np.expm1(-_seldom(items, draw, draws))
     z = np.interp(-np.log(np.maximum(above, 1e-18)), _SELDOM, _Z)
     longest = np.exp(middle + sigma * z)
     rest = _rest(items - 1, z, sigma, costs.item_s)
     normal = draw.standard_normal(shape)
     return np.asarray(costs.chunk_s + longest + _lognormal(*rest, normal))
+
+
+def _seldom(items: Array, draw: np.random.Generator, draws: int) -> Array:
+    """Draw how seldom a chunk's longest item is: minus the logarithm of the share below it.
+
+    In a chunk of n items that is exponential at rate n. What all of a draw are above their least
+    is independent of the least (exponentials have no memory), which is drawn first, by itself.
+    """
+    longest_of_all = -np.log1p(-_evenly(draw, (draws, 1))) / items.sum()
+    seldom = -np.log1p(-_evenly(draw, (draws, len(items)))) / items
+    return np.asarray(seldom - seldom.min(axis=1, keepdims=True) + longest_of_all)
+
+
+def _evenly(draw: np.random.Generator, shape: tuple[int, int]) -> Array:
+    """Draw numbers from 0 to 1, one from each of as many equal parts of that range."""
+    parts = draw.permutation(shape[0] * shape[1]).reshape(shape)
+    return np.asarray((parts + draw.random(shape)) / parts.size)
 
 
 def _rest(items: Array, z: Array, sigma: float, item_s: float) -> tuple[Array, Array]:

@@ -15,7 +15,10 @@ from plimsoll_predictor.splitting.costs import Z_90, Costs
 from plimsoll_predictor.splitting.drawing import drawn_s
 from plimsoll_predictor.splitting.jobs import Job
 
-DRAWS: Final = 16
+LEAST_DRAWS: Final = 16
+DRAWN: Final = 6_144
+"""Chunks that are drawn for a plan. Chunks of few workers are drawn more often, since the makespan
+of few scatters more."""
 LAST_A_WORKER: Final = 6
 """Of more chunks only the last are played: those before keep all workers busy in any case."""
 MOST_CHUNKS: Final = 100_000
@@ -74,11 +77,13 @@ def these_chunks(job: Job, sizes: Sequence[int]) -> Chunks:
 
 
 def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:
-    """Play these chunks on the job's workers. Cost: DRAWS times the last chunks."""
+    """Play these chunks on the job's workers. Cost: the last chunks, as often as they are drawn."""
     before = job.items - sum(chunks.last)
     waits = (chunks.count - len(chunks.last)) * (job.wait_s + costs.chunk_s)
     begin_s = job.start_s + (waits + before * costs.item_s) / job.workers
-    times = drawn_s(np.asarray(chunks.last, dtype=float), costs, DRAWS, seed) + job.wait_s
+    # As often for all plans of a job: they are compared draw by draw.
+    draws = max(LEAST_DRAWS, DRAWN // (LAST_A_WORKER * job.workers))
+    times = drawn_s(np.asarray(chunks.last, dtype=float), costs, draws, seed) + job.wait_s
     found = [played_s(row.tolist(), job.workers, begin_s) for row in times]
     mean = float(np.mean(found))
     wide = Z_90 * math.hypot(float(np.std(found)), (mean - job.start_s) * _unsure(costs))

@@ -60,10 +60,10 @@ def test_after_a_run_in_shares_it_says_what_a_list_would_gain(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document, shown = told(url_of(store, tmp_path), capsys)
-    assert (document["pods"], document["least_items_per_pod"]) == (6, None)
+    assert (document["pods"], document["least_items_per_pod"]) == (2, None), "no even cut is better"
     listed = document["listed"]
     assert isinstance(listed, dict)
-    assert (listed["items_per_pod"], listed["gain"] > 0.05) == (27, True)
+    assert (listed["items_per_pod"], listed["gain"] > 0.04) == (27, True)
     assert listed["least_items_per_pod"] < 27
     (line,) = [line for line in shown.splitlines() if "by a list" in line]
     assert "pods of 27 to" in line

@@ -38,7 +38,7 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 def moment(mode: Mode = Mode.ENFORCE) -> Moment:
     """Two shares of items that differ have told: even chunks of no number are much better."""
-    runs = [ChunkRun(ITEMS // PODS, seconds, 1.5, 20 * MIB) for seconds in (126.0, 171.0)]
+    runs = [ChunkRun(ITEMS // PODS, seconds, 1.5, 20 * MIB) for seconds in (90.0, 220.0)]
     return moment_of(mode, learned_of(runs))
 
 

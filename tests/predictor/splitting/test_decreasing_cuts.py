@@ -65,7 +65,7 @@ def test_two_shares_of_items_that_differ_are_followed_by_chunks_that_become_smal
 
 
 def test_whose_author_does_not_allow_it_is_cut_into_even_chunks() -> None:
-    found = cut(replace(DIFFERING, most_listed=0), TOLD)
+    found = cut(replace(DIFFERING, most_listed=0), told(32, (90.0, 220.0)))
     assert (found.pods, found.items, found.sizes) == (6, 11, ())
     assert found.proposal.plan is not None
     assert found.proposal.plan.shape is Shape.EVEN
