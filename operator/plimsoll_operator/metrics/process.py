@@ -6,16 +6,7 @@ import platform
 from collections.abc import Iterable
 from importlib.metadata import version
 
-from prometheus_client import (
-    CollectorRegistry,
-    Gauge,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-)
-
-# A second series beside every counter, for a date that nothing here reads.
-disable_created_metrics()  # type: ignore[no-untyped-call]
+from prometheus_client import CollectorRegistry, Gauge, PlatformCollector, ProcessCollector
 
 
 def process_registry(component: str) -> CollectorRegistry:

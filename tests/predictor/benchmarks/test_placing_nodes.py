@@ -98,3 +98,18 @@ def test_each_kind_takes_as_long_alone_on_whichever_machine() -> None:
             took_s = turns * (millions / pace.arithmetic + pause_ms / 1000)
             assert took_s == pytest.approx(ALONE_S, rel=0.05)
         assert int(commands["mem"].split()[2]) / pace.memory == pytest.approx(ALONE_S, rel=0.1)
+
+
+@pytest.mark.parametrize("arithmetic", [200.0, 900.0, 3000.0])
+def test_who_waits_computes_little_however_slow_a_node_is(arithmetic: float) -> None:
+    """By its program's words: turns, millions of steps in each, a pause in ms."""
+    commands = Pace(arithmetic, 5.0).commands(8.0)
+    computed = {}
+    for kind in ("cpu", "mixed", "wait"):
+        turns, millions, pause_ms = map(int, commands[kind].split()[1:])
+        busy_s = turns * millions / arithmetic
+        assert busy_s + turns * pause_ms / 1000 == pytest.approx(8.0, rel=0.02)
+        computed[kind] = busy_s / 8.0
+    assert computed["cpu"] == pytest.approx(1.0, rel=0.02)
+    assert computed["mixed"] == pytest.approx(0.2, rel=0.05)
+    assert 0.02 < computed["wait"] < 0.06

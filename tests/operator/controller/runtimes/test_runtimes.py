@@ -98,6 +98,16 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
         assert await state_of(life) == wanted
 
 
+async def test_it_goes_on_where_it_was_saved(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(30)
+        await life.runtimes.fold()
+        await life.runtimes.save()
+        saved_through = life.runtimes.through
+    async with a_life(tmp_path) as again:
+        assert again.runtimes.through == saved_through > 0
+
+
 @pytest.mark.slow
 async def test_an_orderly_end_leaves_nothing_to_fold_again(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
