@@ -163,7 +163,7 @@ def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Jo
     costs, peaks = learned.costs, learned.peaks
     if peaks is not None and not peaks.apart and memory_weight > TIME:
         # All chunks had one size: only another tells what an item needs, and what a pod takes.
-        costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, apart=True)
+        costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, less_for_less=True)
     aim = Aim(memory_weight, job.limit_bytes)
     return scaled, Known(costs, peaks, NOISE), aim
 

