@@ -5,11 +5,11 @@
     for item in plimsoll_chunks.items():
         work(item)
 
-Items are numbers from 0 on. A range counts as done when the loop asks for the next one; what raises
-counts as not done. A worker has its own share, and once that is done, pieces of others'. One that
-Plimsoll does not answer goes on by itself, to the end of what it has: nobody is given an item
-before that end. It says what it did when it is answered again; until then it does not wait for
-answers, a thread beside it does.
+Items are numbers from 0 on. A range counts as done when the loop asks for the next one: keep its
+results until then, in a place that outlives the pod. What raises counts as not done. A worker has
+its own share, and once that is done, pieces of others'. One that Plimsoll does not answer goes on
+by itself, to the end of what it has: nobody is given an item before that end. It says what it did
+when it is answered again; until then a thread beside it asks.
 
 A worker that is never answered does its share, as if Plimsoll did not exist; it waits for
 ALONE_AFTER_S before, because a pod before it, of the same index, may have been answered. If it was,
@@ -102,7 +102,7 @@ class Worker:
             patience_s=float(environment.get("PLIMSOLL_PATIENCE_S", PATIENCE_S)),
             starts=starts,
         )
-        if worker.total < 1 or not 0 <= worker.index < worker.shares:
+        if worker.total < 0 or not 0 <= worker.index < worker.shares:
             raise ValueError(f"{worker.total} items, index {worker.index} of {worker.shares}")
         return worker
 
@@ -124,7 +124,7 @@ def ranges(worker: Worker | None = None) -> Iterator[tuple[int, int]]:
     """Return ranges that this worker is to do: first item, and how many."""
     worker = worker or Worker.from_environment()
     talk = _Talk(worker)
-    if worker.url is None or not talk.begin():
+    if worker.url is None or not worker.total or not talk.begin():
         if worker.share()[1]:
             yield worker.share()
         return

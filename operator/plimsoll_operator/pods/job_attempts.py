@@ -33,12 +33,14 @@ _OF_ONE_JOB: Final = (
     f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}",
 )
 """Annotations of a template that say nothing of another Job's."""
-_OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
+OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _KEEPERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     "meta.helm.sh/release-name",
 )
 """Annotations of objects that are compared with what was written, at the next apply or upgrade."""
+_MAKERS: Final = frozenset({"HashiCorp", "Terraform"})
+"""Managers of fields: Terraform creates a Job without apply, and yet compares it with its plan."""
 _FINAL: Final = ("FailJob", "FailIndex")
 _KUEUES_DEADLINE: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 """Label of a Job that Kueue stops for good after so many seconds."""
@@ -106,7 +108,7 @@ def may_start_late(job: Mapping[str, Any]) -> bool:
     metadata = metadata_of(job)
     if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations_of(job)):
         return False
-    if mapping(job.get("spec")).get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER:
+    if mapping(job.get("spec")).get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER:
         return False
     return not any(
         str(key).startswith("kueue.x-k8s.io/") for key in mapping(metadata.get("labels"))
@@ -139,16 +141,24 @@ def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     refuses to change what is immutable back.
     """
     spec, metadata = mapping(job.get("spec")), metadata_of(job)
-    if spec.get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER:
+    if spec.get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER:
         return True
     annotations = mapping(metadata.get("annotations"))
     if any(keeper in annotations for keeper in _KEEPERS):
         return True
-    managers = map(mapping, sequence(metadata.get("managedFields")))
-    if any(manager.get("operation") == "Apply" for manager in managers):
+    if is_made_again(job) or any(each.get("operation") == "Apply" for each in _managers(job)):
         return True
     owner = controller_of(job)
     return owner is not None and owner.get("kind") != "CronJob"
+
+
+def is_made_again(job: Mapping[str, Any]) -> bool:
+    """Say whether its maker deletes a Job whose template is another, and makes it again."""
+    return any(each.get("manager") in _MAKERS for each in _managers(job))
+
+
+def _managers(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [mapping(each) for each in sequence(metadata_of(job).get("managedFields"))]
 
 
 def _template_of(job: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import orjson
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, starts_text
-from plimsoll_operator.pods.job_attempts import has_room
+from plimsoll_operator.pods.job_attempts import OWN_CONTROLLER, has_room, is_made_again
 from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.sizing.patch import Operation
@@ -25,8 +25,10 @@ from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_i
 from plimsoll_operator.splitting.leased_job import (
     Leasing,
     room_notes,
+    run_of,
     told_template,
     wants_leases,
+    without_leases,
 )
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
@@ -95,8 +97,13 @@ def cut_new_job(
         words = f"Plimsoll leaves the Job as it is written: {error}"
         return CutJob(Outcome.UNREADABLE, job, warning=words)
     if wants_leases(job):
-        return _leased(job, over_items, (task, policy), leasing, moment.state.leased.get(task))
-    return _cut(job, over_items, moment, (task, policy))
+        learned = moment.state.leased.get(task)
+        found = _leased(job, over_items, (task, policy), leasing, learned)
+    else:
+        found = _cut(job, over_items, moment, (task, policy))
+    if found.outcome is Outcome.LEASED or policy.mode is not Mode.ENFORCE or run_of(job) is None:
+        return found
+    return replace(found, patch=[*found.patch, *without_leases(job)])
 
 
 def _leased(
@@ -108,27 +115,55 @@ def _leased(
 ) -> CutJob:
     """Have the Job's pods told how to lease, and how much at most; nothing else of it changes."""
     task, policy = whose
-    why = None
+    why = _why_unleased(job, over_items, policy)
     if leasing is None:
         why = "leases are switched off (leases.enabled)"
-    elif policy.mode is not Mode.ENFORCE:
-        why = f"the task's mode is {policy.mode.value}, and they need enforce"
-    elif _has_deadline(job):
-        why = "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits"
-    elif over_items.is_listed:
-        why = f"its {STARTS} says what each pod does; write it empty"
-    elif over_items.cuttable.pods > MOST_LEASING_PODS:
-        why = f"it has more than {MOST_LEASING_PODS:,} pods"
-    else:
+    if why is None and leasing is not None:
         room = room_notes(over_items.cuttable, learned, policy)
         try:
             patch, notes = told_template(job, task.namespace, leasing, room)
         except NotOverItems as error:
             why = str(error)
         else:
-            return CutJob(Outcome.LEASED, job, patch, notes)
+            return CutJob(Outcome.LEASED, job, [*patch, *_without_chunk(job)], notes)
     words = f"Plimsoll gives its pods no leases, so each does its share: {why}"
     return CutJob(Outcome.KEPT, job, warning=words)
+
+
+def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) -> str | None:
+    """Return why a Job whose author asks for leases gets none; None if it may get them."""
+    spec = mapping(job.get("spec"))
+    reasons = {
+        f"the task's mode is {policy.mode.value}, and they need enforce": (
+            policy.mode is not Mode.ENFORCE
+        ),
+        "Terraform deletes a Job whose template is not as it planned, and makes it again": (
+            is_made_again(job)
+        ),
+        "its pods are made in another cluster (managedBy)": (
+            spec.get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER
+        ),
+        "it chooses its pods by itself (manualSelector), so they are not told its name": (
+            spec.get("manualSelector") is True
+        ),
+        "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits": (
+            _has_deadline(job)
+        ),
+        f"its {STARTS} says what each pod does; write it empty": over_items.is_listed,
+        f"it has more than {MOST_LEASING_PODS:,} pods": (
+            over_items.cuttable.pods > MOST_LEASING_PODS
+        ),
+    }
+    return next((words for words, holds in reasons.items() if holds), None)
+
+
+def _without_chunk(job: Mapping[str, Any]) -> list[Operation]:
+    """Return what takes away the items of a chunk: a Job that was cut was copied, to lease."""
+    template = mapping(mapping(job.get("spec")).get("template"))
+    if CHUNK_FEATURE not in annotations_of(template):
+        return []
+    path = f"/spec/template/metadata/annotations/{_escaped(CHUNK_FEATURE)}"
+    return [{"op": "remove", "path": path}]
 
 
 def _has_deadline(job: Mapping[str, Any]) -> bool:

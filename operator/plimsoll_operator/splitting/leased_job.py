@@ -105,6 +105,28 @@ def told_template(
     return [{"op": "add", "path": path, "value": value}], notes
 
 
+def without_leases(job: Mapping[str, Any]) -> list[Operation]:
+    """Return what takes away how to lease, as it stands on a copy of a Job that leased.
+
+    Its pods would lease though nobody let them, or wait for an answer before they begin. The last
+    variable goes first, so that places stay right: also those of operations before these.
+    """
+    template = mapping(mapping(job.get("spec")).get("template"))
+    container = sized_container(template)
+    if run_of(job) is None or not isinstance(container, SizedContainer):
+        return []
+    spec = mapping(sequence(mapping(template.get("spec")).get("containers"))[container.index])
+    path = f"/spec/template/spec/containers/{container.index}/env"
+    added = [
+        place
+        for place, each in enumerate(sequence(spec.get("env")))
+        if mapping(each).get("name") in _ADDED
+    ]
+    note = f"/spec/template/metadata/annotations/{labels.LEASE_RUN.replace('/', '~1')}"
+    paths = [*(f"{path}/{place}" for place in reversed(added)), note]
+    return [{"op": "remove", "path": each} for each in paths]
+
+
 def run_of(job: Mapping[str, Any]) -> str | None:
     """Return the run that the Job was given at its creation; None if it leases nothing."""
     template = mapping(mapping(job.get("spec")).get("template"))

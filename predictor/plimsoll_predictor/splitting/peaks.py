@@ -27,10 +27,10 @@ class Peaks:
     """Bytes of a chunk of n items: base_bytes + n × slope_bytes, and noise as a share of that.
 
     largest: the largest chunk that told. apart: whether chunks of two sizes told, so that base and
-    slope are told apart; else smaller chunks are believed to need as much, and in larger ones all of
-    it to be the items'. less_for_less: smaller chunks are believed to need less without that, so
-    that they are tried. middle: the mean chunk. killed_items, killed_bytes: the smallest chunk that
-    was killed for memory, and in how much; None if none was.
+    slope are told apart; else smaller chunks are believed to need as much, and larger ones as much
+    more as they have more items. less_for_less: smaller chunks are believed to need less without
+    that, so that they are tried. middle: the mean chunk. killed_items, killed_bytes: the smallest
+    chunk that was killed for memory, and in how much; None if none was.
     """
 
     base_bytes: float

@@ -36,6 +36,14 @@ def test_shares_are_those_of_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plimsoll_chunks.dealt("abcdefgh") == list("abcdefgh")
 
 
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:9/"])
+def test_of_no_items_a_pod_does_nothing_and_asks_nobody(url: str) -> None:
+    """As by the formula: the Job of a day without input succeeds."""
+    told = {"PLIMSOLL_ITEMS": "0", "PLIMSOLL_SHARES": "4", "JOB_COMPLETION_INDEX": "3"}
+    worker = plimsoll_chunks.Worker.from_environment({**told, "PLIMSOLL_CHUNKS_URL": url})
+    assert list(plimsoll_chunks.items(worker)) == []
+
+
 def test_nothing_is_dealt_of_nothing() -> None:
     assert plimsoll_chunks.dealt([], 3) == []
 

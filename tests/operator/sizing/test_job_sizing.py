@@ -187,6 +187,10 @@ def test_a_limit_that_a_limitrange_gave_its_pods_stays() -> None:
             id="applied on the server's side",
         ),
         pytest.param(
+            a_job(metadata={"managedFields": [{"manager": "HashiCorp", "operation": "Update"}]}),
+            id="created by Terraform, which compares",
+        ),
+        pytest.param(
             a_job(metadata={"ownerReferences": [{"kind": "JobSet", "controller": True}]}),
             id="its owner keeps it",
         ),

@@ -122,6 +122,59 @@ def test_a_job_with_a_deadline_leases_nothing_as_a_pod_that_is_cut_off_waits(whe
     assert "activeDeadlineSeconds" in found.warning
 
 
+@pytest.mark.parametrize(
+    ("where", "what", "why"),
+    [
+        pytest.param(
+            "spec",
+            {"managedBy": "kueue.x-k8s.io/multikueue"},
+            "another cluster",
+            id="made elsewhere",
+        ),
+        pytest.param("spec", {"manualSelector": True}, "manualSelector", id="pods without a name"),
+        pytest.param(
+            "metadata",
+            {"managedFields": [{"manager": "HashiCorp", "operation": "Update"}]},
+            "Terraform",
+            id="made again if it differs",
+        ),
+    ],
+)
+def test_whose_pods_cannot_lease_or_whose_template_is_compared_leases_nothing(
+    where: str, what: Json, why: str
+) -> None:
+    job = a_leased_job()
+    job[where] |= what
+    found = answered(job)
+    assert (found.outcome, list(found.patch)) == (Outcome.KEPT, [])
+    assert why in found.warning
+
+
+@pytest.mark.parametrize("leases", [True, False])
+def test_a_copy_that_leases_nothing_is_told_nothing_of_the_leases_of_the_other(
+    leases: bool,
+) -> None:
+    """Else its pods would wait for an answer, into the deadline that the copy was given."""
+    written = a_leased_job()
+    copied = after(written, answered(written))
+    if leases:
+        copied["spec"]["activeDeadlineSeconds"] = 600
+    else:
+        del copied["metadata"]["annotations"][labels.LEASES]
+    made = after(copied, answered(copied))
+    assert told(made).keys() == told(written).keys()
+    assert labels.LEASE_RUN not in made["spec"]["template"]["metadata"]["annotations"]
+    assert read_leased_job(made) is None
+
+
+def test_a_copy_of_a_job_that_was_cut_teaches_no_chunks_when_it_leases() -> None:
+    job = a_leased_job()
+    job["spec"]["template"]["metadata"].setdefault("annotations", {})[CHUNK_FEATURE] = "7"
+    annotations = after(job, answered(job))["spec"]["template"]["metadata"]["annotations"]
+    assert CHUNK_FEATURE not in annotations
+    assert annotations[labels.LEASE_RUN] == "review-1"
+
+
 def test_a_job_that_was_copied_from_another_namespace_gets_its_own() -> None:
     job = a_leased_job()
     made = after(job, answered(job))

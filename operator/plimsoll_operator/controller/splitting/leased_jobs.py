@@ -1,13 +1,15 @@
 """Jobs whose pods lease their items: opened by their first worker, followed, and closed.
 
 A worker is a pod, and its name the pod's. What a pod had is free as soon as it is over or gone, by
-the watch, or by a list of the Job's pods every few seconds; never because it is silent.
+the watch, or by a list of the Job's pods every few seconds; or when it should have gone long ago,
+as on a node that is away. It is never free because the worker is silent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -18,6 +20,7 @@ from plimsoll_operator.attempts.over import is_over
 from plimsoll_operator.chunks.keeping import Keeper, NotWritten, UnknownJob
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
+from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
 from plimsoll_operator.kube.api_server import CORE, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, NotFound
@@ -80,6 +83,10 @@ class Over:
     killed_bytes: int | None = None
 
 
+class JobGone(UnknownJob):
+    """The Job is not there any more, or has ended."""
+
+
 class LeasedJobs:
     """Follows Jobs that lease. All methods belong to one event loop.
 
@@ -97,6 +104,7 @@ class LeasedJobs:
         self.keeper = keeper
         self._kube, self._shelf, self._tell, self._taught = kube, shelf, tell, taught
         self._read: dict[JobName, tuple[LeasedJob, TaskId]] = {}
+        self._leaving: defaultdict[JobName, LeavingPods] = defaultdict(LeavingPods)
         self._over: asyncio.Queue[tuple[JobName, Over]] = asyncio.Queue()
 
     @classmethod
@@ -118,20 +126,23 @@ class LeasedJobs:
         """Lease a Job's items from now on, or go on where its record is.
 
         Raises:
-            UnknownJob: if it leases nothing, or has ended. NotWritten: if it cannot be said now.
+            JobGone: if it is not there, or has ended. UnknownJob: if it leases nothing.
+            NotWritten: if it cannot be said now.
         """
         try:
             job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
         except NotFound as error:
-            raise UnknownJob(f"{name}: there is no such Job") from error
+            raise JobGone(f"{name}: there is no such Job") from error
         except ApiError as error:
             raise NotWritten(f"{name}: {error}") from error
         try:
             leased = read_leased_job(job)
         except (NotOverItems, ValueError) as error:
             raise UnknownJob(str(error)) from error
-        if leased is None or leased.name != name or has_ended(job):
-            raise UnknownJob(f"{name} leases no items, or has ended")
+        if leased is None:
+            raise UnknownJob(f"{name} leases no items")
+        if leased.name != name or has_ended(job):
+            raise JobGone(f"{name} has ended, or another Job has its name")
         task = _task_of(job)
         record, taught = await self._shelf.read(name, task)
         if isinstance(record, Mapping) and record.get("uid") != leased.uid:
@@ -189,9 +200,9 @@ class LeasedJobs:
         for text in await self._shelf.open():
             try:
                 await self.open(name := JobName(*text.split("/")))
-            except UnknownJob:
+            except JobGone:
                 await self._shelf.close(name, TaskId(name.namespace, name.name), None)
-            except (NotWritten, TypeError, ValueError) as error:
+            except (NotWritten, UnknownJob, TypeError, ValueError) as error:
                 log.warning("a Job's leases wait for its workers", job=text, why=str(error))
 
     async def _look_at_all(self) -> None:
@@ -222,7 +233,9 @@ class LeasedJobs:
                 await self._take_back(name, over_of(pod))
             if number % YIELDS_EVERY == 0:
                 await asyncio.sleep(0)
-        for worker in workers - set(there):
+        late = self._leaving[name].overdue(there.values(), asyncio.get_running_loop().time())
+        gone = workers - set(there) | {str(metadata_of(pod).get("name")) for pod in late}
+        for worker in gone:
             await self._take_back(name, Over(worker))
         if has_ended(job):
             regarding = events.Regarding.of(job, "Job", "batch/v1")
@@ -245,6 +258,7 @@ class LeasedJobs:
         await self._shelf.close(name, task, taught)
         self.keeper.close(name)
         del self._read[name]
+        self._leaving.pop(name, None)
         self._taught(task, taught)
 
 

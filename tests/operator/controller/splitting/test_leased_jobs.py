@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.chunks.keeping import Keeper, NotWritten, Told, UnknownJob
-from plimsoll_operator.controller.splitting import leased_jobs
+from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs, over_of
+from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
 from plimsoll_operator.kube.errors import NotFound, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.profile import events
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
+from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, NoLease, Worker
 from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, leased_task_of
 from plimsoll_predictor.splitting.strategies.strategy import Chunk
 from plimsoll_predictor.store import Store, Writer
@@ -100,6 +101,7 @@ def a_pod(name: str, index: int, phase: str = "Running", reason: str = "Error") 
         "metadata": {
             "namespace": "shop",
             "name": name,
+            "uid": f"uid-of-{name}",
             "labels": {"batch.kubernetes.io/job-name": "train"},
             "annotations": {
                 labels.LEASE_RUN: NAME.run,
@@ -256,6 +258,38 @@ async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) ->
         await until_true(lambda: not rig.leased.keeper.find(NAME).leases.parts)
 
 
+async def test_what_a_pod_had_on_a_node_that_is_away_is_free_when_it_should_have_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is being deleted, and runs by its phase: its kubelet says nothing any more."""
+    monkeypatch.setattr(leaving_pods, "MARGIN_S", 0.1)
+    lost = a_pod("p-0", 0)
+    api = Api(a_leasing_job(), [lost, a_pod("p-0-next", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        await rig.lease(Worker("p-0", 0))
+        leases = rig.leased.keeper.find(NAME).leases
+        lost["metadata"] |= {"deletionTimestamp": "then", "deletionGracePeriodSeconds": 3600}
+        await asyncio.sleep(0.3)
+        assert "p-0" in leases.parts, "it may work to the end of its grace"
+        lost["metadata"]["deletionGracePeriodSeconds"] = 0
+        await until_true(lambda: "p-0" not in leases.parts)
+        assert (await rig.lease(Worker("p-0-next", 0))).first == 0
+        found = await rig.leased.keeper.next(NAME, Worker("p-0", 0), None, Told())
+        assert found is NoLease.WAIT, "it works nevertheless, and asks: its share is another's"
+
+
+def test_a_pod_that_does_not_go_is_given_up_once() -> None:
+    pod = {"metadata": {"uid": "one", "deletionTimestamp": "then", "deletionGracePeriodSeconds": 5}}
+    leaving, late_s = LeavingPods(), 5 + leaving_pods.MARGIN_S
+    assert leaving.overdue([pod], 100.0) == []
+    assert leaving.overdue([pod], 99.0 + late_s) == []
+    assert leaving.overdue([pod], 100.0 + late_s) == [pod]
+    assert leaving.overdue([pod], 200.0 + late_s) == []
+    assert leaving.overdue([], 201.0 + late_s) == []
+    assert leaving.overdue([{"metadata": {"uid": "two"}}], 999.0) == []
+
+
 async def test_the_share_of_a_pod_that_succeeded_without_a_word_is_done(tmp_path: Path) -> None:
     async with following(tmp_path, Api(a_leasing_job())) as rig:
         await rig.leased.open(NAME)
@@ -284,6 +318,31 @@ async def test_a_job_that_was_deleted_is_forgotten_also_after_a_restart(tmp_path
     api.job = None
     async with following(tmp_path, api) as rig:
         await until_true(lambda: not rig.store.leased_jobs.open())
+
+
+@pytest.mark.parametrize("how", ["parallelism is 0", "its items are not said any more"])
+async def test_a_job_that_cannot_be_read_for_a_while_keeps_its_record(
+    tmp_path: Path, how: str
+) -> None:
+    """Whoever pauses a Job says that none of its pods shall run."""
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        lease = await rig.lease(Worker("p-0", 0))
+    api.job = a_leasing_job()
+    if how == "parallelism is 0":
+        api.job["spec"]["parallelism"] = 0
+    else:
+        del api.job["metadata"]["annotations"][labels.ITEMS]
+    async with following(tmp_path, api) as rig:
+        await asyncio.sleep(0.1)
+        assert rig.store.leased_jobs.open() == [str(NAME)]
+        with pytest.raises(UnknownJob):
+            await rig.leased.open(NAME)
+    api.job = a_leasing_job()
+    async with following(tmp_path, api) as rig:
+        await until_true(lambda: NAME in rig.leased.keeper.jobs)
+        assert await rig.done(Worker("p-0", 0), lease) is Ack.DONE
 
 
 async def test_a_job_that_copies_a_deleted_one_begins_anew(tmp_path: Path) -> None:
