@@ -32,6 +32,7 @@ from benchmarks.placing.repeat import Plan, Repeat, commands_for, compared, repe
 from plimsoll_operator.commands.placing.placing import placing_command
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
 from tests.apiserver.crds import install_crds
 from tests.placing.two_nodes import two_nodes
 from tests.rigs.images.eater import load_eater
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             *(commands, given.learn, given.runs, console.print, (placed, Arm.USUAL)),
             learned=_tell_what_is_believed,
             parts=PARTS,
+            most_excess=given.most_excess,
         )
         repeats = all_of(
             given.repeats,
@@ -178,6 +180,13 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=CORE_SHARE,
         help=f"of its core, what a node's pods have together (default {CORE_SHARE})",
+    )
+    parser.add_argument(
+        "--most-excess",
+        type=float,
+        default=MOST_EXCESS,
+        help="how much more than beside neighbours as they come the order may slow a kind, as a"
+        f" share (default {MOST_EXCESS})",
     )
     parser.add_argument(
         "--hints-alone", action="store_true", help="no order; one place is left free"

@@ -12,6 +12,7 @@ from typing import Final
 from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, pace_of
 from benchmarks.placing.pod_queue import NotHeld, Played, Submissions, played
+from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
 from tests.apiserver.controllers import Shop, a_shop
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import wait_for_admission
@@ -40,6 +41,7 @@ class Plan:
     """What is played. commands: what a pod of each kind runs. learn, runs: how many pods of all.
 
     arms: the usual one, and the other. learned: called with the store's URL once it is learned.
+    most_excess: how much more than beside neighbours as they come the order may slow a kind.
     parts: each arm's queue is played in so many, and the arms take turns: A B, then B A. So a
     machine that becomes slower, as one does whose neighbours are busy, is as slow for both.
     """
@@ -51,6 +53,7 @@ class Plan:
     arms: tuple[Arm, Arm] = (Arm.ORDERED, Arm.USUAL)
     learned: Callable[[str], None] = lambda _: None
     parts: int = 1
+    most_excess: float = MOST_EXCESS
 
     def turns(self, number: int, kinds: Sequence[str]) -> Iterator[tuple[Arm, str, Sequence[str]]]:
         """Of one repeat, who plays which part of the submissions; a name for each."""
@@ -94,6 +97,7 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
                 *(cluster, own.namespace, Path(folder)),
                 without=NOT_HERE,
                 PLIMSOLL_ORDER_LEAST_RUNTIMES=LEAST_RUNTIMES,
+                PLIMSOLL_ORDER_MOST_EXCESS=str(plan.most_excess),
             ) as whole,
         ):
             wait_for_admission(cluster)

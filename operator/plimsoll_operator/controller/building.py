@@ -274,6 +274,7 @@ class ControllerParts:
                 ordered=OrderedTasks(
                     *(self.encounters, self.runtimes, policies),
                     least_runtimes=settings.order_least_runtimes,
+                    most_excess=settings.order_most_excess,
                 ),
                 board=board,
                 announcer=announcer,

@@ -54,6 +54,8 @@ class ControllerSettings(BaseSettings):
     """How long a running pod's memory is flat before it lends, where its policy lets it."""
     order_least_runtimes: float = Field(default=50.0, ge=1, le=100_000)
     """So many times as long as a release takes, a task runs usually, or none of its pods waits."""
+    order_most_excess: float = Field(default=0.005, ge=0.001, le=10)
+    """How much more than beside neighbours as they come an order may slow a task, as a share."""
     rescue_by_agent: bool = False
     """Whether agents may be granted raises that they make by themselves, and tell of them."""
     leases_port: int | None = Field(default=None, ge=0, le=65535)

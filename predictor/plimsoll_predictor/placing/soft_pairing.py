@@ -45,14 +45,17 @@ RIDGE: Final = 1e-10
 MOST_EXPONENT: Final = 300.0
 
 
-def fair_regret(slowdowns: Array, shares: Array, work: Array) -> Array:
+def fair_regret(
+    slowdowns: Array, shares: Array, work: Array, most_excess: float = MOST_EXCESS
+) -> Array:
     """Return what a unit of time together costs over what it is worth: (K, K), symmetric.
 
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
-    in any unit. In slowdowns of a job of mean work, from zero for the pair that the mix favours
-    most. Cost: some twenty systems of 2 K unknowns. The same input gives the same answer.
+    in any unit. most_excess: of a kind, as MOST_EXCESS; above zero. In slowdowns of a job of mean
+    work, from zero for the pair that the mix favours most. Cost: some twenty systems of 2 K
+    unknowns. The same input gives the same answer.
     """
-    program = _Program.of(slowdowns, shares, work)
+    program = _Program.of(slowdowns, shares, work, most_excess)
     size = len(shares)
     at = np.concatenate([program.by_chance / program.work, np.full(size, FIRST_WEIGHT)])
     at[size:] /= program.work
@@ -86,7 +89,7 @@ class _Program:
     barrier: Array
 
     @classmethod
-    def of(cls, slowdowns: Array, shares: Array, work: Array) -> _Program:
+    def of(cls, slowdowns: Array, shares: Array, work: Array, most_excess: float) -> _Program:
         jobs = np.maximum(shares, LEAST_SHARE)
         jobs = jobs / jobs.sum()
         work = np.maximum(work / float(jobs @ work), LEAST_WORK)
@@ -102,7 +105,7 @@ class _Program:
             work=work,
             by_chance=times / needed,
             needed=needed,
-            bounds=times * (1.0 + MOST_EXCESS),
+            bounds=times * (1.0 + most_excess),
             barrier=BARRIER * times / work,
         )
 

@@ -22,7 +22,7 @@ def a_world(seed: int, size: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def the_mix(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Times of pairs, and of kinds by chance."""
-    program = soft_pairing._Program.of(*a_world(seed))
+    program = soft_pairing._Program.of(*a_world(seed), MOST_EXCESS)
     at = np.concatenate([program.by_chance / program.work, 0.1 / program.work])
     for softness in (0.8, 0.4, 0.2, 0.1, SOFTNESS):
         at = program.solved(at, softness, soft_pairing.EXACT)
@@ -87,3 +87,22 @@ def test_fifty_kinds_whose_work_is_far_apart_take_milliseconds(spread: float) ->
 @pytest.mark.parametrize("size", [1, 2])
 def test_one_or_two_kinds_have_an_order_too(size: int) -> None:
     assert fair_regret(np.full((size, size), 1.5), np.full(size, 1 / size), np.ones(size)).shape
+
+
+def test_who_may_be_slowed_more_is_paired_with_those_whom_it_slows_least() -> None:
+    """Two kinds that compute, and two that hardly do and are slowed a little by them."""
+    slowdowns = np.array(
+        [
+            [2.2, 2.4, 1.26, 1.08],
+            [1.8, 2.0, 1.17, 1.0],
+            [1.23, 1.25, 1.08, 1.02],
+            [1.15, 1.14, 1.07, 1.0],
+        ]
+    )
+    shares, work = np.full(4, 0.25), np.ones(4)
+    fair = fair_regret(slowdowns, shares, work)
+    free = fair_regret(slowdowns, shares, work, most_excess=0.2)
+    assert fair[2, 2] < fair[0, 2], "beside each other, as few as may be are slowed by who computes"
+    assert free[2, 2] > free[0, 2]
+    assert free[:2, :2].min() > 10 * free[:2, 2:].max()
+    assert fair[:2, :2].min() < 0.1

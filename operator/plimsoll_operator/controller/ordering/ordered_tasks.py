@@ -20,7 +20,7 @@ from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.placing.prices import costs_on_nodes
 from plimsoll_predictor.placing.queueing import Beside
-from plimsoll_predictor.placing.soft_pairing import fair_regret
+from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS, fair_regret
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
 log = structlog.get_logger()
@@ -68,6 +68,7 @@ class OrderedTasks:
     forecasts: Forecasting
     policies: TaskPolicies
     least_runtimes: float = LEAST_RUNTIMES
+    most_excess: float = MOST_EXCESS
     latency: Latency = field(default_factory=Latency)
     tasks: frozenset[str] = frozenset()
     """Those that are ordered, as ``namespace/name``."""
@@ -82,7 +83,7 @@ class OrderedTasks:
         matrix = self.encounters.matrix
         runtimes_s = {kind: await self._runtime_s(kind, now_s) for kind in matrix.kinds}
         if matrix is not self._solved:
-            self.pairs = await asyncio.to_thread(_waste, matrix, runtimes_s)
+            self.pairs = await asyncio.to_thread(_waste, matrix, runtimes_s, self.most_excess)
             self._known = _with_known_partners(matrix)
             self._solved = matrix
         least_s = self.least_runtimes * self.latency.usual_s
@@ -125,10 +126,11 @@ def _with_known_partners(matrix: Matrix) -> set[str]:
     return {kind for at, kind in enumerate(matrix.kinds) if of_kind[at]}
 
 
-def _waste(matrix: Matrix, runtimes_s: dict[str, float]) -> Beside:
+def _waste(matrix: Matrix, runtimes_s: dict[str, float], most_excess: float) -> Beside:
     """Solve for the mix of pairs that a short queue can have. Some fifty tasks take 9 to 15 ms."""
     known = [runtime_s for runtime_s in runtimes_s.values() if runtime_s > 0]
     usual_s = statistics.median(known) if known else 1.0
     work = np.array([runtimes_s[kind] or usual_s for kind in matrix.kinds])
     with threadpool_limits(limits=1, user_api="blas"):
-        return Beside(matrix.kinds, fair_regret(matrix.times_forecast, matrix.shares, work))
+        regret = fair_regret(matrix.times_forecast, matrix.shares, work, most_excess)
+    return Beside(matrix.kinds, regret)
