@@ -84,6 +84,18 @@ class Matrix:
         told = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]
         return int((self.deviation[np.ix_(told, told)] <= TELLING).sum())
 
+    def moved_since(self, before: Matrix, unknown: float) -> float:
+        """Return by how much the θ differs most that is told now.
+
+        unknown: what was believed of pairs that were not told apart.
+        """
+        shared = [at for at, kind in enumerate(self.kinds) if kind in before._places]
+        then = [before.place(self.kinds[at]) for at in shared]
+        believed = np.full(self.theta.shape, unknown)
+        believed[np.ix_(shared, shared)] = before.theta[np.ix_(then, then)]
+        moved = np.abs(self.theta - believed)
+        return float(moved[self.deviation <= 2 * TELLING].max(initial=0.0))
+
     def slowdown(self, kind: str, neighbour: str) -> Slowdown:
         """Of one kind beside one neighbour of another."""
         at = self.place(kind), self.place(neighbour)

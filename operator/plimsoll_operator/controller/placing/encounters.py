@@ -1,14 +1,15 @@
 """Sees who runs beside whom, and learns from it who slows whom.
 
 Nothing of this is saved: an observation holds what ran beside its attempt, and how long the run was
-forecast to take, and a controller that starts learns again from the newest of them.
+forecast to take, and a controller that starts learns again from the newest of them. A run is taken
+in by what is believed then; so one that goes on learns again, too, once it believes much else.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -21,11 +22,14 @@ from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.placing.encounter import Encounter
 from plimsoll_predictor.placing.interference import PASSES, Interference
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.placing.placed_run import PlacedRun
+from plimsoll_predictor.placing.ridge import USUAL
 from plimsoll_predictor.placing.stays import Stay, Stays, bounded_beside
 from plimsoll_predictor.store import Store, Writer
+from plimsoll_predictor.store.attempts.encounters import NEWEST
 
 log = structlog.get_logger()
 
@@ -33,6 +37,9 @@ SEEN_WITHIN_S: Final = 30.0
 """Of an end that is told later, such as after a restart, ends of neighbours may be told later
 still: what ran beside it is not known."""
 FIT_EVERY_S: Final = 2.0
+LEARN_AGAIN_EVERY_S: Final = 60.0
+MUCH_ELSE: Final = 0.2
+"""Of θ, from what runs were taken in by."""
 WAITING_KEPT: Final = 10_000
 """Runs of which the end or its forecast is still to come."""
 
@@ -49,7 +56,13 @@ class Encounters:
         self._now_s = now_s
         self._stays = Stays()
         self._interference = Interference()
-        self.matrix: Matrix = self._interference.matrix()
+        self._newest: deque[Encounter] = deque(maxlen=NEWEST)
+        """What runs taught, to be learned again."""
+        self._learned = 0
+        self._again_at_s = float("-inf")
+        self._taken_by: Matrix = self._interference.matrix()
+        """What was believed when the newest were learned, all of them at once."""
+        self.matrix: Matrix = self._taken_by
         """What is believed of who slows whom; tasks are named ``namespace/task``."""
         self._news = asyncio.Event()
         self._unseen_until_s = 0.0
@@ -64,15 +77,10 @@ class Encounters:
         encounters = self._store.encounters
         for run, stay in (await self._writer.read(encounters.newest_stays)).items():
             self._stays.remember(run, stay)
-        turns, interference = Turns(), Interference()
-        known = await self._writer.read(encounters.newest)
-        for _ in range(PASSES):
-            interference = await asyncio.to_thread(_afresh, interference)
-            for placed in known:
-                _learn(interference, placed)
-                await turns.rest()
-        self._interference = interference
-        await self.fit()
+        known = [run.encounter for run in await self._writer.read(encounters.newest)]
+        self._newest = deque((each for each in known if each is not None), maxlen=NEWEST)
+        self._interference = Interference()
+        await self._learn_all()
         # Of what ended meanwhile, all that a cluster holds has to be seen first.
         self._unseen_until_s = self._now_s()
 
@@ -155,15 +163,42 @@ class Encounters:
         interference, apart = self._interference, self._interference.apart()
         self.matrix = await asyncio.to_thread(_fitted, apart)
         interference.take_over(apart)
+        if self.matrix.moved_since(self._taken_by, USUAL) < MUCH_ELSE:
+            return
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._again_at_s:
+            self._again_at_s = now_s + LEARN_AGAIN_EVERY_S
+            await self._learn_all()
+
+    async def _learn_all(self) -> None:
+        """Learn the newest runs again, by what they taught; others are learned meanwhile."""
+        turns, known, learned = Turns(), tuple(self._newest), self._learned
+        interference = self._interference
+        for _ in range(PASSES):
+            interference = await asyncio.to_thread(_afresh, interference)
+            for encounter in known:
+                interference.learn(encounter)
+                await turns.rest()
+        apart = interference.apart()
+        self._taken_by = self.matrix = await asyncio.to_thread(_fitted, apart)
+        interference.take_over(apart)
+        for encounter in _last(self._newest, self._learned - learned):
+            interference.learn(encounter)
+        self._interference = interference
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
         """Return who runs now: node -> task -> how many."""
         return self._stays.residents()
 
     def _take_in(self, placed: PlacedRun) -> None:
-        if _learn(self._interference, placed):
-            self._metrics.learned.inc()
-            self._news.set()
+        encounter = placed.encounter
+        if encounter is None:
+            return
+        self._interference.learn(encounter)
+        self._newest.append(encounter)
+        self._learned += 1
+        self._metrics.learned.inc()
+        self._news.set()
 
 
 def _fitted(interference: Interference) -> Matrix:
@@ -178,13 +213,8 @@ def _afresh(interference: Interference) -> Interference:
         return interference.afresh()
 
 
-def _learn(interference: Interference, placed: PlacedRun) -> bool:
-    """Learn from a run; False if it teaches nothing."""
-    encounter = placed.encounter
-    if encounter is None:
-        return False
-    interference.learn(encounter)
-    return True
+def _last(encounters: Sequence[Encounter], count: int) -> list[Encounter]:
+    return list(encounters)[max(0, len(encounters) - count) :]
 
 
 def _stay(task: TaskId, status: AttemptStatus) -> Stay | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,12 +14,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
+from plimsoll_operator.controller.placing import encounters
 from plimsoll_operator.controller.placing.encounters import SEEN_WITHIN_S, Encounters
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.placing.interference import learned_from
 from plimsoll_predictor.placing.matrix import Matrix
+from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.store import ForecastScore, Novelty, Store, Writer
 from plimsoll_predictor.store.learned.runtimes import UnsavedRuntimes
 from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, ended
@@ -207,6 +211,84 @@ async def test_a_controller_that_starts_knows_what_the_store_knows(tmp_path: Pat
         assert found[str(TRAIN)] == pytest.approx(30 * 100 / 600)
         # What ended while nobody looked had neighbours that nobody knows.
         assert again.encounters.ended(TRAIN, status("meanwhile", 900.0, 1_005.0)) is None
+
+
+def a_partly_slowed_run(number: int, times: float) -> PlacedRun:
+    """JOIN slows TRAIN so many times while it is there, for a fifth of its time or more.
+
+    One run of three is TRAIN's by itself, one is JOIN's, which nobody slows.
+    """
+    task, beside, took_s = TRAIN, 0.2 + 0.1 * (number % 5), 100.0
+    if number % 3 == 0:
+        beside = 0.0
+    elif number % 3 == 1:
+        task = JOIN
+    else:
+        took_s /= 1.0 - beside * (1.0 - 1.0 / times)
+    other = JOIN if task is TRAIN else TRAIN
+    noise = 1.0 + 0.03 * ((number * 7) % 5 - 2)
+    started_s = 1_000.0 * number
+    return PlacedRun(
+        kind=str(task),
+        node="n",
+        submitted_s=started_s,
+        started_s=started_s,
+        finished_s=started_s + took_s * noise,
+        forecast_s=100.0,
+        beside={str(other): beside} if beside else {},
+    )
+
+
+def takes_in(seen: Watching, placed: PlacedRun) -> None:
+    uid = f"u{placed.started_s}"
+    made = Observation(
+        attempt_uid=uid,
+        task=TaskId.parse(placed.kind),
+        run=uid,
+        outcome=Outcome.SUCCEEDED,
+        started_s=placed.started_s,
+        finished_s=placed.finished_s,
+        node=placed.node,
+        beside=placed.beside,
+    )
+    nothing = cast(Any, None)
+    seen.encounters.attempt_ended(AttemptEnded(made, NOVEL, nothing, nothing, nothing))
+    seen.encounters.run_ended(RunEnded(uid, 0.9, placed.forecast_s))
+
+
+async def test_who_goes_on_believes_what_a_controller_that_starts_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run was taken in by what was believed then: for long that JOIN slows nobody."""
+    runs = [a_partly_slowed_run(number, 1.0 if number < 150 else 10.0) for number in range(450)]
+    started = learned_from(runs).matrix().slowdown(str(TRAIN), str(JOIN))
+    told = {}
+    for every_s in (math.inf, 0.0):
+        monkeypatch.setattr(encounters, "LEARN_AGAIN_EVERY_S", every_s)
+        folder = tmp_path / str(every_s)
+        folder.mkdir()
+        async with watching(folder) as seen:
+            for placed in runs:
+                takes_in(seen, placed)
+                await seen.encounters.fit()
+            told[every_s] = (await seen.matrix()).slowdown(str(TRAIN), str(JOIN)).times
+    assert told[0.0] == pytest.approx(started.times, rel=0.05)
+    assert told[math.inf] != pytest.approx(started.times, rel=0.15)
+
+
+async def test_no_run_is_lost_that_ends_while_all_are_learned_again(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        for number in range(200):
+            takes_in(seen, a_partly_slowed_run(number, 4.0))
+        again = asyncio.create_task(seen.encounters.fit())
+        more = 0
+        while not again.done():
+            takes_in(seen, a_partly_slowed_run(1_000 + more, 4.0))
+            more += 1
+            await asyncio.sleep(0)
+        await again
+        assert more > 0
+        assert seen.encounters._interference.runs == 200 + more
 
 
 async def test_the_ledger_writes_down_what_ran_beside(tmp_path: Path) -> None:
