@@ -28,11 +28,13 @@ from rich.table import Table
 
 from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS
+from benchmarks.placing.mixes import mixes_of
 from benchmarks.placing.repeat import Plan, Repeat, commands_for, compared, repeat_of
 from plimsoll_operator.commands.placing.placing import placing_command
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
+from plimsoll_predictor.store import Store
 from tests.apiserver.crds import install_crds
 from tests.placing.two_nodes import two_nodes
 from tests.rigs.images.eater import load_eater
@@ -85,6 +87,11 @@ def _tell_what_is_believed(store_url: str) -> None:
     """Print it as people see it: who loses by the order can look there for why."""
     sys.stdout.flush()
     placing_command(None, store_url, OutputForm.TABLE)
+    store = Store.open(store_url)
+    try:
+        print(mixes_of(store.encounters.newest()), flush=True)
+    finally:
+        store.close()
 
 
 def all_of(count: int, play: Callable[[int], Repeat], console: Console, path: Path) -> list[Repeat]:

@@ -11,10 +11,12 @@ from rich.console import Console
 
 from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS, Pace
+from benchmarks.placing.mixes import mixes_of
 from benchmarks.placing.nodes import all_of, summary_of
 from benchmarks.placing.pod_queue import Played, Run
 from benchmarks.placing.repeat import Plan, Repeat, compared
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_predictor.placing.placed_run import PlacedRun
 
 
 def a_repeat(times: float = 0.8, waited_s: float = 30.0) -> Repeat:
@@ -113,3 +115,27 @@ def test_who_waits_computes_little_however_slow_a_node_is(arithmetic: float) -> 
     assert computed["cpu"] == pytest.approx(1.0, rel=0.02)
     assert computed["mixed"] == pytest.approx(0.2, rel=0.05)
     assert 0.02 < computed["wait"] < 0.06
+
+
+def test_two_that_halve_each_other_gain_nothing_fairly_beside_two_that_they_slow() -> None:
+    """Who waits is slowed by a fifth beside who computes: the best mix always has it there."""
+    slow = {"cpu": {"cpu": 2.0, "wait": 1.0}, "wait": {"cpu": 1.2, "wait": 1.0}}
+    runs = [
+        PlacedRun(
+            kind=kind,
+            node="n",
+            submitted_s=0.0,
+            started_s=0.0,
+            finished_s=100.0 * (times if beside else 1.0),
+            forecast_s=100.0,
+            beside={other: beside} if beside else {},
+        )
+        for _ in range(100)
+        for kind, others in slow.items()
+        for other, times in others.items()
+        for beside in (0.0, 1.0)
+    ]
+    found = mixes_of(runs)
+    assert found.best == pytest.approx(0.15, abs=0.02)
+    assert found.fair < 0.02
+    assert "more than 0.5%" in str(found)
