@@ -52,6 +52,8 @@ AGAIN_AFTER_S: Final = 2.0
 """A pod that changes under every try is tried again after that."""
 UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
 """So long nobody of a namespace is tried after one was not answered: others come meanwhile."""
+ANSWER_WITHIN_S: Final = 15.0
+"""A queue that waits for an answer without end lets nobody go, and says that it runs."""
 REFUSED_FOR_S: Final = 60.0
 """After the API server refused to remove a gate, no task is ordered for so long."""
 
@@ -87,7 +89,8 @@ class Releases:
     """By namespace: when its pods may be tried again, of which one was not answered."""
 
     def __post_init__(self) -> None:
-        """Watch the queue."""
+        """Limit the time of calls, and watch the queue."""
+        self.api = self.api.within(ANSWER_WITHIN_S)
         self.others = OtherPods(self.api, self.monotonic_s)
         self.jobs = WaitingJobs(self.api, self.monotonic_s)
         self.metrics.watch(lambda: len(self.held), lambda: len(self.ordered.tasks))

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from plimsoll_operator.controller.ordering import releases
 from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
-from plimsoll_operator.controller.ordering.other_pods import SEEN_FOR_S
+from plimsoll_operator.controller.ordering.other_pods import LIST_EVERY_S, SEEN_FOR_S
 from plimsoll_operator.controller.ordering.releases import (
     AGAIN_AFTER_S,
     REFUSED_FOR_S,
@@ -225,6 +225,22 @@ async def test_a_namespace_whose_webhook_is_down_keeps_no_others_waiting(
     queueing.server.failing.clear()
     await queueing.look(UNANSWERED_PAUSE_S)
     assert queueing.server.held == set()
+
+
+async def test_a_call_that_is_never_answered_stops_the_queue_for_seconds_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(releases, "ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(releases, "UNREACHABLE_PAUSE_S", 0.0)
+    async with a_queue() as queueing:
+        queueing.see(waits("cpu-0"))
+        queueing.server.silent = True
+        # Jobs and pods of no task are listed, too: none of these calls is answered.
+        await asyncio.wait_for(queueing.look(LIST_EVERY_S), 30.0)
+        assert queueing.server.held == {"cpu-0"}
+        queueing.server.silent = False
+        await queueing.look(UNANSWERED_PAUSE_S)
+        assert queueing.server.held == set()
 
 
 async def test_who_is_held_goes_though_nobody_can_say_who_is_ordered(
