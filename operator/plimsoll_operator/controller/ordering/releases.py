@@ -32,7 +32,7 @@ from plimsoll_operator.kube.errors import (
 )
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
-from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_release, overtaken_by
+from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_releases, overtaken_by
 from plimsoll_operator.ordering.room import AWAITED_S, RoomBook, Taker
 from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
 from plimsoll_operator.ordering.why import Why
@@ -189,7 +189,7 @@ class Releases:
             log.warning("pods of no task are not known", error=str(error))
 
     async def _release_next(self) -> bool:
-        """Let one go; False if all have to wait."""
+        """Let all go that are not to wait, or else one in its turn; False if all have to wait."""
         now_s = self.monotonic_s()
         if self._began_s is not None and now_s - self._began_s < SETTLING_S:
             return False
@@ -206,14 +206,16 @@ class Releases:
             outsider_s=cache(self.room.newest_outsider_s),
             sees=self.others.are_known(),
         )
-        release = next_release(queue, lambda priority: self.room.places(priority, now_s), known)
+        chosen = next_releases(queue, lambda priority: self.room.places(priority, now_s), known)
         self._took_s = self.monotonic_s() - now_s
-        if release is None:
-            return False
-        if release.why is Why.TURN and release.places:
-            self.held.overtake(overtaken_by(queue, release.waiter))
-        await self._let_go(release)
-        return True
+        for release in chosen:
+            if release.why is Why.TURN and release.places:
+                self.held.overtake(overtaken_by(queue, release.waiter))
+            await self._let_go(release)
+        if len(chosen) > 1:
+            # They may have been so many that what was listed before is old.
+            await self._list_others()
+        return bool(chosen)
 
     async def _let_go(self, release: Release) -> None:
         """Remove the gate. A pod that cannot be let go now keeps nobody else waiting."""

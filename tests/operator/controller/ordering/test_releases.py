@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.controller.ordering import releases
+from plimsoll_operator.controller.ordering import held_pods, releases
 from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import LIST_EVERY_S, SEEN_FOR_S
 from plimsoll_operator.controller.ordering.releases import (
@@ -20,7 +20,10 @@ from plimsoll_operator.controller.ordering.releases import (
     TRIES,
     UNANSWERED_PAUSE_S,
 )
+from plimsoll_operator.kube.api_server import ApiServer
+from plimsoll_operator.ordering import queue
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.queue import Waiter, in_order
 from tests.builders.controller.turns import CPU, OTHERS, WAIT, Queueing, a_queue, runs, waits
 from tests.builders.pods import a_pod
 
@@ -102,6 +105,43 @@ async def test_where_nobody_wants_an_order_all_go(
     assert queueing.server.held == set()
     assert queueing.ordered == set()
     assert queueing.prefers("cpu-0") == []
+
+
+async def test_all_who_are_not_to_wait_go_by_one_look_at_the_queue(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue may be long, and is sorted on the event loop."""
+    for number in range(20):
+        queueing.see(waits(f"cpu-{number}", cpu="2"), created=number)
+    queueing.policies.set_namespace_spec("shop", None)
+    sorted_ones: list[int] = []
+
+    def counted(waiters: Iterable[Waiter]) -> list[Waiter]:
+        found = in_order(waiters)
+        sorted_ones.append(len(found))
+        return found
+
+    monkeypatch.setattr(held_pods, "in_order", counted)
+    await queueing.look()
+    assert queueing.server.held == set()
+    assert sorted_ones == [20, 0]
+
+
+async def test_who_waits_behind_a_crowd_waits_however_long_the_crowd_takes(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "MOST_HELD", 2)
+    for number in range(4):
+        queueing.see(waits(f"cpu-{number}", cpu="2"), created=number)
+    patch = ApiServer.patch
+
+    async def takes_long(api: ApiServer, path: str, body: Any) -> dict[str, Any]:
+        queueing.clock[0] += SEEN_FOR_S
+        return await patch(api, path, body)
+
+    monkeypatch.setattr(ApiServer, "patch", takes_long)
+    await queueing.look()
+    assert queueing.server.held == {"cpu-2", "cpu-3"}
 
 
 async def test_nobody_waits_for_longer_than_may_be(queueing: Queueing) -> None:
