@@ -110,6 +110,7 @@ def test_the_queue_reads_it_as_a_pod_that_waits() -> None:
     stand_in = stand_in_for(job, 1000)
     assert is_held(stand_in)
     assert (stand_in["podsAtOnce"], stand_in["spec"]["priority"]) == (2, 1000)
+    assert stand_in["podsInAll"] == 2
     assert stand_in["metadata"]["uid"] == "uid-train"
     identity = identify(stand_in)
     assert identity is not None

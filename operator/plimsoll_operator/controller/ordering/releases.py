@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job
+from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job, is_one
 from plimsoll_operator.controller.ordering.ordered_tasks import LONGEST_S, OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import OtherPods
 from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path_of_job
@@ -254,8 +254,8 @@ class Releases:
 
     async def _patch(self, pod: Pod, release: Release) -> None:
         meta, waiter = metadata_of(pod), release.waiter
-        # Of pods that start together, one node is not the best for all.
-        hosts = [place.host for place in release.places if waiter.pods == 1]
+        # One node is not the best for all pods that start together, nor for those that come later.
+        hosts = [place.host for place in release.places if is_one(pod)]
         now_s = self.monotonic_s()
         if release.places:
             # Before the answer: the pod may be bound, and seen, sooner than that is here.

@@ -61,6 +61,28 @@ async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Que
     assert queueing.server.held == {"behind"}
 
 
+@pytest.mark.parametrize(
+    ("spec", "hinted"),
+    [
+        ({}, True),
+        ({"parallelism": 1}, True),
+        ({"completions": 1}, True),
+        ({"completions": 1, "parallelism": 5}, True),
+        pytest.param({"completions": 1000}, False, id="one after another for days"),
+        pytest.param({"parallelism": 2}, False, id="workers of a queue"),
+    ],
+)
+async def test_nodes_that_are_best_now_are_for_a_job_that_makes_one_pod(
+    queueing: Queueing, spec: dict[str, int], *, hinted: bool
+) -> None:
+    queueing.has_job("train", **spec)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == set()
+    template = queueing.server.jobs["train"]["spec"]["template"]
+    assert ("affinity" in template["spec"]) is hinted
+    assert (labels.HINT in template["metadata"].get("annotations", {})) is hinted
+
+
 async def test_a_job_that_can_never_start_at_once_is_left_to_the_scheduler(
     queueing: Queueing,
 ) -> None:
