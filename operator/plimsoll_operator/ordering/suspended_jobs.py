@@ -77,12 +77,14 @@ def suspending(job: Job) -> list[Operation]:
 def resuming(job: Job) -> list[Operation]:
     """Return the JSON Patch that resumes the Job and changes nothing else; none if it is not ours.
 
-    It fails, and changes nothing, if the Job is not as it was seen.
+    It fails, and changes nothing, if the Job is not as it was seen: it may be a queue's by now.
     """
     if not waits_for_turn(job):
         return []
     mark = _in("/metadata/labels", WAITS)
+    version = metadata_of(job).get("resourceVersion")
     return [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": version},
         {"op": "test", "path": mark, "value": "true"},
         {"op": "test", "path": _SUSPEND, "value": True},
         {"op": "replace", "path": _SUSPEND, "value": False},

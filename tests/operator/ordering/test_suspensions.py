@@ -62,6 +62,8 @@ def test_whoever_resumed_or_took_it_meanwhile_is_not_overruled() -> None:
     for changed in (
         {**waits, "spec": {**waits["spec"], "suspend": False}},
         {**waits, "metadata": {**waits["metadata"], "labels": {labels.WAITS: "false"}}},
+        # Given to a queue, or resumed and suspended again by its author.
+        {**waits, "metadata": {**waits["metadata"], "resourceVersion": "8"}},
     ):
         with pytest.raises(jsonpatch.JsonPatchTestFailed):
             jsonpatch.apply_patch(changed, patch)
