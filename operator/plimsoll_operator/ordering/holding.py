@@ -14,9 +14,10 @@ from typing import Final
 
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, ORDER_GATE
 from plimsoll_operator.ordering.gate import GATES, gates_of, is_held, note_of_wait
-from plimsoll_operator.pods.identity import Retrier
+from plimsoll_operator.pods.engines.table import engine_run
 from plimsoll_operator.pods.job_attempts import HOOKS
 from plimsoll_operator.pods.owners import controller_of, is_job
+from plimsoll_operator.pods.polled import is_polled
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -35,7 +36,6 @@ from plimsoll_predictor.core.policy import Order
 MOST_UNHEARD_S: Final = 10.0
 """A question to the feed is answered within 5 s where pods may be held: of two, one was."""
 _HELD_PATH: Final = f"/metadata/annotations/{HELD.replace('/', '~1')}"
-_BARE: Final = frozenset({Retrier.PLIMSOLL, Retrier.KUBELET})
 _USUAL_SCHEDULERS: Final = (None, "", "default-scheduler")
 _OF_ALL_PODS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """Taints that the API server has every pod tolerate for a while."""
@@ -130,7 +130,7 @@ def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> Outcome | None:
         return Outcome.CHOSEN
     if is_grouped(pod):
         return Outcome.GROUPED
-    if not _bears_to_wait(pod, sized.identity.retrier):
+    if not _bears_to_wait(pod):
         return Outcome.MADE
     if max(sized.note.attempt, sized.identity.attempt) > 1:
         return Outcome.LATER
@@ -153,19 +153,24 @@ def is_grouped(pod: Pod) -> bool:
     return any(key.startswith(_GROUPS) for key in keys if isinstance(key, str))
 
 
-def _bears_to_wait(pod: Pod, retrier: Retrier) -> bool:
+def is_awaited(pod: Pod) -> bool:
+    """Say whether an engine, or another maker that polls it, fails the pod if it starts late.
+
+    It does so after minutes, whether it made the pod or a Job.
+    """
+    return engine_run(pod, labels_of(pod)) is not None or is_polled(pod)
+
+
+def _bears_to_wait(pod: Pod) -> bool:
     """Say whether nobody fails the pod because it starts late.
 
-    An engine does, after minutes, and an installer whose hook it is. So does a Job with a deadline,
-    which the pod does not tell: who saw the Job being created wrote on its template that it has
-    none.
+    Its maker may, or an installer whose hook it is. So does a Job with a deadline, which the pod
+    does not tell: who saw the Job being created wrote on its template that it has none.
     """
-    if not HOOKS.isdisjoint(annotations_of(pod)):
+    if is_awaited(pod) or not HOOKS.isdisjoint(annotations_of(pod)):
         return False
     owner = controller_of(pod)
-    if owner is None:
-        return retrier in _BARE
-    return is_job(owner) and annotations_of(pod).get(MAY_WAIT) == "true"
+    return owner is None or (is_job(owner) and annotations_of(pod).get(MAY_WAIT) == "true")
 
 
 def _says_more(pod: Pod) -> bool:

@@ -76,19 +76,23 @@ class Known:
     sees: bool = True
 
 
-def next_release(
+def next_releases(
     queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
-) -> Release | None:
-    """Return the next pod to let go; None while all have to wait.
+) -> list[Release]:
+    """Return all pods that are not to wait, or else the one whose turn it is; none while all wait.
 
     queue: in the order of creation. places: the nodes as a pod of a priority finds them.
     """
     empty = _Fitting(known.capacities)
-    for at, waiter in enumerate(queue):
-        why = _why_at_once(waiter, len(queue) - at, known, empty)
-        if why is not None:
-            return Release(waiter, why)
-    return _turn(queue, places, known) if queue else None
+    whys = (
+        (waiter, _why_at_once(waiter, len(queue) - at, known, empty))
+        for at, waiter in enumerate(queue)
+    )
+    at_once = [Release(waiter, why) for waiter, why in whys if why is not None]
+    if at_once or not queue:
+        return at_once
+    turn = _turn(queue, places, known)
+    return [] if turn is None else [turn]
 
 
 def in_order(waiters: Iterable[Waiter]) -> list[Waiter]:

@@ -77,12 +77,14 @@ def suspending(job: Job) -> list[Operation]:
 def resuming(job: Job) -> list[Operation]:
     """Return the JSON Patch that resumes the Job and changes nothing else; none if it is not ours.
 
-    It fails, and changes nothing, if the Job is not as it was seen.
+    It fails, and changes nothing, if the Job is not as it was seen: it may be a queue's by now.
     """
     if not waits_for_turn(job):
         return []
     mark = _in("/metadata/labels", WAITS)
+    version = metadata_of(job).get("resourceVersion")
     return [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": version},
         {"op": "test", "path": mark, "value": "true"},
         {"op": "test", "path": _SUSPEND, "value": True},
         {"op": "replace", "path": _SUSPEND, "value": False},
@@ -122,10 +124,17 @@ def pods_at_once(job: Job) -> int:
     return wanted if completions is None else min(wanted, completions)
 
 
+def pods_in_all(job: Job) -> int:
+    """Return how many pods the Job makes if none of them fails."""
+    completions = _count(mapping(job.get("spec")).get("completions"))
+    return pods_at_once(job) if completions is None else completions
+
+
 def stand_in_for(job: Job, priority: int | None) -> Pod:
     """Return the Job as a pod that waits, for the queue: any of its pods, with the Job's own names.
 
-    It has Plimsoll's gate as long as the Job waits. kind and podsAtOnce tell it from a pod.
+    It has Plimsoll's gate as long as the Job waits. kind, podsAtOnce and podsInAll tell it from a
+    pod.
     priority: of its pods; None if it is not known, or they may not preempt.
     """
     pod = pod_of_job(job, EMPTY)
@@ -141,7 +150,8 @@ def stand_in_for(job: Job, priority: int | None) -> Pod:
     }
     gates = [{"name": ORDER_GATE}] if is_suspended(job) else []
     spec = {**mapping(pod.get("spec")), "schedulingGates": gates, "priority": priority}
-    return {"kind": KIND, "podsAtOnce": pods_at_once(job), "metadata": metadata, "spec": spec}
+    pods = {"podsAtOnce": pods_at_once(job), "podsInAll": pods_in_all(job)}
+    return {"kind": KIND, **pods, "metadata": metadata, "spec": spec}
 
 
 def _in(path: str, key: str) -> str:

@@ -13,7 +13,13 @@ from typing import Any
 
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, WAITS
 from plimsoll_operator.ordering.gate import note_of_wait
-from plimsoll_operator.ordering.holding import Outcome, Readiness, is_grouped, says_when_or_where
+from plimsoll_operator.ordering.holding import (
+    Outcome,
+    Readiness,
+    is_awaited,
+    is_grouped,
+    says_when_or_where,
+)
 from plimsoll_operator.ordering.suspended_jobs import (
     is_queued,
     is_suspended,
@@ -21,7 +27,6 @@ from plimsoll_operator.ordering.suspended_jobs import (
     suspending,
 )
 from plimsoll_operator.pods.creation import wrote_label
-from plimsoll_operator.pods.engines.table import engine_run
 from plimsoll_operator.pods.job_attempts import may_start_late
 from plimsoll_operator.pods.spec import EMPTY, annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, pod_of_job, task_and_policy_of
@@ -91,7 +96,7 @@ def _why_not(job: Mapping[str, Any], task: TaskId, moment: Moment) -> Outcome | 
         return Outcome.CHOSEN
     if is_queued(job) or is_grouped(pod):
         return Outcome.GROUPED
-    if not may_start_late(job) or engine_run(pod, labels_of(pod)) is not None:
+    if not may_start_late(job) or is_awaited(pod):
         return Outcome.MADE
     if str(task) not in moment.state.ordered or not moment.state.orders_jobs:
         return Outcome.UNKNOWN

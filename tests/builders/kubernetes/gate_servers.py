@@ -6,6 +6,7 @@ one, in tests/apiserver/commands/test_released_pods.py and tests/ha/turns/test_t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -29,8 +30,9 @@ class GateServer:
     lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
     hosts in a pod, or that a gate goes.
     failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
-    broken: the status of all answers, if they are errors. now_s: of its clock. meddle: so many
-    times somebody else changes a pod between a look at it and its patch.
+    broken: the status of all answers, if they are errors. silent: whether calls are never answered.
+    now_s: of its clock. meddle: so many times somebody else changes a pod between a look at it and
+    its patch.
     """
 
     url: str = ""
@@ -45,6 +47,7 @@ class GateServer:
     gates_refused: bool = False
     failing: set[str] = field(default_factory=set)
     broken: int | None = None
+    silent: bool = False
     now_s: float = 0.0
     meddle: int = 0
     patched: list[str] = field(default_factory=list)
@@ -93,6 +96,8 @@ class GateServer:
     async def answer(self, request: web.Request) -> web.Response:
         """Answer one call."""
         headers = {"Date": formatdate(self.now_s, usegmt=True)}
+        if self.silent:
+            await asyncio.Event().wait()
         if self.broken is not None:
             return web.json_response({"message": "broken"}, status=self.broken, headers=headers)
         body = await request.json() if request.can_read_body else None
@@ -203,7 +208,7 @@ async def a_gate_server() -> AsyncIterator[GateServer]:
     """Listening on a port of this machine."""
     server, app = GateServer(), web.Application()
     app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"

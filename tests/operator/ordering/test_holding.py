@@ -19,6 +19,7 @@ from plimsoll_operator.ordering.holding import (
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Order
+from tests.builders.engines.marks import MARKS
 from tests.builders.pods import APod, a_pod
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
@@ -26,14 +27,21 @@ READY = Readiness(age_s=1.0, watched=True)
 STATE = AdmissionState(
     tasks={TRAIN: knowledge_of(order=Order.ENFORCE)}, ordered=frozenset({str(TRAIN)})
 )
-POD = a_pod().named("train-1", None).labelled("train").asking("2Gi").limited("2Gi")
+POD = (
+    a_pod()
+    .named("train-1", None)
+    .labelled("train")
+    .asking("2Gi")
+    .limited("2Gi")
+    .restarting("Never")
+)
 OF_A_JOB = POD.owned_by_job().annotated({labels.MAY_WAIT: "true"})
 
 
 def held(
     pod: APod = POD, state: AdmissionState = STATE, readiness: Readiness = READY
 ) -> Holding | None:
-    document = pod.restarting("Never").built()
+    document = pod.built()
     return hold_for(document, size(document, state), state, readiness)
 
 
@@ -48,6 +56,7 @@ def outcome(
     "pod",
     [
         pytest.param(POD, id="a bare pod"),
+        pytest.param(POD.restarting("OnFailure"), id="a bare pod that is restarted in place"),
         pytest.param(OF_A_JOB, id="the pod of a plain Job"),
         pytest.param(POD.with_spec(nodeSelector={"kubernetes.io/os": "linux"}), id="on Linux"),
         pytest.param(
@@ -63,7 +72,7 @@ def test_who_waits(pod: APod) -> None:
     holding = held(pod)
     assert holding is not None
     assert holding.outcome is Outcome.HELD
-    sized = size(pod.restarting("Never").built(), STATE)
+    sized = size(pod.built(), STATE)
     after = pod.patched([*sized.patch, *holding.patch]).built()
     assert is_held(after)
     assert labels.HELD in after["metadata"]["annotations"]
@@ -95,13 +104,26 @@ APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         (POD.owned_by_job(), Outcome.MADE),
         (POD.owned_by_job().annotated({labels.MAY_WAIT: "false"}), Outcome.MADE),
         (POD.annotated({"helm.sh/hook": "test"}), Outcome.MADE),
-        (POD.with_labels({"dag_id": "d", "task_id": "t", "run_id": "r"}), Outcome.MADE),
     ],
 )
 def test_who_never_waits(pod: APod, why: Outcome) -> None:
     holding = held(pod)
     assert holding is not None
     assert (holding.outcome, list(holding.patch)) == (why, [])
+
+
+@pytest.mark.parametrize("engine", MARKS)
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(OF_A_JOB, id="a Job's pod"),
+        pytest.param(POD, id="a bare pod"),
+        pytest.param(POD.restarting("OnFailure"), id="a bare pod that is restarted in place"),
+    ],
+)
+def test_an_engines_pods_start_at_once(pod: APod, engine: str) -> None:
+    """Their engine fails the run if they do not start within minutes."""
+    assert outcome(pod.with_labels(MARKS[engine])) is Outcome.MADE
 
 
 @pytest.mark.parametrize(

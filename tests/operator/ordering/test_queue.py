@@ -18,7 +18,7 @@ from plimsoll_operator.ordering.queue import (
     Release,
     Waiter,
     in_order,
-    next_release,
+    next_releases,
     overtaken_by,
 )
 from plimsoll_operator.ordering.room import Place
@@ -59,8 +59,14 @@ class Moment:
         default_factory=lambda: Known(PAIRS, 1100.0, (EMPTY,), lambda _priority: None)
     )
 
+    def all(self, *queue: Waiter) -> list[Release]:
+        return next_releases(queue, self.of_priority or (lambda _priority: self.places), self.known)
+
     def next(self, *queue: Waiter) -> Release | None:
-        return next_release(queue, self.of_priority or (lambda _priority: self.places), self.known)
+        """The only one, if any."""
+        found = self.all(*queue)
+        assert len(found) <= 1
+        return found[0] if found else None
 
 
 BUSY = (place("with-cpu", CPU), place("with-wait", WAIT))
@@ -157,6 +163,17 @@ def test_who_cannot_be_ordered_waits_for_nothing(of: dict[str, Any], why: Why) -
     assert release == Release(waiter(2, **of), why)
 
 
+def test_all_who_wait_for_nothing_go_before_anybody_has_a_turn() -> None:
+    queue = waiter(1), waiter(2, ordered=False), waiter(3, cores=9), waiter(4, alone=False)
+    whys = [(release.waiter.uid, release.why) for release in Moment(BUSY).all(*queue)]
+    assert whys == [
+        ("uid-0002", Why.UNORDERED),
+        ("uid-0003", Why.LARGE),
+        ("uid-0004", Why.OTHERS),
+    ]
+    assert [release.why for release in Moment(BUSY).all(waiter(1), waiter(5))] == [Why.TURN]
+
+
 def test_where_it_is_not_known_who_is_on_the_nodes_all_go() -> None:
     moment = Moment(BUSY)
     blind = replace(moment, known=replace(moment.known, sees=False))
@@ -180,10 +197,10 @@ def test_of_two_that_came_in_one_second_neither_waits_for_the_other() -> None:
 
 
 def test_a_crowd_is_let_go_from_its_front() -> None:
-    queue = [waiter(number) for number in range(MOST_HELD + 1)]
+    queue = [waiter(number) for number in range(MOST_HELD + 3)]
     moment = Moment((place("full", cores=0),))
-    assert moment.next(*queue) == Release(queue[0], Why.CROWD)
-    assert moment.next(*queue[1:]) is None
+    assert moment.all(*queue) == [Release(each, Why.CROWD) for each in queue[:3]]
+    assert moment.all(*queue[3:]) == []
 
 
 def test_nobody_of_a_lower_priority_goes_before_a_higher_one() -> None:

@@ -14,6 +14,7 @@ from plimsoll_operator.ordering.suspending import Suspension, suspension_of
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import JobsWait, Mode, Order
+from tests.builders.engines.marks import MARKS
 from tests.builders.kubernetes.gate_servers import a_job
 from tests.builders.pods import APod, a_pod
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
@@ -81,10 +82,6 @@ OWNER = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "contro
         (with_metadata(ownerReferences=[OWNER]), Outcome.MADE),
         (with_metadata(annotations={"helm.sh/hook": "pre-install"}), Outcome.MADE),
         (a_job("train", pod=POD, managedBy="kueue.x-k8s.io/multikueue"), Outcome.MADE),
-        (
-            a_job("train", pod=POD.with_labels({"dag_id": "d", "task_id": "t", "run_id": "r"})),
-            Outcome.MADE,
-        ),
         (with_metadata(annotations={"large": "x" * 250_000}), Outcome.NO_ROOM),
     ],
 )
@@ -92,6 +89,11 @@ def test_who_starts_at_once(job: Job, outcome: Outcome) -> None:
     suspension = of(job)
     assert suspension is not None
     assert (suspension.outcome, suspension.patch) == (outcome, [])
+
+
+@pytest.mark.parametrize("engine", MARKS)
+def test_an_engines_job_starts_at_once(engine: str) -> None:
+    assert why(a_job("train", pod=POD.with_labels(MARKS[engine]))) is Outcome.MADE
 
 
 @pytest.mark.parametrize(

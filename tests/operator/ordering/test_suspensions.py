@@ -62,6 +62,8 @@ def test_whoever_resumed_or_took_it_meanwhile_is_not_overruled() -> None:
     for changed in (
         {**waits, "spec": {**waits["spec"], "suspend": False}},
         {**waits, "metadata": {**waits["metadata"], "labels": {labels.WAITS: "false"}}},
+        # Given to a queue, or resumed and suspended again by its author.
+        {**waits, "metadata": {**waits["metadata"], "resourceVersion": "8"}},
     ):
         with pytest.raises(jsonpatch.JsonPatchTestFailed):
             jsonpatch.apply_patch(changed, patch)
@@ -110,6 +112,7 @@ def test_the_queue_reads_it_as_a_pod_that_waits() -> None:
     stand_in = stand_in_for(job, 1000)
     assert is_held(stand_in)
     assert (stand_in["podsAtOnce"], stand_in["spec"]["priority"]) == (2, 1000)
+    assert stand_in["podsInAll"] == 2
     assert stand_in["metadata"]["uid"] == "uid-train"
     identity = identify(stand_in)
     assert identity is not None

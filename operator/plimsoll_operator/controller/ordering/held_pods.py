@@ -17,7 +17,7 @@ from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of, spec_of
 from plimsoll_operator.pods.status import read_time
 
-_KEPT = ("kind", "podsAtOnce")
+_KEPT = ("kind", "podsAtOnce", "podsInAll")
 _KEPT_META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _KEPT_SPEC = ("schedulingGates", "affinity")
 
@@ -96,6 +96,11 @@ def is_job(pod: Pod) -> bool:
 def pods_of(pod: Pod) -> int:
     """Return how many pods start when it is let go."""
     return max(1, int(pod.get("podsAtOnce", 1))) if is_job(pod) else 1
+
+
+def is_one(pod: Pod) -> bool:
+    """Say whether it is a pod, or a Job that makes one in all."""
+    return pod.get("podsInAll", 1) == 1
 
 
 def _kept(pod: Pod) -> Pod:

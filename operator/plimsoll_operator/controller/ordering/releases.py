@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job
+from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job, is_one
 from plimsoll_operator.controller.ordering.ordered_tasks import LONGEST_S, OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import OtherPods
 from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path_of_job
@@ -32,7 +32,7 @@ from plimsoll_operator.kube.errors import (
 )
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
-from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_release, overtaken_by
+from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_releases, overtaken_by
 from plimsoll_operator.ordering.room import AWAITED_S, RoomBook, Taker
 from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
 from plimsoll_operator.ordering.why import Why
@@ -52,6 +52,8 @@ AGAIN_AFTER_S: Final = 2.0
 """A pod that changes under every try is tried again after that."""
 UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
 """So long nobody of a namespace is tried after one was not answered: others come meanwhile."""
+ANSWER_WITHIN_S: Final = 15.0
+"""A queue that waits for an answer without end lets nobody go, and says that it runs."""
 REFUSED_FOR_S: Final = 60.0
 """After the API server refused to remove a gate, no task is ordered for so long."""
 
@@ -87,7 +89,8 @@ class Releases:
     """By namespace: when its pods may be tried again, of which one was not answered."""
 
     def __post_init__(self) -> None:
-        """Watch the queue."""
+        """Limit the time of calls, and watch the queue."""
+        self.api = self.api.within(ANSWER_WITHIN_S)
         self.others = OtherPods(self.api, self.monotonic_s)
         self.jobs = WaitingJobs(self.api, self.monotonic_s)
         self.metrics.watch(lambda: len(self.held), lambda: len(self.ordered.tasks))
@@ -186,7 +189,7 @@ class Releases:
             log.warning("pods of no task are not known", error=str(error))
 
     async def _release_next(self) -> bool:
-        """Let one go; False if all have to wait."""
+        """Let all go that are not to wait, or else one in its turn; False if all have to wait."""
         now_s = self.monotonic_s()
         if self._began_s is not None and now_s - self._began_s < SETTLING_S:
             return False
@@ -203,14 +206,16 @@ class Releases:
             outsider_s=cache(self.room.newest_outsider_s),
             sees=self.others.are_known(),
         )
-        release = next_release(queue, lambda priority: self.room.places(priority, now_s), known)
+        chosen = next_releases(queue, lambda priority: self.room.places(priority, now_s), known)
         self._took_s = self.monotonic_s() - now_s
-        if release is None:
-            return False
-        if release.why is Why.TURN and release.places:
-            self.held.overtake(overtaken_by(queue, release.waiter))
-        await self._let_go(release)
-        return True
+        for release in chosen:
+            if release.why is Why.TURN and release.places:
+                self.held.overtake(overtaken_by(queue, release.waiter))
+            await self._let_go(release)
+        if len(chosen) > 1:
+            # They may have been so many that what was listed before is old.
+            await self._list_others()
+        return bool(chosen)
 
     async def _let_go(self, release: Release) -> None:
         """Remove the gate. A pod that cannot be let go now keeps nobody else waiting."""
@@ -249,8 +254,8 @@ class Releases:
 
     async def _patch(self, pod: Pod, release: Release) -> None:
         meta, waiter = metadata_of(pod), release.waiter
-        # Of pods that start together, one node is not the best for all.
-        hosts = [place.host for place in release.places if waiter.pods == 1]
+        # One node is not the best for all pods that start together, nor for those that come later.
+        hosts = [place.host for place in release.places if is_one(pod)]
         now_s = self.monotonic_s()
         if release.places:
             # Before the answer: the pod may be bound, and seen, sooner than that is here.

@@ -69,7 +69,7 @@ class WaitingJobs:
         return self.now_s() - self._listed_s <= max(ABLE_FOR_S, 2 * self._took_s / SHARE)
 
     async def look(self, *, wanted: bool) -> list[Sighting]:
-        """Return all that wait, and whose label was taken away, if it is time to look; else none.
+        """Return all that are marked, or were until now, if it is time to look; else none.
 
         wanted: whether any policy has Jobs wait. An API server that does not answer is asked again.
         """
@@ -119,15 +119,17 @@ class WaitingJobs:
             )
         if not self._may_patch:
             self._may_patch = await self._may("patch")
-        waiting = {str(metadata_of(job).get("uid")): job for job in jobs if waits_for_turn(job)}
-        vanished = {uid: name for uid, name in self._known.items() if uid not in waiting}
-        self._known = {uid: _named(job) for uid, job in waiting.items()}
+        listed = {str(metadata_of(job).get("uid")): job for job in jobs}
+        vanished = {uid: name for uid, name in self._known.items() if uid not in listed}
+        self._known = {uid: _named(job) for uid, job in listed.items() if waits_for_turn(job)}
         for job in jobs:
             if not waits_for_turn(job):
                 await self._unmark(job)
         again = [await self._seen_again(uid, job) for uid, job in vanished.items()]
         return [
-            *(Sighting(self.stand_in(job)) for job in waiting.values()),
+            # Also of those that wait no more, as they were listed: now that the label is gone,
+            # their author may suspend them again.
+            *(Sighting(self.stand_in(job)) for job in jobs),
             *(sighting for sighting in again if sighting is not None),
         ]
 

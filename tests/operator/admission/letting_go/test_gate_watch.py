@@ -284,6 +284,18 @@ async def test_a_job_that_waited_for_too_long_is_resumed_whoever_leads(of_jobs: 
     assert of_jobs.server.suspended == {"short"}
 
 
+async def test_a_job_that_changed_since_it_was_listed_is_resumed_at_the_next_look(
+    of_jobs: Watching,
+) -> None:
+    of_jobs.server.has_job(a_held_job("waits"))
+    await of_jobs.after(0.0)
+    of_jobs.server.meddle = 1
+    await of_jobs.after(AWAY_S)
+    assert of_jobs.server.suspended == {"waits"}
+    await of_jobs.after(1.0)
+    assert of_jobs.server.suspended == set()
+
+
 async def test_a_replica_that_may_not_patch_jobs_suspends_none_and_holds_pods_all_the_same(
     watching: Watching,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -13,6 +14,7 @@ from plimsoll_operator.controller.ordering.waiting_jobs import (
     LIST_EVERY_S,
     WaitingJobs,
 )
+from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from plimsoll_operator.sizing.node_hint import PREFERRED
@@ -57,6 +59,28 @@ async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Que
     queueing.see(waits("behind"), created=5)
     await queueing.look()
     assert queueing.server.held == {"behind"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "hinted"),
+    [
+        ({}, True),
+        ({"parallelism": 1}, True),
+        ({"completions": 1}, True),
+        ({"completions": 1, "parallelism": 5}, True),
+        pytest.param({"completions": 1000}, False, id="one after another for days"),
+        pytest.param({"parallelism": 2}, False, id="workers of a queue"),
+    ],
+)
+async def test_nodes_that_are_best_now_are_for_a_job_that_makes_one_pod(
+    queueing: Queueing, spec: dict[str, int], *, hinted: bool
+) -> None:
+    queueing.has_job("train", **spec)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.suspended == set()
+    template = queueing.server.jobs["train"]["spec"]["template"]
+    assert ("affinity" in template["spec"]) is hinted
+    assert (labels.HINT in template["metadata"].get("annotations", {})) is hinted
 
 
 async def test_a_job_that_can_never_start_at_once_is_left_to_the_scheduler(
@@ -125,6 +149,27 @@ async def test_what_somebody_resumed_and_suspends_again_is_theirs(queueing: Queu
     queueing.server.jobs["large"]["spec"]["suspend"] = True
     await queueing.look(MOST_WAIT_S)
     assert queueing.server.suspended == {"large"}
+
+
+async def test_who_suspends_it_as_soon_as_the_label_is_gone_keeps_it_suspended(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queueing.has_job("large", cpu="2")
+    await queueing.look(LIST_EVERY_S)
+    queueing.server.jobs["large"]["spec"]["suspend"] = False
+    patch = ApiServer.patch
+
+    async def patched(api: ApiServer, path: str, body: Any) -> dict[str, Any]:
+        answered = await patch(api, path, body)
+        if "spec" not in body:  # the label is gone, and nothing else
+            queueing.server.jobs["large"]["spec"]["suspend"] = True
+        return answered
+
+    monkeypatch.setattr(ApiServer, "patch", patched)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.patched == ["large"]
+    assert queueing.server.suspended == {"large"}
+    assert len(queueing.releases.held) == 0
 
 
 async def test_a_job_that_went_is_forgotten(queueing: Queueing) -> None:

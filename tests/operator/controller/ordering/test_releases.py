@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.controller.ordering import releases
+from plimsoll_operator.controller.ordering import held_pods, releases
 from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
-from plimsoll_operator.controller.ordering.other_pods import SEEN_FOR_S
+from plimsoll_operator.controller.ordering.other_pods import LIST_EVERY_S, SEEN_FOR_S
 from plimsoll_operator.controller.ordering.releases import (
     AGAIN_AFTER_S,
     REFUSED_FOR_S,
@@ -20,7 +20,10 @@ from plimsoll_operator.controller.ordering.releases import (
     TRIES,
     UNANSWERED_PAUSE_S,
 )
+from plimsoll_operator.kube.api_server import ApiServer
+from plimsoll_operator.ordering import queue
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.queue import Waiter, in_order
 from tests.builders.controller.turns import CPU, OTHERS, WAIT, Queueing, a_queue, runs, waits
 from tests.builders.pods import a_pod
 
@@ -102,6 +105,43 @@ async def test_where_nobody_wants_an_order_all_go(
     assert queueing.server.held == set()
     assert queueing.ordered == set()
     assert queueing.prefers("cpu-0") == []
+
+
+async def test_all_who_are_not_to_wait_go_by_one_look_at_the_queue(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue may be long, and is sorted on the event loop."""
+    for number in range(20):
+        queueing.see(waits(f"cpu-{number}", cpu="2"), created=number)
+    queueing.policies.set_namespace_spec("shop", None)
+    sorted_ones: list[int] = []
+
+    def counted(waiters: Iterable[Waiter]) -> list[Waiter]:
+        found = in_order(waiters)
+        sorted_ones.append(len(found))
+        return found
+
+    monkeypatch.setattr(held_pods, "in_order", counted)
+    await queueing.look()
+    assert queueing.server.held == set()
+    assert sorted_ones == [20, 0]
+
+
+async def test_who_waits_behind_a_crowd_waits_however_long_the_crowd_takes(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "MOST_HELD", 2)
+    for number in range(4):
+        queueing.see(waits(f"cpu-{number}", cpu="2"), created=number)
+    patch = ApiServer.patch
+
+    async def takes_long(api: ApiServer, path: str, body: Any) -> dict[str, Any]:
+        queueing.clock[0] += SEEN_FOR_S
+        return await patch(api, path, body)
+
+    monkeypatch.setattr(ApiServer, "patch", takes_long)
+    await queueing.look()
+    assert queueing.server.held == {"cpu-2", "cpu-3"}
 
 
 async def test_nobody_waits_for_longer_than_may_be(queueing: Queueing) -> None:
@@ -225,6 +265,22 @@ async def test_a_namespace_whose_webhook_is_down_keeps_no_others_waiting(
     queueing.server.failing.clear()
     await queueing.look(UNANSWERED_PAUSE_S)
     assert queueing.server.held == set()
+
+
+async def test_a_call_that_is_never_answered_stops_the_queue_for_seconds_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(releases, "ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(releases, "UNREACHABLE_PAUSE_S", 0.0)
+    async with a_queue() as queueing:
+        queueing.see(waits("cpu-0"))
+        queueing.server.silent = True
+        # Jobs and pods of no task are listed, too: none of these calls is answered.
+        await asyncio.wait_for(queueing.look(LIST_EVERY_S), 30.0)
+        assert queueing.server.held == {"cpu-0"}
+        queueing.server.silent = False
+        await queueing.look(UNANSWERED_PAUSE_S)
+        assert queueing.server.held == set()
 
 
 async def test_who_is_held_goes_though_nobody_can_say_who_is_ordered(
