@@ -105,6 +105,21 @@ def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
         )
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_chart_that_kubectl_applies_lets_go_nobody_and_deletes_no_webhook(
+    helm: Helm, *, enabled: bool
+) -> None:
+    """kubectl knows no hooks: it would run the Job of ``helm uninstall`` at once."""
+    values = {"order": {"enabled": enabled}}
+    documents = helm.render_for_kubectl(values)
+    assert named(documents, "MutatingWebhookConfiguration", NAME)
+    assert RELEASE not in str(documents)
+    assert [each for each in documents if each["kind"] == "Job"] == []
+    only_installed = [each for each in helm.render(values) if each not in documents]
+    assert {each["metadata"]["name"] for each in only_installed} <= {RELEASE}
+    assert len(only_installed) == 4 * enabled
+
+
 @pytest.mark.parametrize(
     ("was_on", "way", "hooks"),
     [
