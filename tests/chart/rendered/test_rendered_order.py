@@ -11,13 +11,16 @@ from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.names.labels import ORDER_GATE, WAITS
 from plimsoll_operator.ordering.leader_sight import LEADS_S
 from tests.chart.helm import Document, Helm, documents_in, named, pod_specs
-from tests.chart.rendered.empty_clusters import a_cluster_with
+from tests.chart.rendered.empty_clusters import Objects, a_cluster_with
 
 ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
 WHO_WAITS = (
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]},
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "patch"]},
 )
+OF_THE_ORDER: Objects = {"ClusterRole": [{"metadata": {"name": ADMISSION}}]}
+A_FAILED_HOOK: Objects = {"Job": [{"metadata": {"name": RELEASE, "namespace": NAME}}]}
+SWITCHED_OFF = "post-upgrade,post-rollback"
 
 
 @pytest.fixture(scope="module")
@@ -120,18 +123,18 @@ def test_a_chart_that_kubectl_applies_lets_go_nobody_and_deletes_no_webhook(
 
 
 @pytest.mark.parametrize(
-    ("was_on", "way", "hooks"),
+    ("there", "way", "hooks"),
     [
-        pytest.param(True, ["--is-upgrade"], "post-upgrade,post-rollback", id="switched off"),
-        pytest.param(False, ["--is-upgrade"], "post-rollback", id="it never was on"),
-        pytest.param(True, [], "post-rollback", id="another installation of that name"),
+        pytest.param(OF_THE_ORDER, ["--is-upgrade"], SWITCHED_OFF, id="switched off"),
+        pytest.param(A_FAILED_HOOK, ["--is-upgrade"], SWITCHED_OFF, id="and tried again"),
+        pytest.param({}, ["--is-upgrade"], "post-rollback", id="it never was on"),
+        pytest.param(OF_THE_ORDER, [], "post-rollback", id="another installation of that name"),
     ],
 )
 def test_without_it_all_are_let_go_where_it_was_on_before(
-    helm: Helm, tmp_path: Path, *, was_on: bool, way: list[str], hooks: str
+    helm: Helm, tmp_path: Path, there: Objects, *, way: list[str], hooks: str
 ) -> None:
     """Of a rollback, only hooks of the revision run that it goes back to: each has to have it."""
-    there = {"ClusterRole": [{"metadata": {"name": ADMISSION}}] if was_on else []}
     with a_cluster_with(tmp_path, there) as kubeconfig:
         done = helm.against(kubeconfig, {"persistence": {"enabled": False}}, *way)
     assert done.returncode == 0, done.stderr
@@ -147,8 +150,8 @@ def test_without_it_all_are_let_go_where_it_was_on_before(
 
 def test_an_upgrade_that_leaves_it_on_lets_go_nobody(helm: Helm, tmp_path: Path) -> None:
     values = {"order": {"enabled": True}, "persistence": {"enabled": False}}
-    with a_cluster_with(tmp_path, {"ClusterRole": [{"metadata": {"name": ADMISSION}}]}) as there:
-        done = helm.against(there, values, "--is-upgrade")
+    with a_cluster_with(tmp_path, OF_THE_ORDER) as kubeconfig:
+        done = helm.against(kubeconfig, values, "--is-upgrade")
     assert done.returncode == 0, done.stderr
     job = named(documents_in(done.stdout), "Job", RELEASE)
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
