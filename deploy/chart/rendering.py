@@ -20,6 +20,9 @@ VALUE_SETS: Final[Mapping[str, Path | None]] = {
 KUBERNETES: Final = "1.35.4"
 NAME: Final = "plimsoll"
 """Of the release, and of its namespace."""
+AS_ON_A_CLUSTER: Final = ("--api-versions", "apiregistration.k8s.io/v1")
+"""What every cluster serves, and Helm does not take for granted without one: the chart has hooks
+only with it."""
 
 
 class NotRendered(Exception):
@@ -29,7 +32,7 @@ class NotRendered(Exception):
 def render(helm: Path, chart: Path, value_set: str, *, hooks: bool = True) -> str:
     """Render the chart as it would be installed, without asking a cluster.
 
-    hooks: whether the pod of `helm test` is in it.
+    hooks: whether what Helm runs is in it: the pod of `helm test`, and who lets go all that wait.
 
     Raises:
         NotRendered: if a value or a template is wrong.
@@ -37,6 +40,7 @@ def render(helm: Path, chart: Path, value_set: str, *, hooks: bool = True) -> st
     """
     values = VALUE_SETS[value_set]
     words = ["template", NAME, str(chart), "--namespace", NAME, "--kube-version", KUBERNETES]
+    words += AS_ON_A_CLUSTER
     words += [] if values is None else ["--values", str(values)]
     words += [] if hooks else ["--no-hooks"]
     done = subprocess.run([helm, *words], capture_output=True, text=True, check=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 from deploy.chart.generated import CHART
-from deploy.chart.rendering import KUBERNETES, NAME
+from deploy.chart.rendering import AS_ON_A_CLUSTER, KUBERNETES, NAME
 
 from tests.conftest import Cluster
 
@@ -44,9 +44,11 @@ class Helm:
 
     def render(self, values: Mapping[str, Any], *, namespace: str = NAME) -> list[Document]:
         """Everything the chart would install with these values."""
-        done = self._template(values, namespace)
-        assert done.returncode == 0, done.stderr
-        return documents_in(done.stdout)
+        return self._documents(values, namespace, *AS_ON_A_CLUSTER)
+
+    def render_for_kubectl(self, values: Mapping[str, Any]) -> list[Document]:
+        """What a plain ``helm template`` prints, which people apply as it is."""
+        return self._documents(values, NAME)
 
     def refusal(self, values: Mapping[str, Any], *, namespace: str = NAME) -> str:
         """Why the chart refuses these values, in its words."""
@@ -58,7 +60,7 @@ class Helm:
         self, kubeconfig: Path, values: Mapping[str, Any], *more: str
     ) -> subprocess.CompletedProcess[str]:
         """Render with what ``lookup`` finds on a cluster. more: options of ``helm template``."""
-        words = ("--dry-run=server", "--kubeconfig", str(kubeconfig), *more)
+        words = ("--dry-run=server", "--kubeconfig", str(kubeconfig), *AS_ON_A_CLUSTER, *more)
         return self._template(values, NAME, *words)
 
     def notes(self, values: Mapping[str, Any]) -> str:
@@ -69,6 +71,11 @@ class Helm:
         for key, value in values.items():
             words += ["--set-json", f"{key}={json.dumps(value)}"]
         return self.do("install", NAME, str(CHART), *words).partition("NOTES:")[2]
+
+    def _documents(self, values: Mapping[str, Any], namespace: str, *more: str) -> list[Document]:
+        done = self._template(values, namespace, *more)
+        assert done.returncode == 0, done.stderr
+        return documents_in(done.stdout)
 
     def _template(
         self, values: Mapping[str, Any], namespace: str, *more: str

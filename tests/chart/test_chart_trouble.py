@@ -133,7 +133,7 @@ def test_a_cluster_without_a_place_for_the_store_is_told_at_once(
         assert cluster_helm.do("list", "-n", NAME, "--all", "--short") == ""
 
 
-def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off(
+def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off_or_gone_back_from(
     cluster_helm: Helm, cluster: Cluster, image: str, shop: str
 ) -> None:
     values = chart_values(image, order={"enabled": True})
@@ -145,20 +145,36 @@ def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off(
                 *("wait", "-n", NAME, "--for=delete", "pod", "--timeout=120s"),
                 *("-l", f"app.kubernetes.io/component={each}"),
             )
-        pod = a_pod("waits", "eat 8 1", task="waits")
-        job = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {"name": "waits", "labels": {labels.WAITS: "true"}},
-            "spec": {"suspend": True, "template": {"spec": pod["spec"]}},
-        }
-        cluster.apply(job, "-n", shop)
-        assert cluster.get("job", "waits", "-n", shop)["spec"]["suspend"] is True
+        _waits(cluster, shop, "first")
         release.upgrade("--set", "order.enabled=false")
-        after = cluster.get("job", "waits", "-n", shop)
-        assert after["spec"]["suspend"] is False
-        assert labels.WAITS not in after["metadata"].get("labels", {})
+        assert _is_let_go(cluster, shop, "first")
         left = cluster.kubectl("get", "clusterroles", "-o", "name")
         assert f"{NAME}-release" not in left
         # The next upgrade finds nothing of an order, and asks for nothing.
+        _waits(cluster, shop, "later")
         release.upgrade("--set", "admission.drainSeconds=6")
+        assert not _is_let_go(cluster, shop, "later")
+        # A rollback cannot know what was on before it, and asks.
+        cluster_helm.do("rollback", NAME, "3", "-n", NAME, "--wait", "--timeout", "240s")
+        assert _is_let_go(cluster, shop, "later")
+        left = cluster.kubectl("get", "clusterroles", "-o", "name")
+        assert f"{NAME}-release" not in left
+
+
+def _waits(cluster: Cluster, namespace: str, name: str) -> None:
+    pod = a_pod(name, "eat 8 1", task=name)
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {labels.WAITS: "true"}},
+        "spec": {"suspend": True, "template": {"spec": pod["spec"]}},
+    }
+    cluster.apply(job, "-n", namespace)
+    assert not _is_let_go(cluster, namespace, name)
+
+
+def _is_let_go(cluster: Cluster, namespace: str, name: str) -> bool:
+    job = cluster.get("job", name, "-n", namespace)
+    marked = labels.WAITS in job["metadata"].get("labels", {})
+    assert job["spec"]["suspend"] is marked
+    return not marked

@@ -15,7 +15,8 @@ app = typer.Typer()
 @app.command(
     rich_help_panel=SET,
     epilog=examples(
-        ("before Plimsoll is removed without Helm", "plimsoll release --without-webhook plimsoll")
+        ("before Plimsoll is removed without Helm", "plimsoll release --without-webhook plimsoll"),
+        ("after the order was switched off without Helm", "plimsoll release --quiet-for 30"),
     ),
 )
 def release(
@@ -26,6 +27,15 @@ def release(
             help="First delete this MutatingWebhookConfiguration, so that nothing more is held.",
         ),
     ] = None,
+    quiet_for: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.0,
+            help="Go on until none was found for so long: replicas of admission that are about to "
+            "end may still hold some.",
+        ),
+    ] = 0.0,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -33,9 +43,12 @@ def release(
 
     Plimsoll's scheduling gate is removed from pods, and Jobs that it suspended are resumed.
 
-    `helm uninstall` does it by itself where pods may wait.
+    `helm uninstall` does it by itself where pods may wait, and `helm upgrade` and `helm rollback`
+    where they may no longer. It needs no Plimsoll: it helps also after everything was removed.
     """
     from plimsoll_operator.commands.modes.release import release_command
 
     installation = Installation(kubeconfig=kubeconfig, context=context)
-    raise typer.Exit(release_command(installation, without_webhook=without_webhook))
+    raise typer.Exit(
+        release_command(installation, without_webhook=without_webhook, quiet_for_s=quiet_for)
+    )

@@ -9,14 +9,18 @@ from deploy.chart.rendering import NAME
 
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.names.labels import ORDER_GATE, WAITS
+from plimsoll_operator.ordering.leader_sight import LEADS_S
 from tests.chart.helm import Document, Helm, documents_in, named, pod_specs
-from tests.chart.rendered.empty_clusters import a_cluster_with
+from tests.chart.rendered.empty_clusters import Objects, a_cluster_with
 
 ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
 WHO_WAITS = (
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]},
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "patch"]},
 )
+OF_THE_ORDER: Objects = {"ClusterRole": [{"metadata": {"name": ADMISSION}}]}
+A_FAILED_HOOK: Objects = {"Job": [{"metadata": {"name": RELEASE, "namespace": NAME}}]}
+SWITCHED_OFF = "post-upgrade,post-rollback"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,6 @@ def test_without_it_admission_has_neither_rights_nor_a_token(helm: Helm) -> None
     assert pod_specs(documents)[ADMISSION]["automountServiceAccountToken"] is False
     roles = [each for each in documents if each["kind"] in ("ClusterRole", "Role")]
     assert ADMISSION not in [each["metadata"]["name"] for each in roles]
-    assert RELEASE not in str(documents)
 
 
 def test_with_it_admission_lists_and_patches_who_waits_and_reads_one_lease(
@@ -105,26 +108,69 @@ def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
         )
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_chart_that_kubectl_applies_lets_go_nobody_and_deletes_no_webhook(
+    helm: Helm, *, enabled: bool
+) -> None:
+    """kubectl knows no hooks: it would run the Job of ``helm uninstall`` at once."""
+    values = {"order": {"enabled": enabled}}
+    documents = helm.render_for_kubectl(values)
+    assert named(documents, "MutatingWebhookConfiguration", NAME)
+    assert RELEASE not in str(documents)
+    assert [each for each in documents if each["kind"] == "Job"] == []
+    only_installed = [each for each in helm.render(values) if each not in documents]
+    assert [each["metadata"]["name"] for each in only_installed] == [RELEASE] * 4
+
+
 @pytest.mark.parametrize(
-    ("was_on", "way", "hooks"),
+    ("there", "way", "hooks"),
     [
-        pytest.param(True, ["--is-upgrade"], 4, id="switched off"),
-        pytest.param(False, ["--is-upgrade"], 0, id="it never was on"),
-        pytest.param(True, [], 0, id="another installation of that name"),
+        pytest.param(OF_THE_ORDER, ["--is-upgrade"], SWITCHED_OFF, id="switched off"),
+        pytest.param(A_FAILED_HOOK, ["--is-upgrade"], SWITCHED_OFF, id="and tried again"),
+        pytest.param({}, ["--is-upgrade"], "post-rollback", id="it never was on"),
+        pytest.param(OF_THE_ORDER, [], "post-rollback", id="another installation of that name"),
     ],
 )
-def test_an_upgrade_that_switches_it_off_lets_go_who_waits(
-    helm: Helm, tmp_path: Path, *, was_on: bool, way: list[str], hooks: int
+def test_without_it_all_are_let_go_where_it_was_on_before(
+    helm: Helm, tmp_path: Path, there: Objects, *, way: list[str], hooks: str
 ) -> None:
-    there = {"ClusterRole": [{"metadata": {"name": ADMISSION}}] if was_on else []}
+    """Of a rollback, only hooks of the revision run that it goes back to: each has to have it."""
     with a_cluster_with(tmp_path, there) as kubeconfig:
         done = helm.against(kubeconfig, {"persistence": {"enabled": False}}, *way)
     assert done.returncode == 0, done.stderr
     of_release = [each for each in documents_in(done.stdout) if each["metadata"]["name"] == RELEASE]
-    assert [each["metadata"]["annotations"]["helm.sh/hook"] for each in of_release] == [
-        "post-upgrade"
-    ] * hooks
-    if hooks:
-        assert rules(of_release, "ClusterRole", RELEASE) == list(WHO_WAITS), "no webhook goes"
-        (container,) = pod_specs(of_release)[RELEASE]["containers"]
-        assert container["args"] == ["release"]
+    assert [each["metadata"]["annotations"]["helm.sh/hook"] for each in of_release] == [hooks] * 4
+    assert rules(of_release, "ClusterRole", RELEASE) == list(WHO_WAITS), "no webhook goes"
+    spec = pod_specs(of_release)[RELEASE]
+    assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == (RELEASE, True)
+    command, option, seconds = spec["containers"][0]["args"]
+    assert (command, option) == ("release", "--quiet-for")
+    assert float(seconds) > LEADS_S, "for so long, replicas from before may suspend Jobs"
+
+
+def test_an_upgrade_that_leaves_it_on_lets_go_nobody(helm: Helm, tmp_path: Path) -> None:
+    values = {"order": {"enabled": True}, "persistence": {"enabled": False}}
+    with a_cluster_with(tmp_path, OF_THE_ORDER) as kubeconfig:
+        done = helm.against(kubeconfig, values, "--is-upgrade")
+    assert done.returncode == 0, done.stderr
+    job = named(documents_in(done.stdout), "Job", RELEASE)
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_who_lets_go_has_rights_and_an_account_before_it_starts(
+    helm: Helm, *, enabled: bool
+) -> None:
+    documents = helm.render({"order": {"enabled": enabled}})
+    of_release = [each for each in documents if each["metadata"]["name"] == RELEASE]
+    weights = {
+        each["kind"]: int(each["metadata"]["annotations"]["helm.sh/hook-weight"])
+        for each in of_release
+    }
+    assert weights.pop("Job") > max(weights.values())
+    assert set(weights) == {"ServiceAccount", "ClusterRole", "ClusterRoleBinding"}
+    policies = {
+        each["metadata"]["annotations"]["helm.sh/hook-delete-policy"] for each in of_release
+    }
+    # What a hook that failed left must not keep the next one from being made.
+    assert policies == {"before-hook-creation,hook-succeeded"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from plimsoll_operator.commands.printing.printing import complain
@@ -16,20 +16,26 @@ from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
 from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
 from plimsoll_operator.pods.spec import metadata_of
 
-QUIET_S: Final = 5.0
+AFTER_WEBHOOK_S: Final = 5.0
 """An API server asks a webhook that was just deleted for some seconds more."""
+LOOK_EVERY_S: Final = 5.0
 MOST_PASSES: Final = 20
 PASS_PAUSE_S: Final = 1.0
+Pause = Callable[[float], Awaitable[None]]
+"""Waits for so many seconds."""
 
 
-def release_command(installation: Installation, *, without_webhook: str | None) -> int:
+def release_command(
+    installation: Installation, *, without_webhook: str | None, quiet_for_s: float
+) -> int:
     """Release all that wait for their turn; the exit status. Doing it twice is no error.
 
-    without_webhook: a webhook configuration to delete first, so that no pod is held any more. Then
-    it goes on until none was found for QUIET_S. None deletes nothing, and looks until none is left.
+    without_webhook: a webhook configuration to delete first, so that no pod is held any more.
+    quiet_for_s: it goes on until none was found for so long, and for AFTER_WEBHOOK_S at least once
+    a webhook was deleted. 0 looks until none is left.
     """
     try:
-        count = asyncio.run(_release_all(installation, without_webhook))
+        count = asyncio.run(_release_on(installation, without_webhook, quiet_for_s))
     except ApiError as error:
         complain(f"plimsoll release: {error}")
         return 1
@@ -37,22 +43,43 @@ def release_command(installation: Installation, *, without_webhook: str | None) 
     return 0
 
 
-async def _release_all(installation: Installation, webhook: str | None) -> int:
+async def _release_on(installation: Installation, webhook: str | None, quiet_for_s: float) -> int:
     async with cluster_objects(installation) as objects:
-        if webhook is not None:
-            await _delete_webhook(objects, webhook)
-        released = await release_pods(objects)
-        if webhook is None:
+        return await release_all(objects, webhook, quiet_for_s)
+
+
+async def release_all(
+    objects: ApiServer, webhook: str | None, quiet_for_s: float, pause: Pause = asyncio.sleep
+) -> int:
+    """Do what release_command does, and return how many it released.
+
+    Raises:
+        ApiError: if some still wait after many passes, or others were held again and again.
+    """
+    if webhook is not None:
+        await _delete_webhook(objects, webhook)
+        quiet_for_s = max(quiet_for_s, AFTER_WEBHOOK_S)
+    released = await release_pods(objects)
+    for _ in range(MOST_PASSES):
+        more = await _release_next(objects, quiet_for_s, pause)
+        if not more:
             return released
-        for _ in range(MOST_PASSES):
-            await asyncio.sleep(QUIET_S)
-            more = await release_pods(objects)
-            if not more:
-                return released
-            released += more
-        raise ApiError(
-            f"pods or Jobs are still held by another webhook than {webhook}; delete it, too"
-        )
+        released += more
+    if webhook is None:
+        raise ApiError("pods or Jobs are held again and again; let no policy say `order: enforce`")
+    raise ApiError(f"pods or Jobs are still held by another webhook than {webhook}; delete it, too")
+
+
+async def _release_next(objects: ApiServer, within_s: float, pause: Pause) -> int:
+    """Release those who are found first, and return how many; 0 if nobody is within this time."""
+    while within_s > 0:
+        pause_s = min(within_s, LOOK_EVERY_S)
+        await pause(pause_s)
+        more = await release_pods(objects)
+        if more:
+            return more
+        within_s -= pause_s
+    return 0
 
 
 async def release_pods(objects: ApiServer) -> int:

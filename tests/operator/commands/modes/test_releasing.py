@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import pytest
 import pytest_asyncio
@@ -58,3 +59,68 @@ async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(
     with pytest.raises(ApiError, match=r"lab/first: .*failed calling webhook"):
         await release.release_pods(api)
     assert gates.held == {"first"}
+
+
+@dataclass
+class Admission:
+    """An old replica that still suspends Jobs, at seconds of a clock that the pauses move."""
+
+    gates: GateServer
+    suspends_at_s: list[float]
+    now_s: float = 0.0
+
+    async def pause(self, for_s: float) -> None:
+        self.now_s += for_s
+        while self.suspends_at_s and self.suspends_at_s[0] < self.now_s:
+            name = f"at-{self.suspends_at_s.pop(0):.0f}"
+            self.gates.has_job(a_job(name, labels={labels.WAITS: "true"}, suspend=True))
+
+
+@pytest.mark.parametrize(
+    ("webhook", "quiet_for_s", "suspends_at_s", "released", "until_s"),
+    [
+        pytest.param(None, 0.0, [], 1, 0.0, id="one look, unless more is asked for"),
+        pytest.param(None, 30.0, [], 1, 30.0, id="nobody is found for so long"),
+        pytest.param(None, 30.0, [14.0], 2, 45.0, id="found at 15 s, and the time begins anew"),
+        pytest.param(None, 30.0, [14.0, 44.0], 3, 75.0, id="at the last look as well"),
+        pytest.param(None, 30.0, [46.0], 1, 30.0, id="not for longer"),
+        pytest.param(None, 7.0, [6.0], 2, 14.0, id="the last pause is the rest"),
+        pytest.param("plimsoll", 0.0, [], 1, 5.0, id="a webhook is asked a little longer"),
+        pytest.param("plimsoll", 0.0, [4.0], 2, 10.0, id="and may suspend one then"),
+        pytest.param("plimsoll", 30.0, [], 1, 30.0, id="the longer time counts"),
+    ],
+)
+async def test_it_goes_on_until_nobody_was_found_for_so_long(
+    server: tuple[GateServer, ApiServer],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    webhook: str | None,
+    quiet_for_s: float,
+    suspends_at_s: list[float],
+    released: int,
+    until_s: float,
+) -> None:
+    monkeypatch.setattr(release, "PASS_PAUSE_S", 0.0)
+    gates, api = server
+    gates.has(waits("ours"))
+    admission = Admission(gates, [*suspends_at_s])
+    assert await release.release_all(api, webhook, quiet_for_s, admission.pause) == released
+    assert admission.now_s == until_s
+    assert gates.suspended == set()
+
+
+@pytest.mark.parametrize(
+    ("webhook", "words"),
+    [(None, "let no policy say `order: enforce`"), ("mine", "another webhook than mine; delete")],
+)
+async def test_it_gives_up_where_others_are_held_again_and_again(
+    server: tuple[GateServer, ApiServer],
+    monkeypatch: pytest.MonkeyPatch,
+    webhook: str | None,
+    words: str,
+) -> None:
+    monkeypatch.setattr(release, "PASS_PAUSE_S", 0.0)
+    gates, api = server
+    admission = Admission(gates, [float(at) for at in range(1000)])
+    with pytest.raises(ApiError, match=words):
+        await release.release_all(api, webhook, 30.0, admission.pause)
