@@ -73,7 +73,7 @@ async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Que
     ],
 )
 async def test_nodes_that_are_best_now_are_for_a_job_that_makes_one_pod(
-    queueing: Queueing, spec: dict[str, int], *, hinted: bool
+    queueing: Queueing, spec: dict[str, Any], *, hinted: bool
 ) -> None:
     queueing.has_job("train", **spec)
     await queueing.look(LIST_EVERY_S)
