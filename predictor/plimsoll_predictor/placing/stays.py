@@ -22,6 +22,8 @@ ENDED_KEPT: Final = 10_000
 ENDED_KEPT_ON_A_NODE: Final = 500
 LIVING_KEPT: Final = 50_000
 """A missed end may not fill the memory."""
+MOST_KINDS_SHARED: Final = 200
+"""Of a living run: a service may live beside a new task each minute. Few of them are stored."""
 MOST_BESIDE_BYTES: Final = 512
 """Of what is stored for each attempt."""
 _AROUND_A_NAME: Final = 11
@@ -48,6 +50,15 @@ class _Living:
     stay: Stay
     shared_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Kind -> seconds shared with runs of it that are not remembered."""
+
+    def add(self, kind: str, shared_s: float) -> None:
+        """Add up; of too many kinds, those that were there for the least time become OTHERS."""
+        self.shared_s[kind] += shared_s
+        if len(self.shared_s) <= MOST_KINDS_SHARED:
+            return
+        told = sorted(self.shared_s, key=lambda each: (each != OTHERS, -self.shared_s[each]))
+        for least in told[MOST_KINDS_SHARED // 2 :]:
+            self.shared_s[OTHERS] += self.shared_s.pop(least)
 
 
 class Stays:
@@ -135,7 +146,7 @@ class Stays:
         for living in self._living_on.get(old.node, {}).values():
             shared_s = living.stay.shared_s(old.started_s, ended_s)
             if shared_s > 0:
-                living.shared_s[old.kind] += shared_s
+                living.add(old.kind, shared_s)
 
     def _drop(self, run: str) -> _Living | None:
         living = self._living.pop(run, None)

@@ -13,6 +13,7 @@ from plimsoll_predictor.placing.encounter import MOST_BESIDE
 from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
 from plimsoll_predictor.placing.stays import (
     MOST_BESIDE_BYTES,
+    MOST_KINDS_SHARED,
     Stay,
     Stays,
     bounded_beside,
@@ -22,6 +23,21 @@ from plimsoll_predictor.placing.stays import (
 
 def stay(kind: str, started_s: float, ended_s: float | None = None, node: str = "n") -> Stay:
     return Stay(node, kind, started_s, ended_s)
+
+
+def test_of_too_many_neighbours_those_for_the_least_time_are_told_as_others() -> None:
+    """A service that lives for days beside a new task each ten seconds, and one that stays."""
+    stays = Stays(ended_kept=10)
+    stays.began("service", stay("service", 0))
+    for number in range(2_000):
+        stays.remember(f"run-{number}", stay(f"task-{number}", 10 * number, 10 * number + 9))
+        stays.remember(f"usual-{number}", stay("usual", 10 * number, 10 * number + 5))
+    (living,) = stays._living.values()
+    assert len(living.shared_s) <= MOST_KINDS_SHARED
+    beside = stays.ended("service", stay("service", 0, 20_000))
+    assert beside["usual"] == pytest.approx(0.5)
+    assert sum(beside.values()) == pytest.approx(1.4)
+    assert beside[OTHERS] > 0.7
 
 
 def test_neighbours_count_by_the_time_that_they_share() -> None:
