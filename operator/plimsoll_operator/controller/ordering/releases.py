@@ -52,8 +52,9 @@ AGAIN_AFTER_S: Final = 2.0
 """A pod that changes under every try is tried again after that."""
 UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
 """So long nobody of a namespace is tried after one was not answered: others come meanwhile."""
-ANSWER_WITHIN_S: Final = 15.0
-"""A queue that waits for an answer without end lets nobody go, and says that it runs."""
+ANSWER_WITHIN_S: Final = 35.0
+"""A queue that waits for an answer without end lets nobody go, and says that it runs. It is longer
+than an API server waits for one webhook (30 s)."""
 REFUSED_FOR_S: Final = 60.0
 """After the API server refused to remove a gate, no task is ordered for so long."""
 
