@@ -47,9 +47,11 @@ test: setup postgresql prometheus browser ## everything CI runs: check, and all 
 check: setup format-check lint types layers test-doctests test-unit-full ## all that needs no cluster
 
 # What the tests of a file share, such as a trained model, is made once: a file stays in one process.
-UNIT := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile tests/predictor tests/operator tests/docs
+UNIT = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile tests/predictor tests/operator tests/docs
 
-test-unit: setup postgresql ## the inner loop: unit tests that are not slow, with a tenth of the examples
+# More than there are cores: some wait for others.
+test-unit: WORKERS = 4
+test-unit: setup postgresql ## the inner loop: nine of ten unit tests, those that take less than a tenth of a second, with a tenth of the examples
 	$(UNIT) -m "not slow" --hypothesis-profile quick
 
 test-unit-full: setup postgresql ## all unit tests, the slow ones among them, with all examples

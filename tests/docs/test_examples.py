@@ -66,6 +66,7 @@ def commands() -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["shell", "python", "processes"])
 @pytest.mark.parametrize(
     ("shares", "starts"),

@@ -20,6 +20,7 @@ WRITTEN = sorted(
 )
 
 
+@pytest.mark.slow
 def test_the_tables_of_fields_are_current() -> None:
     assert renewed(TEXT) == TEXT, "run .venv/bin/python deploy/reference/fields.py"
 
@@ -32,6 +33,7 @@ def test_every_field_of_people_is_described(name: str) -> None:
     assert all(f"`{field.path}`" in TEXT for field in spec)
 
 
+@pytest.mark.slow
 def test_a_profile_takes_every_field_of_a_policy() -> None:
     policy, profile = (spec_and_status(each)[0] for each in ("sizingpolicies", "taskprofiles"))
     assert {field.path for field in policy} <= {field.path for field in profile}
@@ -48,6 +50,7 @@ def test_the_bounds_of_features_are_those_of_the_code() -> None:
         assert str(bound) in row
 
 
+@pytest.mark.slow
 def test_a_page_without_the_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="marks around the table 'policy' are missing"):
         renewed("# A page\n")

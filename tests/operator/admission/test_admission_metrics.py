@@ -38,6 +38,7 @@ def a_certificate(until: datetime.datetime, name: str = "localhost") -> str:
     return made.public_bytes(serialization.Encoding.PEM).decode()
 
 
+@pytest.mark.slow
 @given(
     until=st.datetimes(datetime.datetime(1951, 1, 1), datetime.datetime(2299, 1, 1)),
     name=st.sampled_from(["a", "a" * 64]),
@@ -54,6 +55,7 @@ def test_the_first_of_a_chain_counts_whatever_is_written_before_it() -> None:
     assert expires_s(chain) == first.timestamp()
 
 
+@pytest.mark.slow
 @given(at=st.integers(0, 400), to=st.integers(0, 255))
 def test_a_damaged_certificate_is_read_or_refused(at: int, to: int) -> None:
     until = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)

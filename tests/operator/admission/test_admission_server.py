@@ -149,6 +149,7 @@ async def test_a_review_of_3_mib_is_sized(tmp_path: Path) -> None:
         assert memory_of(await sized(caller, pod))[0] == "1127Mi"
 
 
+@pytest.mark.slow
 async def test_a_review_over_the_limit_is_admitted_by_its_uid(tmp_path: Path) -> None:
     huge = POD.annotated({"example.com/notes": "x" * (MAX_BODY_BYTES + 1)})
     async with a_server(tmp_path, knowledge_of()) as (caller, server, _):
@@ -157,6 +158,7 @@ async def test_a_review_over_the_limit_is_admitted_by_its_uid(tmp_path: Path) ->
         assert memory_of(await sized(caller))[0] == "1127Mi"
 
 
+@pytest.mark.slow
 async def test_ten_thousand_annotations_and_huge_values_are_admitted(tmp_path: Path) -> None:
     prefix = labels.FEATURE_PREFIX
     pod = POD.annotated({f"{prefix}f{i}": "1" for i in range(10_000)}).knowing(

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting import cut_job
@@ -79,6 +81,7 @@ async def test_an_error_leaves_it_as_it_was_written(tmp_path: Path, monkeypatch:
         assert counted(server, "error") == 1
 
 
+@pytest.mark.slow
 async def test_of_a_crowd_all_are_answered_and_the_last_as_they_were_written(
     tmp_path: Path,
 ) -> None:

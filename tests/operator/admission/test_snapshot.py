@@ -127,6 +127,7 @@ def test_a_damaged_or_foreign_file_is_put_aside_with_words(tmp_path: Path, damag
     assert (tmp_path / "s.bad").exists()
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_any_changed_byte_is_noticed(tmp_path: Path, data: st.DataObject) -> None:

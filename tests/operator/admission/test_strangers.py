@@ -105,6 +105,7 @@ def state_of(*, with_others: bool, mode: Mode = Mode.ENFORCE) -> AdmissionState:
     return state
 
 
+@pytest.mark.slow
 @given(pod=STRANGERS)
 @examples(400)
 def test_what_a_stranger_gets_does_not_depend_on_what_is_known_of_others(pod: APod) -> None:
@@ -114,6 +115,7 @@ def test_what_a_stranger_gets_does_not_depend_on_what_is_known_of_others(pod: AP
     assert among.identity is None or among.identity.task.namespace == EVIL
 
 
+@pytest.mark.slow
 @given(pod=STRANGERS)
 @examples(200)
 def test_whatever_a_pod_says_in_its_own_words_no_size_goes_beyond_its_policys_max(
@@ -130,6 +132,7 @@ def test_whatever_a_pod_says_in_its_own_words_no_size_goes_beyond_its_policys_ma
     assert wanted <= 2 * GIB or not [each for each in sized.patch if "memory" in str(each)]
 
 
+@pytest.mark.slow
 @given(pod=STRANGERS)
 @examples(200)
 def test_in_recommend_mode_a_pod_gets_an_annotation_and_nothing_else(pod: APod) -> None:
@@ -145,6 +148,7 @@ def test_in_recommend_mode_a_pod_gets_an_annotation_and_nothing_else(pod: APod) 
     assert {**after, labels.DECISION: ""} == {**before, labels.DECISION: ""}
 
 
+@pytest.mark.slow
 @given(pod=STRANGERS)
 @examples(100)
 def test_no_waiting_pod_is_resized_in_recommend_mode_whatever_is_forged_on_it(pod: APod) -> None:
@@ -187,6 +191,7 @@ async def test_a_strangers_kills_and_successes_teach_others_nothing(tmp_path: Pa
         }
 
 
+@pytest.mark.slow
 async def test_a_kill_that_says_to_be_the_thousandth_attempt_hurts_its_own_task_alone(
     tmp_path: Path,
 ) -> None:
@@ -270,6 +275,7 @@ async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> Non
         assert not inside.controller.troubles.is_crowded("shop")
 
 
+@pytest.mark.slow
 @given(text=FORGED | TEXT)
 @examples(300)
 def test_a_forged_decision_is_read_within_bounds_or_not_at_all(text: str) -> None:

@@ -48,6 +48,7 @@ def test_what_there_is_no_room_for_is_read_and_not_kept(tmp_path: Path) -> None:
         kept.text(str(tmp_path / "d"))
 
 
+@pytest.mark.slow
 def test_a_folders_files_are_closed_with_it_and_all_at_the_end(tmp_path: Path) -> None:
     kept = KeptFiles()
     for folder in ("one", "two"):

@@ -53,6 +53,7 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("known_mib", "most"),
     [

@@ -199,6 +199,7 @@ def readings(draw: st.DrawFn) -> CgroupSample:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(readings(), min_size=2, max_size=8))
 def test_maxima_never_fall_and_keep_their_order(life: list[CgroupSample]) -> None:
     before = Peaks()

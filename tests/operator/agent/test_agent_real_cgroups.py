@@ -68,6 +68,7 @@ for _ in range(4):
     assert reports[None].need_peak_bytes < 50 * MIB
 
 
+@pytest.mark.slow
 def test_a_spike_between_two_readings_is_seen() -> None:
     with a_real_pod() as pod:
         reports = follow_steps(pod, ["", "held = b'x' * 150_000_000; del held"])
@@ -76,6 +77,7 @@ def test_a_spike_between_two_readings_is_seen() -> None:
     assert reports[None].working_set_peak_bytes < 100_000_000
 
 
+@pytest.mark.slow
 def test_a_container_of_a_moment_is_seen_in_its_pods_cgroup_after_its_end() -> None:
     with a_real_pod() as pod:
         child = pod.start("held = b'x' * 150_000_000; import time; time.sleep(0.3)")
@@ -88,6 +90,7 @@ def test_a_container_of_a_moment_is_seen_in_its_pods_cgroup_after_its_end() -> N
     assert 150_000_000 <= reports[None].need_peak_bytes <= 150_000_000 + OVERHEAD_BYTES
 
 
+@pytest.mark.slow
 def test_a_container_of_a_moment_that_left_page_cache_is_not_charged_for_it(tmp_path: Path) -> None:
     file = a_cold_file(tmp_path / "table", 100 * MIB)
     hold_and_read = f"""
@@ -119,6 +122,7 @@ with open({str(file)!r}, 'rb') as table:
     assert reports[None].anon_peak_bytes < 50 * MIB
 
 
+@pytest.mark.slow
 def test_an_oom_killed_task_needs_its_whole_limit() -> None:
     with a_real_pod() as pod:
         child = pod.limit(100 * MIB).start("held = [b'x' * 1_000_000 for _ in range(400)]")
@@ -129,6 +133,7 @@ def test_an_oom_killed_task_needs_its_whole_limit() -> None:
     assert reports[None].need_peak_bytes >= 90 * MIB
 
 
+@pytest.mark.slow
 def test_files_on_tmpfs_are_a_need() -> None:
     write_to_memory = """
 import os, tempfile
@@ -145,6 +150,7 @@ file.flush()
     assert reports[None].working_set_peak_bytes >= 120_000_000
 
 
+@pytest.mark.slow
 def test_a_temporary_file_is_no_need_once_it_was_seen_as_cache(tmp_path: Path) -> None:
     spill = f"""
 import os

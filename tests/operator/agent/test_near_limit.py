@@ -130,6 +130,7 @@ def test_a_container_without_a_limit_is_not_followed(node: Node) -> None:
     assert node.near.followed == 0
 
 
+@pytest.mark.slow
 def test_only_so_many_are_watched_the_nearest_first(node: Node) -> None:
     for number in range(MOST_FAST + 5):
         settled(node, f"pod-{number}", 300 + number)
@@ -177,6 +178,7 @@ def grown(node: Node) -> None:
     raise AssertionError("no alarm")
 
 
+@pytest.mark.slow
 def test_an_alarm_is_repeated_but_not_for_ever(node: Node) -> None:
     grown(node)
     assert [len(node.look()) for _ in range(2)] == [0, 0]

@@ -175,6 +175,7 @@ def test_a_window_that_is_none_tells_nothing(node: MeteredNode, later_s: float) 
     assert node.meter.measure([]) is not None
 
 
+@pytest.mark.slow
 def test_the_busiest_pods_are_told_where_there_are_many(node: MeteredNode) -> None:
     node.ticks()
     for number in range(MOST_PODS + 20):

@@ -101,6 +101,7 @@ def test_all_tries_that_ended_are_read_with_what_is_left_of_their_pods(url: str)
         assert (attempt.runtime_s, attempt.request_bytes) == (60.0, 64 * MIB)
 
 
+@pytest.mark.slow
 def test_only_what_ended_within_the_time_is_read(url: str) -> None:
     late = tries_of(url, NOON - timedelta(minutes=1), NOON + timedelta(days=1))
     assert [each.number for each in late] == [2]

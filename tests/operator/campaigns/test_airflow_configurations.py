@@ -119,6 +119,7 @@ def test_aliases_that_make_much_of_little_are_refused_before_they_do() -> None:
     assert "has more than 2,000 values" in refusal("\n".join(lines), "a.yaml")
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.json", "a.yaml"]))
 def test_any_bytes_are_read_or_refused(content: bytes, name: str) -> None:
     with suppress(BadConfigurations):

@@ -183,6 +183,7 @@ def test_workers_and_their_server_are_killed_at_random_and_every_item_is_done(ri
     assert killed == KILLS
 
 
+@pytest.mark.slow
 def test_without_kills_no_item_is_worked_on_twice(rig: Rig) -> None:
     rig.server()
     workers = [rig.worker(index) for index in range(SHARES)]
@@ -190,12 +191,14 @@ def test_without_kills_no_item_is_worked_on_twice(rig: Rig) -> None:
     assert rig.worked() == Counter(range(ITEMS))
 
 
+@pytest.mark.slow
 def test_workers_that_reach_nobody_do_their_shares(rig: Rig) -> None:
     workers = [rig.worker(index, alone_after_s=0.1) for index in range(SHARES)]
     assert [process.wait(COMES_S) for _, process in workers] == [0] * SHARES
     assert rig.worked() == Counter(range(ITEMS))
 
 
+@pytest.mark.slow
 def test_a_worker_that_came_before_the_server_does_its_share_and_nobody_else_does(
     rig: Rig,
 ) -> None:
@@ -220,6 +223,7 @@ def _all_heard_and_cut_off(rig: Rig) -> list[tuple[str, subprocess.Popen[bytes]]
     return workers
 
 
+@pytest.mark.slow
 def test_workers_whose_server_goes_for_good_go_on_and_do_all_once(rig: Rig) -> None:
     workers = _all_heard_and_cut_off(rig)
     rig.allow(ITEMS)
@@ -227,6 +231,7 @@ def test_workers_whose_server_goes_for_good_go_on_and_do_all_once(rig: Rig) -> N
     assert rig.worked() == Counter(range(ITEMS))
 
 
+@pytest.mark.slow
 def test_workers_that_are_cut_off_and_answered_again_say_what_they_did(rig: Rig) -> None:
     workers = _all_heard_and_cut_off(rig)
     alone = ITEMS // SHARES // 4
@@ -239,6 +244,7 @@ def test_workers_that_are_cut_off_and_answered_again_say_what_they_did(rig: Rig)
     assert rig.progress() == [ITEMS, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_slow_workers_share_is_done_by_others_as_well(rig: Rig) -> None:
     rig.server()
     rig.item_s = 0.02
@@ -261,6 +267,7 @@ def test_what_a_pod_is_told_is_read_and_checked() -> None:
         plimsoll_chunks.Worker.from_environment({**told, "PLIMSOLL_SHARES": "2"})
 
 
+@pytest.mark.slow
 def test_an_item_whose_work_fails_is_not_acknowledged(rig: Rig) -> None:
     rig.server()
     worker = plimsoll_chunks.Worker(

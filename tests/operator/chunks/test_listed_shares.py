@@ -63,6 +63,7 @@ def test_a_list_that_makes_no_sense_is_refused_by_all_who_read_it(starts: str) -
     assert sizes_in(starts, 64, 5) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=40).filter(any))
 def test_all_pods_of_a_list_do_each_item_once_and_teach_how_many_they_did(
     sizes: list[int],

@@ -57,6 +57,7 @@ def loaded_by(*words: str) -> set[str]:
     return set(json.loads(done.stderr.partition("LOADED")[2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", LIGHT_STARTS, ids=" ".join)
 def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None:
     loaded = loaded_by(*words)
@@ -85,6 +86,7 @@ def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes() -> No
     assert not [name for name in HEAVY if name in loaded - {"kubernetes_asyncio", "aiohttp"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_help_is_wider_than_the_terminal(width: int) -> None:
     for command in ("", "status", "import"):
@@ -94,6 +96,7 @@ def test_no_help_is_wider_than_the_terminal(width: int) -> None:
         assert "Examples" in text
 
 
+@pytest.mark.slow
 def test_the_commands_are_in_groups_that_say_what_they_are_for() -> None:
     text = run_here("--help", COLUMNS="100").stdout
     groups = [line.split("─")[1].strip() for line in text.splitlines() if line.startswith("╭─")]
@@ -121,6 +124,7 @@ def test_who_only_looks_at_a_store_leaves_none_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", WITHOUT_A_STORE, ids=" ".join)
 def test_without_store_and_cluster_both_ways_are_named(
     words: tuple[str, ...], tmp_path: Path
@@ -168,6 +172,7 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
         assert set(done.stdout.split()) == expected, done
 
 
+@pytest.mark.slow
 def test_zsh_is_told_commands_with_what_they_are() -> None:
     """What the script of --show-completion zsh evaluates."""
     told = run_here(_PLIMSOLL_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="plimsoll res").stdout
@@ -195,6 +200,7 @@ def test_a_document_is_the_same_in_both_forms() -> None:
     assert list(yaml.safe_load(as_yaml)) == list(document)
 
 
+@pytest.mark.slow
 def test_the_version_is_told_by_option_and_command() -> None:
     told = run_apart("--version").stdout
     assert told == run_here("version").stdout

@@ -53,6 +53,7 @@ def test_the_words_that_were_given_are_sent(given: str, sent: str, errands: list
     assert (where.context, where.installed_in) == ("lab", "plimsoll")
 
 
+@pytest.mark.slow
 def test_a_file_to_read_is_sent_and_one_to_write_comes_back(
     errands: list[Errand], tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_it_says_what_the_installed_one_says_and_ends_as_it_does(
     )
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_one_that_it_is_sent_to(waiting: ProgramServer) -> None:
     reading, writing = os.pipe()
     first, second = (waiting.start([], stdout=writing) for _ in range(2))

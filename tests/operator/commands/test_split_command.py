@@ -56,6 +56,7 @@ def url(tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.slow
 def test_it_says_what_the_last_job_would_take_cut_otherwise(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,6 +71,7 @@ def test_it_says_what_the_last_job_would_take_cut_otherwise(
     assert "less time" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_where_no_job_leased_it_recommends_leases(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +81,7 @@ def test_where_no_job_leased_it_recommends_leases(
     assert "plimsoll.dev/leases" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_where_memory_counts_the_cut_is_by_both(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

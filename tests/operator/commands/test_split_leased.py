@@ -135,6 +135,7 @@ def test_leases_save_time_where_items_differ(
     assert leased["words"]["over shares"].startswith(f"{100 * gain:.0f}% less time;")
 
 
+@pytest.mark.slow
 def test_of_unmeasured_leases_no_memory_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +166,7 @@ def test_of_large_leases_a_few_sizes_are_shown(
     assert (sizes[0], sizes[-1]) == (1, 10**6)
 
 
+@pytest.mark.slow
 def test_the_tables_fit_a_terminal_of_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +204,7 @@ def test_what_an_older_version_kept_is_shown_without_its_last_job(
     assert told(url, capsys, Asked(items=40, workers=4))["leased"]["next"]["items"] == 5
 
 
+@pytest.mark.slow
 def test_a_task_whose_jobs_were_cut_as_well_shows_both(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +237,7 @@ def test_a_last_job_that_makes_no_sense_is_none() -> None:
     assert known.last is None
 
 
+@pytest.mark.slow
 def test_where_memory_counts_the_next_lease_is_smaller(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

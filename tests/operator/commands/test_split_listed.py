@@ -56,6 +56,7 @@ def told(
     return document, capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_after_a_run_in_shares_it_says_what_a_list_would_gain(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +70,7 @@ def test_after_a_run_in_shares_it_says_what_a_list_would_gain(
     assert "pods of 27 to" in line
 
 
+@pytest.mark.slow
 def test_of_a_job_that_lists_its_chunks_it_says_the_largest_and_the_smallest(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +88,7 @@ def test_of_a_job_that_lists_its_chunks_it_says_the_largest_and_the_smallest(
     assert known.cut.verdict == "as it is, 5 pods of 27 to 2 items: nothing to gain"
 
 
+@pytest.mark.slow
 def test_another_job_of_a_task_that_lists_is_not_cut_yet(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,6 +100,7 @@ def test_another_job_of_a_task_that_lists_is_not_cut_yet(
     assert "of 27 to 2" not in shown
 
 
+@pytest.mark.slow
 def test_the_page_draws_it(store: Store) -> None:
     store.observations.record(list(pods_of("two", NOON_S + 1000, LISTED)))
     facts = splitting_facts(store, TRAIN)
@@ -106,6 +110,7 @@ def test_the_page_draws_it(store: Store) -> None:
     assert part.words["best cut"].startswith("as it is, 5 pods of 27 to 2 items")
 
 
+@pytest.mark.slow
 def test_a_chunk_that_was_killed_counts_with_its_own_items(store: Store) -> None:
     """A small one that dies tells of small ones, whatever the largest had."""
     killed = an_attempt("killed").knowing(**{CHUNK_ITEMS: 4.0}).in_run("job:two:2")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.controller.attempts.retry_making import EXCLUDED
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import TRAIN, a_final, a_train, an_inside, decided, killed
@@ -13,6 +15,7 @@ SHOP = frozenset({"shop"})
 KILLED = killed(decided(a_train()))
 
 
+@pytest.mark.slow
 async def test_a_pod_that_is_killed_there_is_not_observed_lifted_or_retried(
     tmp_path: Path,
 ) -> None:
@@ -26,6 +29,7 @@ async def test_a_pod_that_is_killed_there_is_not_observed_lifted_or_retried(
         assert inside.controller.profiles._due == {}
 
 
+@pytest.mark.slow
 async def test_what_was_known_before_is_neither_served_nor_shown_nor_retried(
     tmp_path: Path,
 ) -> None:
@@ -47,6 +51,7 @@ async def test_what_was_known_before_is_neither_served_nor_shown_nor_retried(
         assert TRAIN in inside.store.totals.by_task()
 
 
+@pytest.mark.slow
 async def test_its_profiles_policies_and_bounds_are_not_read(tmp_path: Path) -> None:
     meta = {"namespace": "shop", "name": "default"}
     policy = {"metadata": meta, "spec": {"max": "1Gi"}}
@@ -63,6 +68,7 @@ async def test_its_profiles_policies_and_bounds_are_not_read(tmp_path: Path) -> 
         assert watch.policy_statuses._shown == {}
 
 
+@pytest.mark.slow
 async def test_the_policy_of_the_cluster_is_read_in_plimsolls_own_namespace(
     tmp_path: Path,
 ) -> None:

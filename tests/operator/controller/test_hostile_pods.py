@@ -177,6 +177,7 @@ async def test_pods_that_are_as_large_as_can_be_in_every_way_cost_no_more(tmp_pa
     assert grown <= count * MOST_STORED_BYTES + tasks * MOST_STORED_OF_A_TASK_BYTES
 
 
+@pytest.mark.slow
 def test_whatever_types_a_pod_has_it_is_read(tmp_path: Path) -> None:
     state = AdmissionState(default_policy=Policy(mode=Mode.ENFORCE))
     for pod in oddly_typed_pods(500, seed=2):
@@ -185,6 +186,7 @@ def test_whatever_types_a_pod_has_it_is_read(tmp_path: Path) -> None:
         read_pod(pod, state.knowledge_of)
 
 
+@pytest.mark.slow
 def test_a_retry_is_planned_without_the_pod_itself(tmp_path: Path) -> None:
     async def planned() -> list[Any]:
         async with an_inside(tmp_path) as inside:

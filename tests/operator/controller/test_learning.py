@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.controller.hub.hub import ObservationAmended
 from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Learning
 from plimsoll_operator.training.queue import Trained, TrainingQueue
@@ -50,6 +52,7 @@ def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
     return SavedModel(None, {}, 0.0, runs, oom_kills)
 
 
+@pytest.mark.slow
 async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
         inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
@@ -62,6 +65,7 @@ async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path
         assert wanted(queue)
 
 
+@pytest.mark.slow
 async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_restart(
     tmp_path: Path,
 ) -> None:
@@ -72,6 +76,7 @@ async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_
         assert wanted(queue)
 
 
+@pytest.mark.slow
 async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
         inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
@@ -83,6 +88,7 @@ async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path
         assert TRAIN not in queue.waiting
 
 
+@pytest.mark.slow
 async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, _, queue):
         inside.controller.book.add_up(TRAIN, 4, 90 * MIB)
@@ -101,6 +107,7 @@ async def test_a_kill_counts_as_what_the_need_exceeds(tmp_path: Path) -> None:
         assert (inside.known.runs, inside.known.max_need_bytes) == (0, 128 * MIB)
 
 
+@pytest.mark.slow
 async def test_a_task_nothing_keeps_is_idle_after_a_round_without_its_pods(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         met_tasks = inside.controller.met_tasks

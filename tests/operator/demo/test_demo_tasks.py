@@ -37,6 +37,7 @@ def test_training_learns_something_and_prints_one_line() -> None:
     assert train_demand.train(20_000, 8, seed=1) < train_demand.train(300, 8, seed=1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_trains_the_same_model_and_another_seed_another() -> None:
     assert train_demand.train(2_000, 6, seed=1) == train_demand.train(2_000, 6, seed=1)
     assert train_demand.train(2_000, 6, seed=1) != train_demand.train(2_000, 6, seed=2)
@@ -85,6 +86,7 @@ def test_memory_grows_with_the_rows_and_differs_by_region() -> None:
     assert many.peak_bytes > 1.8 * elsewhere.peak_bytes
 
 
+@pytest.mark.slow
 def test_the_measured_peak_is_that_of_the_work() -> None:
     program = "data = bytearray(200 * 2**20); data[::4096] = b'x' * (200 * 256)"
     seen = measure([sys.executable, "-c", program], 4 * GIB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def test_after_a_rest_one_question_is_tried() -> None:
     assert not late(MOST_LATE - 1, tried.after_timely(), REST_S).rests(REST_S)
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), max_size=60))
 def test_it_rests_only_after_as_many_late_ones(answers: list[bool]) -> None:
     breaker, in_a_row = Breaker(), 0

@@ -137,6 +137,7 @@ def test_a_controller_from_before_is_understood() -> None:
     assert state.tasks[TRAIN].model is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, VERSION])
 @examples(150)
 @given(

@@ -141,6 +141,7 @@ async def test_an_answer_that_never_comes_is_waited_for_no_longer_than_is_said()
         given_up.set()
 
 
+@pytest.mark.slow
 async def test_an_answer_that_is_too_large_or_no_json_is_an_error_of_ours() -> None:
     async def answer(_: web.Request) -> web.Response:
         return web.Response(text="<html>" + " " * 2**20)

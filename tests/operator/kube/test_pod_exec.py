@@ -103,6 +103,7 @@ async def test_a_connection_that_breaks_is_no_success() -> None:
             await ran(settings)
 
 
+@pytest.mark.slow
 async def test_more_than_is_taken_ends_it() -> None:
     async def speak(channel: web.WebSocketResponse, _: web.Request) -> None:
         for _place in range(20):

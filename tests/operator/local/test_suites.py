@@ -85,6 +85,7 @@ def start(folder: Path, *lanes: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_lanes_run_beside_each_other(folder: Path) -> None:
     """Each waits for the other's file: one after the other, neither would end."""
     process = start(folder, "one=meet-1", "two=meet-2")
@@ -94,6 +95,7 @@ def test_lanes_run_beside_each_other(folder: Path) -> None:
     assert "all passed" in said
 
 
+@pytest.mark.slow
 def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path) -> None:
     process = start(folder, "one=fails,passes", "two=meet-1,last", "three=meet-2")
     said = process.communicate(timeout=2 * WITHIN_S)[0]
@@ -104,12 +106,14 @@ def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path)
     assert said.rstrip().endswith("FAILED: fails")
 
 
+@pytest.mark.slow
 def test_what_one_prints_stays_in_one_piece(folder: Path) -> None:
     process = start(folder, "one=meet-1,passes", "two=meet-2,fails,last")
     said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert "===== passes\nfirst line\nsecond line\n=====" in said
 
 
+@pytest.mark.slow
 def test_it_says_what_a_target_took_of_processors() -> None:
     computes, waits = ("n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done", "sleep 0.5; exit 3")
 
@@ -185,6 +189,7 @@ def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder
     until(passes)
 
 
+@pytest.mark.slow
 def test_what_a_run_left_that_was_killed_with_its_guard_is_ended_by_the_next(folder: Path) -> None:
     stray = killed(folder, with_its_guard=True)
     assert not is_gone(stray)
@@ -228,6 +233,7 @@ def test_a_database_server_ends_with_whoever_is_killed_while_using_it() -> None:
     until(lambda: not Path(folder).exists())
 
 
+@pytest.mark.slow
 def test_what_has_nothing_to_run_on_is_not_said_to_have_passed(folder: Path) -> None:
     process = start(folder, "one=traceless,passes")
     said = process.communicate(timeout=WITHIN_S)[0]
@@ -245,6 +251,7 @@ def test_traces_that_are_not_there_are_said_in_one_line() -> None:
     assert line.startswith(f"{NOT_RUN}no folder /nowhere; the public traces are no part")
 
 
+@pytest.mark.slow
 def test_a_second_run_is_refused_while_the_first_goes_on(folder: Path) -> None:
     first = start(folder, "one=waits")
     try:
@@ -303,6 +310,7 @@ def run_by(*targets: str) -> set[str]:
     return set(re.findall(r"tests/(\w+)(?= |\n|;)", dry_run(*targets)))
 
 
+@pytest.mark.slow
 def test_every_folder_of_tests_is_run_by_one_target() -> None:
     root = CHECKOUT / "tests"
     folders = {path.relative_to(root).parts[0] for path in root.glob("*/**/test_*.py")}
@@ -321,6 +329,7 @@ def test_whatever_a_folders_target_leaves_out_is_run_by_another() -> None:
     assert all((CHECKOUT / each).exists() for each in left_out)
 
 
+@pytest.mark.slow
 def test_what_lanes_leave_out_is_run_by_itself_and_held_to_its_seconds() -> None:
     options = {lane.options for lane in EVERYTHING.side_by_side if lane.on_cluster}
     assert options == {NOT_ALONE}

@@ -140,6 +140,7 @@ async def seen(inside: Inside, *, at_most_s: float = 10.0) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_the_ledger_counts_an_attempt_and_its_late_peak_once(tmp_path: Path) -> None:
     pod = ended(decided(a_train()))
     async with an_inside(tmp_path) as inside:
@@ -176,6 +177,7 @@ def test_what_its_node_ended_below_its_request_counts_as_killed_there() -> None:
     assert value(metrics, "oom_kills_total", at="first") == 0
 
 
+@pytest.mark.slow
 async def test_the_ledger_tells_a_first_kill_from_one_after_a_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train("train-1"))))
@@ -232,6 +234,7 @@ def test_the_tasks_that_waste_most_are_shown() -> None:
     assert set(shown_tasks(tasks)) == {"t3", "t4", "other"}
 
 
+@pytest.mark.slow
 def test_no_shown_series_ever_falls_while_it_is_shown() -> None:
     tasks, before = TaskMetrics(3), dict[str, float]()
     for step in range(3_000):
@@ -249,6 +252,7 @@ def test_a_task_called_other_is_not_taken_for_the_others() -> None:
     assert found == {("shop", "other"): 5.0, ("", "other"): 0.0}
 
 
+@pytest.mark.slow
 def test_attempts_whose_peak_never_comes_do_not_gather() -> None:
     metrics = ControllerMetrics()
     attempts: AttemptMetrics = metrics.attempts

@@ -15,6 +15,7 @@ from plimsoll_operator.names.quantity import MAX_BYTES, BadQuantity, format_byte
 GOLDEN = Path(__file__).parent / "quantities.json"
 
 
+@pytest.mark.slow
 def test_every_quantity_means_what_kubernetes_says_it_means() -> None:
     cases = json.loads(GOLDEN.read_text())["cases"]
     assert len(cases) > 1000
@@ -36,6 +37,7 @@ def test_what_was_printed_is_read_back_exactly(size_bytes: int) -> None:
     assert parse_bytes(format_bytes(size_bytes)) == size_bytes
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 def test_any_text_is_a_quantity_or_a_clear_error(text: str) -> None:
     with contextlib.suppress(BadQuantity):

@@ -151,6 +151,7 @@ def test_annotations_of_any_shape_raise_nothing(annotations: Any) -> None:
     assert read_features(pod).values in ({}, {"rows": 3.0})
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=70), st.text(max_size=300), max_size=80))
 def test_any_annotations_give_bounded_features(texts: dict[str, str]) -> None:
     pod = a_pod().annotated({f"{PREFIX}{name}": text for name, text in texts.items()})

@@ -256,6 +256,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from(sorted(EVERYTHING)), ANYTHING),
     st.dictionaries(st.sampled_from(sorted(EVERYTHING)), ANYTHING),
@@ -307,6 +308,7 @@ def test_tasks_that_spell_alike_get_two_profiles() -> None:
     assert profile_name(TaskId("shop", "Train_A")) != profile_name(TaskId("shop", "train-A"))
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=400))
 def test_any_task_gets_a_name_that_kubernetes_accepts(task: str) -> None:
     name = profile_name(TaskId("shop", task))

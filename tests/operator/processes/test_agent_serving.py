@@ -164,6 +164,7 @@ def let_go(child: subprocess.Popen[bytes]) -> None:
     child.stdin.close()
 
 
+@pytest.mark.slow
 async def test_a_pods_life_is_reported_to_its_end(site: Site, agent: Agent, pod: RealPod) -> None:
     agent.start()
     child = pod.limit(300 * MIB).start(HOLD_THEN_WAIT)
@@ -185,6 +186,7 @@ async def test_a_pods_life_is_reported_to_its_end(site: Site, agent: Agent, pod:
 BUSY = "while True: pass"
 
 
+@pytest.mark.slow
 async def test_the_use_of_the_node_and_of_a_busy_pod_is_told(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:
@@ -199,6 +201,7 @@ async def test_the_use_of_the_node_and_of_a_busy_pod_is_told(
     assert use.pods_cores[UID] <= 1.2 * (os.cpu_count() or 1) * use.cpu_share
 
 
+@pytest.mark.slow
 async def test_an_older_controller_that_knows_no_use_of_nodes_has_all_peaks(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:
@@ -261,6 +264,7 @@ async def test_an_end_while_the_controller_is_away_arrives_when_it_is_back(
     await until(lambda: b'"final":true' not in agent.spooled())
 
 
+@pytest.mark.slow
 async def test_a_damaged_spool_does_not_stop_the_agent(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:
@@ -270,6 +274,7 @@ async def test_a_damaged_spool_does_not_stop_the_agent(
     await until(lambda: site.best() is not None)
 
 
+@pytest.mark.slow
 async def test_the_agent_stays_small_and_ends_in_peace(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:

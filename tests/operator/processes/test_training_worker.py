@@ -129,6 +129,7 @@ def test_a_wrong_argument_is_told(options: tuple[str, ...], words: str) -> None:
     assert words in done.stderr
 
 
+@pytest.mark.slow
 def test_limits_hold_for_the_process_that_sets_them() -> None:
     program = """
 import json, os, sys

@@ -65,6 +65,7 @@ def test_a_steady_task_whose_medians_differ_says_why_that_is_no_trend() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_run_more_does_not_make_the_status_tremble() -> None:
     chance = random.Random(2)
     runtimes_s = [600.0 * chance.lognormvariate(0, 0.1) for _ in range(300)]
@@ -92,6 +93,7 @@ def test_the_last_runs_are_held_against_those_before(
     assert trend_of([*earlier, *last]) is trend
 
 
+@pytest.mark.slow
 def test_chance_alone_is_seldom_a_trend() -> None:
     chance = random.Random(3)
     found = [trend_of([chance.lognormvariate(3, 0.5) for _ in range(200)]) for _ in range(200)]

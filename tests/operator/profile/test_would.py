@@ -123,6 +123,7 @@ async def test_a_restart_counts_nothing_twice_and_forgets_nothing(tmp_path: Path
     assert standing.would == whole
 
 
+@pytest.mark.slow
 async def test_enforced_runs_are_not_counted_as_recommended(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         pod = a_train("train-1")

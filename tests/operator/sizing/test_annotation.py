@@ -57,6 +57,7 @@ def test_it_reads_well() -> None:
     }
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         DecisionNote,
@@ -123,6 +124,7 @@ def test_what_plimsoll_would_not_have_written_counts_as_absent(text: str) -> Non
     assert read_note(a_pod().annotated({labels.DECISION: text}).built()) is None
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_a_note_or_none(text: str) -> None:
     assert note_from_json(text) is None

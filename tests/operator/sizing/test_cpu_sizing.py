@@ -281,6 +281,7 @@ def test_a_forged_note_is_none_of_ours(damage: dict[str, object]) -> None:
 _QUANTITIES = st.none() | st.sampled_from(["0", "10m", "100m", "0.5", "600m", "1", "2", "64"])
 
 
+@pytest.mark.slow
 @given(request=_QUANTITIES, limit=_QUANTITIES, high=st.floats(0, 100), cpu=st.sampled_from(Mode))
 def test_no_patch_touches_a_limit_or_passes_it(
     request: str | None, limit: str | None, high: float, cpu: Mode

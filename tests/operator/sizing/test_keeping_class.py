@@ -186,6 +186,7 @@ def _lifted(task: Knowledge, pod: APod) -> Knowledge:
     return replace(task, lifts={f"job:{uid}": lift})
 
 
+@pytest.mark.slow
 @given(
     pod=_pods(),
     limits=st.sampled_from(Limits),

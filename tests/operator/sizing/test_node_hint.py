@@ -235,6 +235,7 @@ ANY = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     affinity=ANY | st.fixed_dictionaries({"nodeAffinity": ANY}),
     selector=ANY,

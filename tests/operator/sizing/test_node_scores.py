@@ -175,6 +175,7 @@ def test_a_hint_is_no_preference_of_the_author() -> None:
     assert scored(pod, state).graded is Graded.GIVEN
 
 
+@pytest.mark.slow
 def test_no_pod_of_a_stranger_breaks_it() -> None:
     state = a_state()
     odd = [*oddly_typed_pods(300, seed=3), *(each.document for each in hostile_pods(300, seed=3))]

@@ -262,6 +262,7 @@ def test_the_pod_says_whether_it_may_be_retried() -> None:
 sizes = st.none() | st.integers(1, 64).map(lambda n: n * 256 * MIB)
 
 
+@pytest.mark.slow
 @given(
     sizes, sizes, st.integers(1, 64), st.sampled_from(Limits), st.sampled_from([None, ("1", "1")])
 )
@@ -304,6 +305,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(PLACES), json_values)
 def test_no_pod_of_any_shape_raises_or_is_changed(place: tuple[str, ...], value: Any) -> None:
     pod = ASKING.annotated({}).built()

@@ -98,6 +98,7 @@ def test_a_long_line_is_left_out_and_the_next_one_read(
     assert lines_of(log) == [b"123456789\n", None, b"short\n", None]
 
 
+@pytest.mark.slow
 def test_a_line_of_any_length_takes_bounded_memory(tmp_path: Path) -> None:
     log = tmp_path / "log.gz"
     with gzip.open(log, "wb", compresslevel=1) as packed:

@@ -103,6 +103,7 @@ def test_pods_and_shares_change_together_and_its_pods_say_how_many_items_they_do
     assert job == a_job(), "it is not changed itself"
 
 
+@pytest.mark.slow
 def test_a_chunk_larger_than_any_keeps_the_memory_that_was_written() -> None:
     grown, known = answered(a_job()), answered(a_job(), moment_of(learned=one_each(100)))
     assert grown.notes[labels.MODE] == "recommend"

@@ -122,6 +122,7 @@ def test_a_variable_of_another_form_is_left(value: object) -> None:
     assert started(in_python(value)) is None
 
 
+@pytest.mark.slow
 @given(
     before=st.lists(st.sampled_from(["--conf", "--class", "-v", "a=b", "-x", "$(A)", "", "--"])),
     after=st.lists(st.text(max_size=8), max_size=4),

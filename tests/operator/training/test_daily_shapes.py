@@ -109,6 +109,7 @@ async def test_a_process_learns_the_shapes_and_keeps_them(tmp_path: Path) -> Non
         assert [shape.name for shape in again.shapes] == [shape.name for shape in catalogue.shapes]
 
 
+@pytest.mark.slow
 async def test_where_no_task_ran_often_enough_nothing_is_tried(tmp_path: Path) -> None:
     async with a_yard(tmp_path, LEARNS) as yard:
         record(yard.store, SUPPORT - 1)

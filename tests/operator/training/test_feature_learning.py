@@ -115,6 +115,7 @@ async def test_a_process_fits_and_keeps_an_expert(tmp_path: Path) -> None:
         assert not await yard.learning.look()
 
 
+@pytest.mark.slow
 async def test_too_few_runs_start_no_process(tmp_path: Path) -> None:
     async with a_yard(tmp_path, FITS) as yard:
         record(yard.store, LEAST_RUNS - 1)
@@ -124,6 +125,7 @@ async def test_too_few_runs_start_no_process(tmp_path: Path) -> None:
         assert await yard.learning.look()
 
 
+@pytest.mark.slow
 async def test_a_failure_is_kept_and_tried_again_after_an_hour(tmp_path: Path) -> None:
     async with a_yard(tmp_path, FAILS) as yard:
         record(yard.store, LEAST_RUNS)

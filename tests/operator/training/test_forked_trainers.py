@@ -59,6 +59,7 @@ def test_a_trainer_is_the_one_that_was_asked_for_and_ends_as_it_does(
     assert process.returncode == status
 
 
+@pytest.mark.slow
 def test_all_else_is_python_whose_children_get_the_interpreter(interpreter: Interpreter) -> None:
     code = f"from {spawning.__name__} import COMMAND; print(COMMAND[0]); raise SystemExit(3)"
     with running(interpreter, "-P", "-c", code) as process:
@@ -66,6 +67,7 @@ def test_all_else_is_python_whose_children_get_the_interpreter(interpreter: Inte
     assert (process.returncode, said.strip()) == (3, str(interpreter.program))
 
 
+@pytest.mark.slow
 def test_who_kills_what_was_started_kills_the_forked_one(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:

@@ -156,6 +156,7 @@ async def test_a_training_over_its_budget_is_ended_with_all_its_children(log: Pa
         await yard.until(lambda: not any(alive(pid) for pid in left))
 
 
+@pytest.mark.slow
 async def test_a_trainer_killed_by_the_kernel_is_recorded_and_the_old_model_serves(
     log: Path,
 ) -> None:

@@ -13,6 +13,7 @@ from tests.builders.placing.placed_runs import Lived, four_kinds, placed_runs
 CPU, WAIT = "team/cpu", "team/wait"
 
 
+@pytest.mark.slow
 def test_kinds_come_by_their_runs_and_each_names_its_neighbours() -> None:
     facts = learned_facts(placed_runs(600))
     counts = [facts.runs[kind] for kind in facts.kinds]
@@ -25,6 +26,7 @@ def test_kinds_come_by_their_runs_and_each_names_its_neighbours() -> None:
     assert facts.slowdown(CPU, "team/mem").times == pytest.approx(1.91, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_document_has_every_pair_and_the_saving() -> None:
     facts = facts_with_gains(placed_runs(400))
     document = json.loads(json.dumps(facts.to_dict()))
@@ -55,6 +57,7 @@ def test_runs_too_short_to_tell_are_not_counted() -> None:
     assert (facts.kinds, facts.taught, facts.gains) == ((), 0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.05, 0.3])
 def test_intervals_that_are_told_hold_the_truth_as_often_as_they_say(noise: float) -> None:
     world, inside = four_kinds(), []

@@ -55,6 +55,7 @@ def needing(scenario: int, need_mib: float, **values: str) -> CampaignRun:
     )
 
 
+@pytest.mark.slow
 def test_the_file_is_whole_and_says_what_the_command_says(store: Store) -> None:
     facts = facts_of(store, some_runs(left=2))
     text = render_campaign_file(facts)
@@ -88,6 +89,7 @@ def test_every_run_is_drawn_with_its_words_and_a_kill_as_a_cross(store: Store) -
     assert "least with 100000" in plot
 
 
+@pytest.mark.slow
 def test_a_campaign_that_knows_nothing_yet_says_so(store: Store) -> None:
     going = facts_of(store, some_runs(left=24), ended_s=None, ending=None)
     text = render_campaign_file(going)
@@ -97,6 +99,7 @@ def test_a_campaign_that_knows_nothing_yet_says_so(store: Store) -> None:
     assert "not known yet of what 4Gi a run request today" in text
 
 
+@pytest.mark.slow
 def test_what_people_wrote_is_cut_and_escaped(store: Store) -> None:
     kinds = [HOSTILE.replace("1", str(n)) for n in range(12)]
     runs = [needing(n, 100 + n, kind=kind, n="-1e300") for n, kind in enumerate(kinds)]
@@ -108,6 +111,7 @@ def test_what_people_wrote_is_cut_and_escaped(store: Store) -> None:
     assert "The value or the need never differs." in text
 
 
+@pytest.mark.slow
 def test_the_page_of_thousands_of_scenarios_is_small(store: Store) -> None:
     facts = facts_of(store, [needing(n, 100 + n / 10, n=str(n)) for n in range(5_000)])
     [effect] = facts.found.effects
@@ -140,6 +144,7 @@ def test_dates_are_drawn_in_their_order_with_the_first_and_the_last_named(store:
     assert "2026-01-11<" in str(effect_plot(one, one.found.effects[0]))
 
 
+@pytest.mark.slow
 async def test_index_and_task_lead_to_it_and_it_leads_to_the_task(store: Store) -> None:
     store.observations.record([replace(an_attempt(), task=TaskId("shop", "join-sales"))])
     store.observations.record([an_attempt()])
@@ -166,6 +171,7 @@ async def test_index_and_task_lead_to_it_and_it_leads_to_the_task(store: Store) 
     assert "no campaign of this name has begun" in words
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_file_or_says_why_not(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,6 +30,7 @@ def test_a_saving_is_told_as_a_share_and_in_full(asked: float, given_: float, wo
     assert saving_words(asked, given_) == words
 
 
+@pytest.mark.slow
 @given(AMOUNTS, AMOUNTS)
 def test_no_figure_is_negative(asked: float, given_: float) -> None:
     told = (

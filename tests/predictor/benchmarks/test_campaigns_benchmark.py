@@ -71,6 +71,7 @@ def test_medians_are_those_of_each_task() -> None:
     assert not {"task", "seed"} & medians["a"].keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "status"), [(5, 0), (6, 1)])
 def test_its_figures_are_kept_beside_those_of_the_other_benchmarks_of_scale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, status: int

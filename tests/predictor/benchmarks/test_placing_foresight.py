@@ -20,6 +20,7 @@ def world() -> World:
     return synthetic_world(4, kinds=8)
 
 
+@pytest.mark.slow
 def test_who_knows_what_comes_loses_less_and_overtakes_no_more(world: World) -> None:
     shares = np.full(8, 1 / 8)
     rules = _rules(world, shares, fair=False)

@@ -34,6 +34,7 @@ def a_repeat(times: float = 0.8, waited_s: float = 30.0) -> Repeat:
     return {Arm.USUAL: played(1.0, False), Arm.ORDERED: played(times, True)}
 
 
+@pytest.mark.slow
 def test_a_repeat_that_fails_is_told_of_and_the_others_count(tmp_path: Path) -> None:
     def play(number: int) -> Repeat:
         if number == 1:
@@ -117,6 +118,7 @@ def test_who_waits_computes_little_however_slow_a_node_is(arithmetic: float) -> 
     assert 0.02 < computed["wait"] < 0.06
 
 
+@pytest.mark.slow
 def test_two_that_halve_each_other_gain_nothing_fairly_beside_two_that_they_slow() -> None:
     """Who waits is slowed by a fifth beside who computes: the best mix always has it there."""
     slow = {"cpu": {"cpu": 2.0, "wait": 1.0}, "wait": {"cpu": 1.2, "wait": 1.0}}

@@ -92,6 +92,7 @@ def test_what_was_played_is_not_played_again_while_what_is_served_stays_the_same
     }
 
 
+@pytest.mark.slow
 def test_a_second_time_goes_on_where_the_first_one_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

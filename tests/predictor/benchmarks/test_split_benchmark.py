@@ -30,6 +30,7 @@ def test_all_jobs_are_played() -> None:
     assert {(kind.median_s, kind.sigma, kind.workers) for kind in KINDS} == ISSUE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", Cut)
 def test_a_row_a_strategy_has_what_is_promised(cut: Cut) -> None:
     tasks = [played(Play(SMALL, cut, 2, seed)) for seed in range(2)]
@@ -46,6 +47,7 @@ def test_a_row_a_strategy_has_what_is_promised(cut: Cut) -> None:
     assert judged == {Cut.LEASED: 3, Cut.BEFORE: 2 + 2 * len(AS_ADMITTED)}[cut]
 
 
+@pytest.mark.slow
 def test_memory_is_saved_without_a_kill() -> None:
     rows = list(memory_figures(seeds=1))
     assert len(rows) == 3
@@ -54,6 +56,7 @@ def test_memory_is_saved_without_a_kill() -> None:
         assert all(bar.value(row) <= bar.most for bar in MEMORY_BARS)
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
     picture.main([str(tmp_path / "split.svg")])
     now = (tmp_path / "split.svg").read_text(encoding="utf-8")
@@ -71,6 +74,7 @@ def test_first_runs_are_told_beside_the_share() -> None:
     assert slow[4][1] > 2 > quick[4][1]
 
 
+@pytest.mark.slow
 def test_listed_chunks_are_played_on_the_same_orders_as_even_ones() -> None:
     """Its first Job is in shares, whatever its program reads; the next ones are within reach."""
     kind = NODE_KINDS[-1]

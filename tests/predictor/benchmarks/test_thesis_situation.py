@@ -23,6 +23,7 @@ def the_default_tasks() -> dict[str, TaskRows]:
     return the_tasks(the_situation(SEED))
 
 
+@pytest.mark.slow
 def test_the_situation_has_the_thesiss_runs_scenarios_regions_and_rows() -> None:
     situation = the_situation(SEED)
     assert situation.runs == 380
@@ -31,6 +32,7 @@ def test_the_situation_has_the_thesiss_runs_scenarios_regions_and_rows() -> None
     assert len({scenario.region for scenario in situation.scenarios}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_any_seed_keeps_to_the_stated_medians_and_maxima(seed: int) -> None:
     tasks = the_tasks(the_situation(seed))
@@ -51,6 +53,7 @@ def test_the_default_seed_comes_close_to_table_6(name: str) -> None:
     assert 8 <= dozens[-1] < dozens[0] <= 130
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_and_another_seed_others() -> None:
     again = the_tasks(the_situation(SEED))[HEAVY_1]
     other = the_tasks(the_situation(SEED + 1))[HEAVY_1]

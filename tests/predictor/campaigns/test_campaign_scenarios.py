@@ -62,6 +62,7 @@ def test_of_many_wrong_scenarios_a_few_are_named() -> None:
         checked([{"rows": "x", "region": str(n)} for n in range(10)], [ROWS, REGION])
 
 
+@pytest.mark.slow
 def test_no_scenario_and_too_many_are_refused() -> None:
     with pytest.raises(BadScenarios, match="there is no scenario"):
         checked([], [ROWS])

@@ -80,6 +80,7 @@ def test_no_more_are_chosen_than_asked_for_even_of_ends() -> None:
     assert found.weights == (9,)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(-50, 50) | st.floats(-1e6, 1e6), st.sampled_from("abc")),

@@ -32,6 +32,7 @@ def test_texts_that_no_database_stores_differ_too() -> None:
     assert len({bounded(text, MOST) for text in texts}) == len(texts)
 
 
+@pytest.mark.slow
 @given(ANY_TEXT)
 def test_any_text_is_bounded_can_be_stored_and_stays_so(text: str) -> None:
     once = bounded(text, MOST)
@@ -40,6 +41,7 @@ def test_any_text_is_bounded_can_be_stored_and_stays_so(text: str) -> None:
     assert bounded(once, MOST) == once
 
 
+@pytest.mark.slow
 @given(ANY_TEXT, ANY_TEXT)
 def test_texts_that_differ_stay_different(one: str, other: str) -> None:
     assert (bounded(one, MOST) == bounded(other, MOST)) == (one == other)

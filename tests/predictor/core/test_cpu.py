@@ -100,6 +100,7 @@ def test_an_idle_task_keeps_a_little() -> None:
     assert decide_cpu(FOUR_CORES, idle, POLICY, ANYWHERE).request_millicores == 10
 
 
+@pytest.mark.slow
 @given(
     high_cores=st.floats(0, 500),
     ask=st.builds(CpuAsk, st.none() | st.integers(0, 200_000), st.none() | st.integers(1, 200_000)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def test_a_newcomer_is_told_whether_it_would_be_the_one_to_go() -> None:
     assert not shares.would_lose("evil", 1)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.integers(0, 20), st.integers(1, 9), st.booleans()),

@@ -63,6 +63,7 @@ def test_of_many_upstream_tasks_the_latest_are_told() -> None:
     assert set(told) == {f"{UPSTREAM}t{n}" for n in range(29 - MOST_UPSTREAM, 29)} | {EARLIER}
 
 
+@pytest.mark.slow
 def test_what_was_touched_longest_ago_is_forgotten() -> None:
     siblings = Siblings()
     for number in range(MOST_EARLIER + 10):
@@ -85,6 +86,7 @@ notes = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(notes)
 def test_saved_and_loaded_they_tell_the_same(all_notes: list[tuple[str, str, str, float]]) -> None:
     siblings = Siblings()
@@ -93,6 +95,7 @@ def test_saved_and_loaded_they_tell_the_same(all_notes: list[tuple[str, str, str
     assert Siblings.from_dict(json.loads(json.dumps(siblings.to_dict()))) == siblings
 
 
+@pytest.mark.slow
 @given(notes, notes)
 def test_later_needs_do_not_reach_a_copy(
     before: list[tuple[str, str, str, float]], later: list[tuple[str, str, str, float]]
@@ -117,6 +120,7 @@ def test_a_wide_workflow_makes_no_more_columns_than_a_model_may_have() -> None:
     assert {column.feature for column in schema.columns} < {n for row in rows for n in row}
 
 
+@pytest.mark.slow
 def test_a_namespace_with_very_many_items_pushes_out_its_own() -> None:
     siblings = Siblings()
     for number in range(100):
@@ -130,6 +134,7 @@ def test_a_namespace_with_very_many_items_pushes_out_its_own() -> None:
         assert f"{UPSTREAM}align" in siblings.features("r1", f"shop/s{number}", "call")
 
 
+@pytest.mark.slow
 def test_items_with_long_names_take_the_room_of_several() -> None:
     siblings = Siblings()
     for number in range(MOST_ITEMS):

@@ -116,6 +116,7 @@ def test_a_run_killed_below_its_request_on_small_nodes_is_lifted_and_not_given_u
     assert lift.allocation_bytes >= 64 * GIB
 
 
+@pytest.mark.slow
 @given(
     size=SIZES,
     request=st.none() | SIZES,

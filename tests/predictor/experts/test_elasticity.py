@@ -153,6 +153,7 @@ def last_size_bytes(fast_from_bytes: int, runs: int = 200) -> int:
     return size_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fast_from_mib", "least_mib", "most_mib"),
     [

@@ -86,6 +86,7 @@ runs = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(runs)
 def test_every_expert_bids_a_finite_size_above_zero_whatever_was_seen(
     seen: list[tuple[float, float, float | None, float]],
@@ -100,6 +101,7 @@ def test_every_expert_bids_a_finite_size_above_zero_whatever_was_seen(
         assert all(0 < bid < math.inf for bid in bids.values())
 
 
+@pytest.mark.slow
 @given(runs)
 def test_a_standing_that_was_kept_bids_charges_and_learns_like_the_one_it_was(
     seen: list[tuple[float, float, float | None, float]],
@@ -259,6 +261,7 @@ def test_a_kill_teaches_at_once_that_more_is_needed() -> None:
     assert fleet.bids(TASK, None, {})[NEAR_MAX] >= 2.0 * GB
 
 
+@pytest.mark.slow
 def test_other_tasks_tell_a_young_one_what_to_trust() -> None:
     steady, growing = TaskStandings(), TaskStandings()
     for task in range(30):

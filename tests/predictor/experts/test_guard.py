@@ -163,6 +163,7 @@ def hostile(standing: Standing, pool: Pool, runs: range) -> int:
     return failures
 
 
+@pytest.mark.slow
 def test_a_task_where_everything_fails_is_served_as_it_is_written() -> None:
     standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
     before = hostile(standing, pool, range(LEAST_RUNS))
@@ -178,6 +179,7 @@ def test_a_task_where_everything_fails_is_served_as_it_is_written() -> None:
     assert Knowledge.from_dict(known.to_dict()).guarded == standing.guard.guarded
 
 
+@pytest.mark.slow
 def test_a_restart_in_the_middle_comes_to_the_same() -> None:
     random_ = random.Random(3)
     needs = [random_.uniform(100, 900) * MIB for _ in range(2 * LEAST_RUNS)]

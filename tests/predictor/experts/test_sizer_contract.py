@@ -102,6 +102,7 @@ WITHOUT_RULE = st.builds(
 EACH_EXPERT = pytest.mark.parametrize("expert", EXPERTS)
 
 
+@pytest.mark.slow
 @EACH_EXPERT
 @given(data=st.data(), ask=ASKS)
 @examples(10)
@@ -133,6 +134,7 @@ def with_boosted_model() -> Model:
     return models()[-1]
 
 
+@pytest.mark.slow
 @EACH_EXPERT
 @given(data=st.data(), ask=ASKS, bounds=BOUNDS)
 @examples(20)
@@ -145,6 +147,7 @@ def test_every_expert_decides_repeatably_within_bounds_and_explains_it_saved_or_
     assert decide(ask, loaded, bounds) == decide(ask, knowledge, bounds)
 
 
+@pytest.mark.slow
 @given(ask=ASKS, knowledge=st.none() | WITHOUT_RULE, bounds=BOUNDS)
 @examples(100)
 def test_what_is_decided_without_a_rule_is_repeatable_within_bounds_and_explained(
@@ -168,6 +171,7 @@ def holds_for_every_decision(ask: Ask, knowledge: Knowledge | None, bounds: Boun
         assert decision.allocation_bytes >= min(floor_bytes, cap_bytes or floor_bytes)
 
 
+@pytest.mark.slow
 @given(
     knowledge=WITHOUT_RULE,
     bounds=BOUNDS,
@@ -201,6 +205,7 @@ def test_a_kill_is_always_answered_by_more_memory_within_the_cap_or_by_a_reason(
         assert step.reason
 
 
+@pytest.mark.slow
 @given(features=st.dictionaries(NAMES, VALUES, max_size=6))
 @examples(100)
 def test_the_order_of_features_is_irrelevant(features: dict[str, float | str]) -> None:

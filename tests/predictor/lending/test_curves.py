@@ -49,6 +49,7 @@ def test_what_rose_for_hours_has_to_be_flat_for_longer() -> None:
     assert curve.is_flat(19_000 + FLAT_SHARE * 19_000, LEAST_S)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10 * 2**30), min_size=1, max_size=30))
 def test_a_curve_knows_its_largest_maximum_in_any_order(maxima: list[int]) -> None:
     curve = Curve.begin(maxima[0], 0.0)

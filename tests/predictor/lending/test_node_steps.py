@@ -145,6 +145,7 @@ attempts = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(attempts, max_size=12, unique_by=lambda each: each.uid), st.floats(0, NOW_S))
 def test_whatever_runs_there_what_lenders_use_and_its_room_stay_theirs(
     there: list[Attempt], heard_s: float

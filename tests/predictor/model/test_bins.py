@@ -45,6 +45,7 @@ def _cheapest_by_brute_force(
     return min(spent, default=None)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(
     runs=st.lists(
@@ -76,6 +77,7 @@ def test_the_search_finds_what_trying_every_cut_finds(
             )
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(1e3, 1e12), min_size=2, max_size=60))
 def test_labels_count_what_the_bins_say_and_every_need_fits_with_its_margin(
     sizes: list[float],
@@ -141,6 +143,7 @@ def test_needs_that_are_none_are_refused_with_what_to_do(needs: list[float]) -> 
         search_bins(np.asarray(needs), np.ones(len(needs)), BinLimits(reference_bytes=GIB))
 
 
+@pytest.mark.slow
 def test_ten_thousand_different_needs_take_about_ten_times_as_many_steps_as_a_thousand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_few_surprises_of_impossible_bins_do_not_choose_for_all_other_runs() -
     assert found.applied(sure[:1], NO_SHIFT)[0, 0] > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bins", [2, 3, 6])
 @pytest.mark.parametrize("sampler", list(Sampler))
 def test_compiled_trees_are_calibrated_alike(n_bins: int, sampler: Sampler) -> None:
@@ -116,6 +117,7 @@ def test_compiled_trees_are_calibrated_alike(n_bins: int, sampler: Sampler) -> N
     np.testing.assert_allclose(served, proba, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_chances_of_later_runs_come_closer_to_what_comes_true() -> None:
     part = hazy_part(900, 3)
     known, coming = np.arange(600), np.arange(600, 900)

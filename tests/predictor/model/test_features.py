@@ -37,6 +37,7 @@ def encoded(schema: FeatureSchema, value: FeatureValue) -> float:
     return float(schema.encode({"x": value})[0])
 
 
+@pytest.mark.slow
 @given(rows=ROWS)
 @examples(200)
 def test_one_row_is_encoded_and_expanded_like_the_batch_it_is_in(
@@ -52,6 +53,7 @@ def test_one_row_is_encoded_and_expanded_like_the_batch_it_is_in(
     assert not np.isinf(batch).any()
 
 
+@pytest.mark.slow
 @given(rows=ROWS, later=ROWS)
 @examples(100)
 def test_a_saved_schema_encodes_whatever_comes_as_before(

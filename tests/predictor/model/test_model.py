@@ -82,6 +82,7 @@ def resigned(data: dict[str, Any]) -> dict[str, Any]:
     return {**content, "checksum": digest(content)}
 
 
+@pytest.mark.slow
 @given(data=damaged())
 @examples(300)
 def test_any_damage_is_a_model_error_or_harmless(data: dict[str, Any]) -> None:
@@ -92,6 +93,7 @@ def test_any_damage_is_a_model_error_or_harmless(data: dict[str, Any]) -> None:
     assert loaded == Model.from_dict(saved())
 
 
+@pytest.mark.slow
 @given(data=damaged())
 @examples(300)
 def test_a_wrong_model_with_a_right_checksum_is_refused_or_still_answers(
@@ -111,6 +113,7 @@ def test_a_wrong_model_with_a_right_checksum_is_refused_or_still_answers(
         assert least_bytes * MARGIN <= bid_bytes <= most_bytes * MARGIN
 
 
+@pytest.mark.slow
 def test_a_model_without_boosted_needs_is_written_as_before_they_existed() -> None:
     model = a_model()
     assert "boosted" not in model.to_dict()

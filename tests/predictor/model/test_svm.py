@@ -49,6 +49,7 @@ def rows_of(n: int, seed: int) -> NDArray[np.float32]:
     return X
 
 
+@pytest.mark.slow
 @given(n_classes=st.integers(2, 8), seed=st.integers(0, 2**16))
 @examples(30)
 def test_any_row_gets_the_class_scikit_learn_predicts(n_classes: int, seed: int) -> None:

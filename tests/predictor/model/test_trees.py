@@ -70,6 +70,7 @@ def assert_same(booster: xgboost.Booster, trees: CompiledTrees, X: NDArray[np.fl
     np.testing.assert_allclose(probabilities(trees, X), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 8])
 def test_thousands_of_rows_are_answered_as_xgboost_answers_them(n_classes: int) -> None:
     X = rows_of(600, seed=1)
@@ -79,6 +80,7 @@ def test_thousands_of_rows_are_answered_as_xgboost_answers_them(n_classes: int) 
     assert_same(booster, trees, touching_thresholds(trees, 4000, seed=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_every_tree_ends_in_the_leaf_xgboost_ends_in(n_classes: int) -> None:
     X = rows_of(600, seed=1)
@@ -93,6 +95,7 @@ def test_every_tree_ends_in_the_leaf_xgboost_ends_in(n_classes: int) -> None:
         assert len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
 
 
+@pytest.mark.slow
 @given(
     n_classes=st.sampled_from([1, 2, 3, 8]),
     seed=st.integers(0, 2**16),

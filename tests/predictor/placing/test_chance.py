@@ -14,6 +14,7 @@ from plimsoll_predictor.replay.placing.playing import Chooser, Stage, play
 from plimsoll_predictor.replay.placing.world import Job, World
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_each_kind_does_its_share_of_the_work(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -25,6 +26,7 @@ def test_each_kind_does_its_share_of_the_work(seed: int) -> None:
     assert (times / slowdowns).sum(axis=1) == pytest.approx(shares * work, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_it_is_what_a_queue_without_an_order_comes_to() -> None:
     """Two kinds that slow each other to a fifth meet for longer than anybody else."""
     slowdowns = np.array([[1.1, 5.0, 1.0], [4.0, 1.2, 1.0], [1.1, 1.3, 1.05]])

@@ -221,6 +221,7 @@ def tell(nodes: Neighbourhoods, what: str, told: list[Any], now_s: float) -> Non
             nodes.forget_load(*told)
 
 
+@pytest.mark.slow
 @given(steps=st.lists(st.tuples(STEPS, st.floats(0, 30)), max_size=40), kind=ASKED)
 def test_whatever_is_told_a_hint_names_few_nodes_that_are_there(
     steps: list[tuple[tuple[Any, ...], float]], kind: str
@@ -249,6 +250,7 @@ def test_whatever_is_told_a_hint_names_few_nodes_that_are_there(
     assert nodes.hint(kind, now_s) in tuple(NoHint)
 
 
+@pytest.mark.slow
 @given(steps=st.lists(STEPS, max_size=40))
 def test_what_is_kept_is_what_would_be_reckoned_anew(
     steps: list[tuple[Any, ...]],
@@ -284,6 +286,7 @@ def test_a_kind_that_is_told_twice_is_bounded_once() -> None:
     assert list(nodes.residents()) == [("a", [(0, MOST_RESIDENTS)])]
 
 
+@pytest.mark.slow
 @given(
     residents=st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=3), min_size=2

@@ -72,6 +72,7 @@ def test_contention_that_pairs_tell_of_is_not_counted_twice() -> None:
     assert cost(busy, need, pairs=-0.3, residents=0) == pytest.approx(0.7), "prices stay"
 
 
+@pytest.mark.slow
 @given(
     pairs=st.floats(-1, 3),
     residents=st.integers(0, 100),

@@ -44,6 +44,7 @@ shares = arrays(float, 3, elements=st.floats(0, 3))
 thetas = arrays(float, 3, elements=st.floats(-1.5, 3))
 
 
+@pytest.mark.slow
 @given(shares, thetas)
 def test_the_line_touches_the_curve(beside: Array, theta: Array) -> None:
     slope, _ = linear_in_theta(beside, theta)
@@ -52,6 +53,7 @@ def test_the_line_touches_the_curve(beside: Array, theta: Array) -> None:
         assert (up - down) / 2e-6 == pytest.approx(float(slope @ at) * 1e6, abs=1e-4)
 
 
+@pytest.mark.slow
 @given(shares, thetas)
 def test_a_little_more_time_together_is_a_little_more_slowdown(beside: Array, theta: Array) -> None:
     """With one and with two neighbours at a time another rule begins: no step is there."""
@@ -60,6 +62,7 @@ def test_a_little_more_time_together_is_a_little_more_slowdown(beside: Array, th
     assert after == pytest.approx(before, abs=1e-4)
 
 
+@pytest.mark.slow
 @given(shares, thetas)
 def test_it_is_never_slower_than_by_all_of_the_worst_nor_faster_than_by_the_best(
     beside: Array, theta: Array

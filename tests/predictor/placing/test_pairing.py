@@ -20,6 +20,7 @@ def a_world(seed: int, size: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return slowdowns, draw.dirichlet(np.ones(size)), draw.lognormal(0, 0.5, size)
 
 
+@pytest.mark.slow
 @given(WORLDS)
 def test_no_pair_is_better_than_the_best_mix_and_each_kind_has_a_pair_that_is_as_good(
     seed: int,
@@ -30,6 +31,7 @@ def test_no_pair_is_better_than_the_best_mix_and_each_kind_has_a_pair_that_is_as
     assert regret.min(axis=1) == pytest.approx(np.zeros(len(regret)), abs=1e-7)
 
 
+@pytest.mark.slow
 @given(WORLDS)
 def test_the_best_mix_is_no_worse_than_neighbours_as_they_come(seed: int) -> None:
     slowdowns, shares, work = a_world(seed)
@@ -58,6 +60,7 @@ def test_a_good_neighbour_is_kept_for_whom_it_helps_most() -> None:
     assert costs[1, 0] < costs[1, 2]
 
 
+@pytest.mark.slow
 @given(WORLDS)
 def test_a_fair_mix_slows_no_kind_more_than_is_allowed_and_costs_a_little(seed: int) -> None:
     slowdowns, shares, work = a_world(seed)

@@ -57,6 +57,7 @@ def test_nodes_of_which_none_is_better_are_alike(costs: tuple[float, ...]) -> No
     assert scored(*costs) is NoHint.ALIKE
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(a_cost, st.just(NAN)), max_size=40))
 def test_scores_are_whole_in_bounds_and_in_the_order_of_costs(costs: list[float]) -> None:
     given_costs = np.array(costs, dtype=float)
@@ -81,6 +82,7 @@ def test_scores_are_whole_in_bounds_and_in_the_order_of_costs(costs: list[float]
         assert cost - pairs[0][0] < MOST_SPAN or score == 0
 
 
+@pytest.mark.slow
 @given(st.lists(a_cost, min_size=2, max_size=20), st.randoms(use_true_random=False))
 def test_scores_do_not_go_by_the_order_of_nodes(costs: list[float], random: object) -> None:
     scores = scores_of(np.array(costs))

@@ -47,6 +47,7 @@ def test_it_lies_between_chance_and_the_best_fair_mix(seed: int) -> None:
     assert best * 0.995 <= mean <= float(shares @ chance)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_regrets_are_mutual_and_nothing_is_below_zero(seed: int) -> None:
     regret = fair_regret(*a_world(seed))

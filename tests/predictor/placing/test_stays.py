@@ -125,6 +125,7 @@ def brute_force(runs: list[Interval], number: int) -> dict[str, float]:
     return {kind: seconds / (end - start) for kind, seconds in shared.items() if seconds}
 
 
+@pytest.mark.slow
 @given(intervals)
 def test_in_the_order_of_time_it_is_exact(runs: list[Interval]) -> None:
     happenings = [(end, 0, number) for number, (*_, end) in enumerate(runs)]
@@ -141,6 +142,7 @@ def test_in_the_order_of_time_it_is_exact(runs: list[Interval]) -> None:
     }
 
 
+@pytest.mark.slow
 @given(intervals, st.randoms(use_true_random=False))
 def test_in_no_order_does_it_fail(runs: list[Interval], draw: object) -> None:
     order = list(range(2 * len(runs)))
@@ -155,6 +157,7 @@ def test_in_no_order_does_it_fail(runs: list[Interval], draw: object) -> None:
             assert all(0 < count <= len(runs) for count in beside.values())
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=300), st.floats(0, 1e6), max_size=120))
 def test_what_is_stored_is_bounded(beside: dict[str, float]) -> None:
     bounded = bounded_beside(beside)

@@ -69,6 +69,7 @@ def test_where_all_slow_it_alike_none_is_a_good_neighbour() -> None:
     assert named(a_matrix(row)) == ([], [CPU, MEM, DISK])
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0.5, 8.0), min_size=4, max_size=4), st.integers(1, 5))
 def test_nobody_is_both_and_the_best_slow_it_less_than_the_worst(
     times: list[float], most: int

@@ -86,6 +86,7 @@ def test_a_reading_that_is_not_later_is_left_out() -> None:
     assert readings.latest == (0.1, 20 * MIB)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 4000), min_size=1, max_size=300), st.floats(0.05, 5))
 def test_a_life_of_any_length_is_kept_in_few_points(mib: list[int], every_s: float) -> None:
     readings = read(mib, every_s)

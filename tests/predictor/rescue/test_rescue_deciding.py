@@ -170,6 +170,7 @@ def test_a_ramp_that_has_risen_for_long_is_likelier_to_go_on() -> None:
 SIZES = st.integers(1, 4000).map(lambda mib: mib * MIB)
 
 
+@pytest.mark.slow
 @given(
     used=st.floats(0.3, 1.0),
     limit=SIZES,

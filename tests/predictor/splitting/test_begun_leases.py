@@ -165,6 +165,7 @@ class Pods:
             self.born(index)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.integers(2, 60), st.integers(2, 5), st.integers(0, 59), st.booleans(), st.integers(0, 10**6)

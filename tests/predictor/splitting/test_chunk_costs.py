@@ -96,6 +96,7 @@ def test_what_no_chunk_can_have_done_is_refused(items: int, seconds: float) -> N
     assert told == sums([(1, 1.0)])
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(1, MOST_ITEMS), st.floats(0, MOST_S, allow_subnormal=False)),

@@ -104,6 +104,7 @@ def test_what_no_chunk_can_have_had_is_refused(items: int, peak: int, spilled: i
         PeakSums().add(items, peak, spilled)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(1, MOST_ITEMS), st.integers(1, MOST_BYTES)), min_size=1, max_size=30

@@ -59,6 +59,7 @@ def test_an_item_that_takes_longer_than_the_target_is_a_lease() -> None:
     assert next_items(10_000, a_job(), cost(500.0), Bounds(MOST_ITEMS, 60.0)) == 1
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 10**6),
     st.integers(1, 1000),
@@ -86,6 +87,7 @@ def test_every_way_to_cut_gives_each_item_once(
         assert min(sizes) >= 1
 
 
+@pytest.mark.slow
 @given(st.integers(1, MOST_ITEMS), st.integers(1, 10_000))
 def test_candidates_are_bounded_in_number_and_begin_with_the_share(
     items: int, workers: int

@@ -122,6 +122,7 @@ def test_where_memory_was_never_measured_no_pod_does_more_than_it_was_written_to
     assert cut(CuttableJob(240, 4, 240, None), found).pods == 240
 
 
+@pytest.mark.slow
 @given(
     items=st.integers(1, 10**9),
     workers=st.integers(1, 2000),
@@ -200,6 +201,7 @@ def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:
     assert last_job(strangers) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [MIB, None])
 def test_where_memory_counts_chunks_are_smaller_though_no_run_takes_a_tenth_longer(
     memory: int | None,
@@ -219,6 +221,7 @@ def test_where_memory_counts_chunks_are_smaller_though_no_run_takes_a_tenth_long
     assert plan.memory_bytes < 0.75 * usual.memory_bytes
 
 
+@pytest.mark.slow
 def test_memory_that_was_found_not_to_grow_is_no_reason_for_more_pods() -> None:
     job = CuttableJob(2000, 16, 16, 2**30)
     sizes = [run for items in (125, 60) for run in runs_of(items, 16, 5.0, 0.1)]

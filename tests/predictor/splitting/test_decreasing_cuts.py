@@ -111,6 +111,7 @@ def test_where_memory_was_never_measured_no_chunk_is_larger_than_as_written() ->
     assert found.items <= 16
 
 
+@pytest.mark.slow
 @given(
     items=st.integers(1, 10**7),
     workers=st.integers(1, 600),
@@ -140,6 +141,7 @@ def test_every_cut_covers_all_items_once_within_all_bounds(
         assert found.grows is (found.items > known.largest)
 
 
+@pytest.mark.slow
 def test_ten_million_items_of_many_workers_take_little_longer_than_even_ones() -> None:
     """Fewer workers are played, and the chunks are those of all."""
     known = told(2000, [float(1 + at % 9) ** 2 * 40 for at in range(40)])
@@ -165,6 +167,7 @@ def test_the_last_job_is_known_by_what_each_of_its_pods_did() -> None:
     assert (found.sizes, found.most_listed) == (sizes, MOST_PODS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 100])
 def test_a_job_that_is_cut_so_already_is_left_so(workers: int) -> None:
     job = CuttableJob(32 * workers, workers, workers, LIMIT, most_listed=MOST_PODS)

@@ -50,6 +50,7 @@ def test_the_longest_item_of_a_draw_is_as_long_in_all_cuts(seed: int) -> None:
         assert (together >= alone - 1e-9).all()
 
 
+@pytest.mark.slow
 def test_a_job_is_cut_alike_whatever_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items differ so much that a few decide how long a draw takes."""
     draw = np.random.default_rng(5)

@@ -90,6 +90,7 @@ def test_a_document_that_does_not_add_up_is_refused(changed: dict[str, Any]) -> 
         from_document({**_written(), **changed})
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x, max_size=3)))
 def test_what_is_no_record_is_refused(document: object) -> None:
     with pytest.raises(ValueError, match="the leases of a job"):

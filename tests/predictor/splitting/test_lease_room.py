@@ -65,6 +65,7 @@ def test_for_time_alone_leases_are_as_large_as_they_are_given_anyway(
     assert room_of(TIME, found, limit=limit).items == first_lease(taught, JOB, 4, limit)
 
 
+@pytest.mark.slow
 def test_where_memory_counts_leases_are_smaller_and_their_price_is_less() -> None:
     time, both = room_of(TIME), room_of(MEMORY_TIME)
     assert both.items < time.items / 4
@@ -74,6 +75,7 @@ def test_where_memory_counts_leases_are_smaller_and_their_price_is_less() -> Non
     assert both.items <= room_of(0.3).items <= time.items
 
 
+@pytest.mark.slow
 def test_no_run_takes_more_than_a_tenth_longer_for_it() -> None:
     # Where items are short, the least memory costs more in leases than it saves.
     known = learned(0.01)
@@ -83,6 +85,7 @@ def test_no_run_takes_more_than_a_tenth_longer_for_it() -> None:
     assert waits - usual <= MOST_WORSE * 1.1
 
 
+@pytest.mark.slow
 def test_memory_that_does_not_grow_with_items_is_no_reason_for_small_leases() -> None:
     # Only what nobody measured yet needs more room: leases beyond those that told.
     assert room_of(MEMORY_TIME, learned(slope=0)).items > 4 * room_of(MEMORY_TIME).items
@@ -93,6 +96,7 @@ def test_what_nobody_measured_has_no_floor() -> None:
     assert room_of(MEMORY_TIME, unmeasured) == LeaseRoom(room_of(TIME, unmeasured).items, None)
 
 
+@pytest.mark.slow
 def test_leases_are_no_more_a_second_than_are_served() -> None:
     job = Job(600_000, 600, 2.0, 0.05)
     known = learned(0.05, largest=512)
@@ -100,6 +104,7 @@ def test_leases_are_no_more_a_second_than_are_served() -> None:
     assert job.workers / (found.items * known.costs.item_s) <= MOST_LEASES_A_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [TIME, 0.5, MEMORY_TIME])
 def test_leases_and_memory_that_follow_each_other_stay_what_they_are(weight: float) -> None:
     """The next Job's pods have the room and no more; what they need then teaches the one after."""

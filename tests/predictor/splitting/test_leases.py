@@ -327,6 +327,7 @@ class World:
             process.gone = True
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 10**6))
 def test_no_item_is_done_twice_and_none_is_left_whatever_is_lost(

@@ -77,12 +77,14 @@ CONFIGURED = {**OFF_ALONE, PARTITIONS: "2000"}
 REPLACED = (Replaceable.PARTITIONS,)
 
 
+@pytest.mark.slow
 def test_a_number_in_configuration_is_nobodys_where_a_policy_says_so() -> None:
     partitions, why = taught(CONFIGURED, replaces=REPLACED, tasks=2000)
     assert (partitions, why) == (12, "12 partitions do, where the largest shuffle had 2000")
     assert taught(CONFIGURED, tasks=2000)[0] is None
 
 
+@pytest.mark.slow
 def test_a_number_that_a_session_sets_later_is_code_and_is_left() -> None:
     set_later = {**OFF_ALONE, PARTITIONS: "2000"}
     for begun in (OFF_ALONE, {**OFF_ALONE, PARTITIONS: "300"}):
@@ -97,6 +99,7 @@ def test_a_number_that_won_over_what_was_given_is_left_whatever_a_policy_says() 
     assert "was 2000 and not the 12 that was given" in why
 
 
+@pytest.mark.slow
 def test_of_a_large_number_in_configuration_up_to_half_is_taught_and_no_more() -> None:
     # Tasks of 2 MiB each, in partitions of 16 MiB.
     large = taught(CONFIGURED, replaces=REPLACED, tasks=2000, read_bytes=2 * MIB, took_ms=300)
@@ -158,6 +161,7 @@ def test_kills_drop_what_was_taught_and_make_partitions_smaller_three_times() ->
     assert steps[MOST_STEPS:] == [None, None], "then nothing is given"
 
 
+@pytest.mark.slow
 @given(taught=st.none() | st.integers(-(10**12), 10**12), steps=st.integers(-(10**9), 10**9))
 def test_no_number_leads_beyond_what_spark_bears(taught: int | None, steps: int) -> None:
     found = given_for(taught, steps)

@@ -177,6 +177,7 @@ def test_a_container_is_heap_and_overhead(given: dict[str, str], container_mib: 
     assert Settings(given).container_bytes == pytest.approx(container_mib * MIB, abs=1)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 def test_a_line_of_anything_is_an_event_or_refused(text: bytes) -> None:
     with suppress(BadEvent):

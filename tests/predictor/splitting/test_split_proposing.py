@@ -66,6 +66,7 @@ def test_where_the_share_is_best_there_is_nothing_to_gain() -> None:
     assert proposal.plan == proposal.usual
 
 
+@pytest.mark.slow
 def test_a_gain_that_noise_could_be_is_none() -> None:
     costs = cost(5.0, spread=1.0)
     quiet = propose(PODS, known(costs, noise=0.01), Aim(), PODS.share)
@@ -85,6 +86,7 @@ def test_no_chunk_is_larger_than_its_container_holds() -> None:
     assert proposal.plan.memory_bytes <= 1.05 * container
 
 
+@pytest.mark.slow
 def test_memory_and_time_are_weighed_together() -> None:
     job = Job(2_000, 16, 1.5, 0.05)
     knows = known(cost(0.2), peak(50, 10))
@@ -112,11 +114,13 @@ def test_workers_that_are_not_worth_their_start_are_left_out() -> None:
     assert worthwhile_workers(PODS, cost(5.0)) == 16
 
 
+@pytest.mark.slow
 def test_the_same_question_has_the_same_answer() -> None:
     asked = (PODS, known(cost(5.0, 2.9)), Aim(), PODS.share)
     assert propose(*asked) == propose(*asked)
 
 
+@pytest.mark.slow
 def test_what_is_expected_is_what_many_drawn_runs_take() -> None:
     costs = cost(1.0, spread=1.0)
     chunks = even_chunks(PODS, 10)
@@ -177,6 +181,7 @@ def test_of_leases_of_a_task_without_runs_nothing_is_said() -> None:
     assert leases_over_shares(LEASING, known(None), 1, 125).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 def test_more_leases_than_are_worth_a_look_gain_nothing() -> None:
     many = Job(items=MOST_CHUNKS + 1, workers=1, start_s=2.0, wait_s=0.0)
     found = leases_over_shares(many, known(cost(5.0, spread=2.9)), 1, many.share)

@@ -28,6 +28,7 @@ def items(seed: int, median_s: float = 1.0, sigma: float = 1.0, count: int = 1_0
     return lognormal_items(count, median_s, sigma, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("cut", Cut)
 def test_every_item_is_done_once_and_again_alike(name: str, cut: Cut) -> None:
@@ -51,6 +52,7 @@ def test_a_run_of_very_few_items_after_one_of_many(name: str, cut: Cut) -> None:
     assert play(strategy, job_of(cut, 1), items(3, count=1), cut).chunks == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("median_s", [0.01, 1.0])
 @pytest.mark.parametrize("sigma", [0.5, 1.5])
 @pytest.mark.parametrize("cut", Cut)

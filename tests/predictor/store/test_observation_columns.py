@@ -92,6 +92,7 @@ def test_what_ran_beside_it_stays_as_it_was_seen_first(store: Store) -> None:
     assert store.observations.of_task(TRAIN) == [full()]
 
 
+@pytest.mark.slow
 def test_the_use_of_its_node_costs_an_observation_some_bytes(tmp_path: Path) -> None:
     def stored_bytes(name: str, **used: Any) -> int:
         store = open_store_at(f"sqlite:///{tmp_path}/{name}.db")

@@ -146,6 +146,7 @@ def test_decisions_come_newest_first_and_one_per_attempt(store: Store) -> None:
     assert store.decisions.newest(JOIN) == []
 
 
+@pytest.mark.slow
 def test_pruning_keeps_each_tasks_newest_rows(store: Store) -> None:
     for task in (TRAIN, JOIN):
         store.observations.record(
@@ -160,6 +161,7 @@ def test_pruning_keeps_each_tasks_newest_rows(store: Store) -> None:
         assert kept == [f"{task}7", f"{task}8", f"{task}9"]
 
 
+@pytest.mark.slow
 def test_pruning_bounds_the_decisions_of_a_task(store: Store) -> None:
     for number in range(110):
         store.keep(decided=[a_decision(f"u{number:03}", NOON_S + number)])
@@ -168,6 +170,7 @@ def test_pruning_bounds_the_decisions_of_a_task(store: Store) -> None:
     assert (len(kept), kept[-1].attempt_uid) == (100, "u010")
 
 
+@pytest.mark.slow
 def test_pruning_forgets_the_tasks_that_ended_longest_ago(store: Store) -> None:
     store.observations.record([an_attempt("old").built])
     store.observations.record([an_attempt("new").of(JOIN).running(NOON_S, NOON_S + 9999).built])

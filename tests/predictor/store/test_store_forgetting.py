@@ -50,6 +50,7 @@ def test_a_namespace_that_makes_task_after_task_has_its_own_forgotten(store: Sto
     }
 
 
+@pytest.mark.slow
 def test_within_the_bound_nothing_is_forgotten(store: Store) -> None:
     for number in range(10):
         put(store, f"evil/t{number}", NOON_S + number)
@@ -64,6 +65,7 @@ def test_a_task_quiet_for_longer_than_a_year_goes_with_its_rows(store: Store) ->
     assert store.observations.of_task(TaskId("shop", "old")) == []
 
 
+@pytest.mark.slow
 def test_what_a_namespace_shared_goes_with_its_last_task_and_is_no_task(store: Store) -> None:
     put(store, "shop/t", NOON_S)
     pools = {"shop": {"charges": [1.0]}, "gone": {"charges": [2.0]}}
@@ -73,6 +75,7 @@ def test_what_a_namespace_shared_goes_with_its_last_task_and_is_no_task(store: S
     assert store.experts.pools(["shop", "gone"]) == {"shop": {"charges": [1.0]}}
 
 
+@pytest.mark.slow
 def test_a_task_that_people_have_forgotten_leaves_no_row_and_is_told(store: Store) -> None:
     put(store, "shop/junk", NOON_S)
     put(store, "shop/train", NOON_S)

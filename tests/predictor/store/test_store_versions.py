@@ -66,6 +66,7 @@ def test_an_older_store_keeps_what_it_knew_and_goes_on_with_the_newest_tables(
     assert_newest_tables(empty_url)
 
 
+@pytest.mark.slow
 def test_a_new_store_has_the_tables_that_the_code_uses(empty_url: str) -> None:
     open_store_at(empty_url).close()
     assert_newest_tables(empty_url)

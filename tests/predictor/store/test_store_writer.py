@@ -83,6 +83,7 @@ async def test_one_uid_at_the_same_time_is_new_once(store_url: str) -> None:
         assert [each.peak_bytes for each in store.observations.of_task(TRAIN)] == [19]
 
 
+@pytest.mark.slow
 async def test_many_observations_share_a_commit(store_url: str) -> None:
     async with writing(store_url) as (store, writer):
         commits: list[object] = []
@@ -92,6 +93,7 @@ async def test_many_observations_share_a_commit(store_url: str) -> None:
     assert 0 < len(commits) <= 40
 
 
+@pytest.mark.slow
 async def test_decisions_share_a_commit_with_observations(store_url: str) -> None:
     async with writing(store_url) as (store, writer):
         commits: list[object] = []
@@ -165,6 +167,7 @@ async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing
         assert len(store.observations.of_task(TRAIN)) == 50
 
 
+@pytest.mark.slow
 async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store_url: str) -> None:
     async with writing(store_url, busy_timeout_s=0.05, max_queued=8) as (store, writer):
         with locked(store_url):
@@ -201,6 +204,7 @@ async def test_a_record_no_store_could_hold_fails_alone(store_url: str) -> None:
         assert writer.trouble is None
 
 
+@pytest.mark.slow
 async def test_closing_writes_what_is_queued(store_url: str) -> None:
     async with writing(store_url) as (_, writer):
         waiting = [

@@ -240,6 +240,7 @@ def test_bytes_that_are_not_utf_8_spoil_only_their_row() -> None:
     assert isinstance(found[1], Observation)
 
 
+@pytest.mark.slow
 def test_a_gzip_file_that_ends_early_gives_its_rows_and_says_so() -> None:
     whole = gzip.compress(
         a_file(*(a_row(run=f"{n}x{hash(str(n))}") for n in range(3000))).getvalue()

@@ -49,6 +49,7 @@ def bids_in_the_past(rows: RunRows, **changes: Any) -> ReplayedBids:
     return boosted_bids(rows, a_plan(seed=1, **changes), deadline_s=60.0)
 
 
+@pytest.mark.slow
 def test_compiled_trees_answer_as_xgboost_does() -> None:
     X, needs_bytes = some_rows(600)
     booster = xgboost.train(
@@ -82,6 +83,7 @@ def test_what_is_not_one_quantile_is_not_compiled(settings: dict[str, object], w
         compile_regression(booster)
 
 
+@pytest.mark.slow
 def test_the_boosted_need_is_close_to_the_quantile_and_covers_its_share_of_new_runs() -> None:
     boosted = fitted(3000)
     X, needs_bytes = some_rows(3000, seed=1)
@@ -140,6 +142,7 @@ def test_a_damaged_boosted_need_is_refused_with_a_sentence(
         from_document(BoostedNeed, to_document(fitted(40)) | damage, "boosted needs", ModelError)
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_trees() -> None:
     assert fitted() == fitted()
 
@@ -167,6 +170,7 @@ def test_past_bids_are_learned_only_from_what_came_before() -> None:
     assert [others[place] for place in earlier] == [bids[place] for place in earlier]
 
 
+@pytest.mark.slow
 def test_past_bids_follow_the_features() -> None:
     rows = RunRows.of(runs_of(a_history(300), latest=300))
     bids = bids_in_the_past(rows).bids

@@ -115,6 +115,7 @@ def test_the_same_seed_tries_the_same_recipes_and_another_seed_others(
     assert [trial.recipe for trial in one[:3]] != [trial.recipe for trial in other]
 
 
+@pytest.mark.slow
 def test_a_deadline_cuts_the_search_and_the_first_trial_is_always_finished() -> None:
     found = _searched(_problem(), clock=StepClock(1.0), deadline_s=0.0)
     assert (len(found.trials), found.cut_by_budget) == (1, True)
@@ -122,12 +123,14 @@ def test_a_deadline_cuts_the_search_and_the_first_trial_is_always_finished() -> 
     assert (len(later.trials), later.cut_by_budget) == (4, True)
 
 
+@pytest.mark.slow
 def test_the_search_ends_where_nothing_better_is_possible() -> None:
     found = _searched(_problem(noise=0.0))
     assert found.best.evaluation.u_score == 0
     assert len(found.trials) < 10
 
 
+@pytest.mark.slow
 def test_classifiers_take_turns() -> None:
     found = _searched(_problem(), classifiers=tuple(ClassifierName), iterations=6)
     assert [trial.recipe.classifier for trial in found.trials] == list(ClassifierName) * 3
@@ -142,6 +145,7 @@ def test_a_higher_penalty_is_answered_with_fewer_under_estimates() -> None:
     assert under(30.0) < under(1.0)
 
 
+@pytest.mark.slow
 def test_one_sampler_is_enough_to_search_with() -> None:
     asker = RecipeAsker(
         ClassifierName.SVM, a_plan(samplers=(Sampler.RANDOM,), seed=1, iterations=12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -12,6 +13,7 @@ from plimsoll_predictor.training.folds import stratified_folds, time_folds
 _LABELS = arrays.arrays(np.int64, st.integers(1, 60), elements=st.integers(0, 4))
 
 
+@pytest.mark.slow
 @given(labels=_LABELS, n_folds=st.integers(1, 5))
 def test_every_training_part_has_every_bin_and_its_own_past_only(
     labels: np.ndarray, n_folds: int
@@ -25,6 +27,7 @@ def test_every_training_part_has_every_bin_and_its_own_past_only(
             assert trained.max() < judged.min()
 
 
+@pytest.mark.slow
 @given(labels=_LABELS, n_folds=st.integers(1, 5))
 def test_no_row_is_judged_twice_and_each_bin_of_two_or_more_is_judged(
     labels: np.ndarray, n_folds: int
@@ -36,6 +39,7 @@ def test_no_row_is_judged_twice_and_each_bin_of_two_or_more_is_judged(
     assert {int(labels[row]) for row in judged} == repeated
 
 
+@pytest.mark.slow
 @given(n_rows=st.integers(0, 80), n_folds=st.integers(1, 8))
 def test_time_folds_train_on_all_that_came_before_and_nothing_later(
     n_rows: int, n_folds: int

@@ -18,6 +18,7 @@ _CELLS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @examples(80)
 @given(data=st.data(), sampler=st.sampled_from(list(Sampler)))
 def test_no_rows_however_odd_break_a_sampler(data: st.DataObject, sampler: Sampler) -> None:

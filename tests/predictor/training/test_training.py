@@ -98,6 +98,7 @@ def test_the_same_seed_gives_the_same_model_and_order_does_not_matter(
     assert replace(again.report, duration_s=0) == replace(ordinary.report, duration_s=0)
 
 
+@pytest.mark.slow
 def test_a_spent_budget_still_gives_a_model_and_says_so() -> None:
     result = _trained(a_history(60), clock=StepClock(1.0), budget_s=1.0)
     assert result.report.cut_by_budget
@@ -150,6 +151,7 @@ def test_a_killed_run_that_never_succeeded_moves_the_top_ceiling_beyond_what_kil
     )
 
 
+@pytest.mark.slow
 def test_features_that_say_nothing_leave_the_classifier_unused() -> None:
     random = np.random.default_rng(1)
     attempts = [

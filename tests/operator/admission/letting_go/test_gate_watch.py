@@ -127,6 +127,7 @@ async def test_who_waited_for_too_long_is_let_go_whoever_leads(watching: Watchin
     assert watching.counted == {Why.WAITED: 1}
 
 
+@pytest.mark.slow
 async def test_many_are_let_go_over_pages_of_the_list(watching: Watching) -> None:
     for number in range(60):
         watching.server.has(held(f"waits-{number}"))

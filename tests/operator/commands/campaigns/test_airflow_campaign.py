@@ -49,6 +49,7 @@ def odd_ones_fail(conf: Mapping[str, Any]) -> str:
     return "failed" if conf["rows"] % 2 else "success"
 
 
+@pytest.mark.slow
 def test_each_configuration_is_run_once_and_so_many_at_a_time(tmp_path: Path) -> None:
     file = sizes(tmp_path, 12)
     file.write_text(file.read_text() + "3\n3\n")
@@ -66,6 +67,7 @@ def test_each_configuration_is_run_once_and_so_many_at_a_time(tmp_path: Path) ->
     }
 
 
+@pytest.mark.slow
 def test_the_same_command_again_triggers_nothing_and_says_the_same(tmp_path: Path) -> None:
     file = sizes(tmp_path, 5)
     with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
@@ -75,6 +77,7 @@ def test_the_same_command_again_triggers_nothing_and_says_the_same(tmp_path: Pat
     assert first.stdout == second.stdout
 
 
+@pytest.mark.slow
 def test_those_that_failed_are_named_and_run_again_only_if_asked(tmp_path: Path) -> None:
     file = sizes(tmp_path, 5)
     with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
@@ -91,6 +94,7 @@ def test_those_that_failed_are_named_and_run_again_only_if_asked(tmp_path: Path)
     assert [run_id[-3:] for run_id in airflow.runs][5:] == ["__2", "__2", "__3", "__3"]
 
 
+@pytest.mark.slow
 def test_what_is_there_is_looked_up_by_pages_and_not_one_by_one(tmp_path: Path) -> None:
     file = sizes(tmp_path, 230)
     with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
@@ -109,6 +113,7 @@ def test_what_is_there_is_looked_up_by_pages_and_not_one_by_one(tmp_path: Path) 
     assert (airflow.asked["GET _runs"], airflow.asked["GET _run"]) == (1, 230 + 115)
 
 
+@pytest.mark.slow
 def test_a_script_reads_how_it_ended_and_how_far_it_was(tmp_path: Path) -> None:
     with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
         done = called(airflow, sizes(tmp_path, 3), "-o", "json")
@@ -145,6 +150,7 @@ def paused_as_the_first_ends(airflow: SmallAirflow, looks: int) -> None:
     airflow.hears, airflow.ends = hears, ends
 
 
+@pytest.mark.slow
 def test_a_dag_that_is_paused_midway_is_told_and_waited_for(tmp_path: Path) -> None:
     with served(SmallAirflow()) as airflow:
         paused_as_the_first_ends(airflow, looks=6)
@@ -157,6 +163,7 @@ def test_a_dag_that_is_paused_midway_is_told_and_waited_for(tmp_path: Path) -> N
     assert told.count("the DAG 'nightly' is unpaused, and goes on") == 1
 
 
+@pytest.mark.slow
 def test_a_dag_that_stays_paused_is_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +184,7 @@ def test_a_dag_that_stays_paused_is_not_waited_for_without_end(
     assert len(airflow.runs) == 5
 
 
+@pytest.mark.slow
 def test_another_name_is_another_campaign(tmp_path: Path) -> None:
     file = sizes(tmp_path, 2)
     with served(SmallAirflow()) as airflow:
@@ -186,6 +194,7 @@ def test_another_name_is_another_campaign(tmp_path: Path) -> None:
     assert len(airflow.runs) == 4
 
 
+@pytest.mark.slow
 def test_a_refused_configuration_is_named_and_the_others_run(tmp_path: Path) -> None:
     def refuses(conf: Mapping[str, Any]) -> tuple[int, str] | None:
         return (400, "Invalid input for param rows") if conf["rows"] == 0 else None
@@ -198,6 +207,7 @@ def test_a_refused_configuration_is_named_and_the_others_run(tmp_path: Path) -> 
     assert "Invalid input for param rows" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_dag_that_refuses_all_is_left_alone_after_a_few(tmp_path: Path) -> None:
     with served(SmallAirflow(refuses=lambda _: (400, "has import errors"))) as airflow:
         done = called(airflow, sizes(tmp_path, 50))
@@ -207,6 +217,7 @@ def test_a_dag_that_refuses_all_is_left_alone_after_a_few(tmp_path: Path) -> Non
     assert "took none, so no others were tried" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_was_triggered_in_between_counts_and_is_not_doubled(tmp_path: Path) -> None:
     """Somebody else's same command triggers it after it was looked up."""
 
@@ -225,6 +236,7 @@ def test_a_run_that_was_triggered_in_between_counts_and_is_not_doubled(tmp_path:
     assert (done.returncode, airflow.runs) == (0, theirs)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_deleted_as_it_goes_on_is_told(tmp_path: Path) -> None:
     def ends(_: Mapping[str, Any]) -> str:
         airflow.runs.clear()
@@ -269,6 +281,7 @@ def test_bad_credentials_are_told_before_anything_is_asked(
     assert not airflow.asked
 
 
+@pytest.mark.slow
 def test_a_password_and_a_token_are_read_from_files_and_a_token_from_the_environment(
     tmp_path: Path,
 ) -> None:
@@ -285,6 +298,7 @@ def test_a_password_and_a_token_are_read_from_files_and_a_token_from_the_environ
         assert airflow.asked["POST _token"] == 1
 
 
+@pytest.mark.slow
 def test_a_bad_file_is_told_before_anything_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "sizes.json"
     file.write_text("[1]")
@@ -297,6 +311,7 @@ def test_a_bad_file_is_told_before_anything_is_asked(tmp_path: Path) -> None:
     assert not airflow.asked
 
 
+@pytest.mark.slow
 def test_ctrl_c_triggers_no_more_and_the_same_command_continues(tmp_path: Path) -> None:
     file = sizes(tmp_path, 6)
     with served(SmallAirflow(looks=1_000_000)) as airflow:

@@ -48,6 +48,7 @@ async def test_jobs_that_wait_are_resumed_and_others_stay_suspended(
     assert gates.held == set()
 
 
+@pytest.mark.slow
 async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(
     server: tuple[GateServer, ApiServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ async def test_it_goes_on_until_nobody_was_found_for_so_long(
     assert gates.suspended == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("webhook", "words"),
     [(None, "let no policy say `order: enforce`"), ("mine", "another webhook than mine; delete")],

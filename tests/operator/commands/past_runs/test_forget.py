@@ -32,6 +32,7 @@ def stored(url: str) -> set[str]:
         store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("named", "forgotten"),
     [
@@ -59,6 +60,7 @@ def test_a_name_that_nothing_has_is_an_error(url: str, named: str) -> None:
     assert stored(url) == before
 
 
+@pytest.mark.slow
 async def test_a_running_controller_forgets_what_people_have_forgotten(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         junk = TaskId("shop", "junk")

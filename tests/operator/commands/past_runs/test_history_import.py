@@ -91,6 +91,7 @@ def test_with_strict_one_bad_row_keeps_all_out(tmp_path: Path) -> None:
     assert "nothing was kept" in done.said
 
 
+@pytest.mark.slow
 def test_with_strict_a_good_file_is_kept(tmp_path: Path) -> None:
     done = run_import(tmp_path, a_row(1), a_row(2), strict=True)
     assert (done.status, done.kept) == (0, 2)

@@ -82,6 +82,7 @@ def figures(path: Path) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_figures_have_all_that_was_promised_for_each_trace_and_policy(
     tmp_path: Path, trace: Path
 ) -> None:
@@ -227,6 +228,7 @@ def checked(page: str) -> Checked:
     return parser
 
 
+@pytest.mark.slow
 def test_the_page_has_three_kinds_of_plots_for_each_trace(tmp_path: Path, trace: Path) -> None:
     page = page_of(tmp_path, trace)
     found = checked(page)
@@ -239,6 +241,7 @@ def test_the_page_has_three_kinds_of_plots_for_each_trace(tmp_path: Path, trace:
     assert set(POLICIES) <= {words.strip() for words in found.words}
 
 
+@pytest.mark.slow
 def test_the_page_fetches_nothing_and_runs_nothing(tmp_path: Path, trace: Path) -> None:
     page = page_of(tmp_path, trace)
     assert "script" not in checked(page).tags
@@ -254,6 +257,7 @@ def test_a_hostile_task_is_text_and_nothing_else(tmp_path: Path) -> None:
     assert "alert(1)" in page
 
 
+@pytest.mark.slow
 def test_every_policy_has_a_colour_on_the_page(tmp_path: Path, trace: Path) -> None:
     page = page_of(tmp_path, trace)
     for name in POLICIES:

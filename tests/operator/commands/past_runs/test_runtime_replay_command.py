@@ -61,6 +61,7 @@ def figures(path: Path) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_figures_have_all_that_was_promised_for_each_log_and_method(tmp_path: Path) -> None:
     logs = [
         write_log(tmp_path / "one.csv.gz", some_runs()),
@@ -79,6 +80,7 @@ def test_the_figures_have_all_that_was_promised_for_each_log_and_method(tmp_path
     assert "…" not in printed
 
 
+@pytest.mark.slow
 def test_the_product_is_replayed_if_no_method_is_named_and_others_where_they_are(
     tmp_path: Path,
 ) -> None:
@@ -91,6 +93,7 @@ def test_the_product_is_replayed_if_no_method_is_named_and_others_where_they_are
     assert [each["method"] for each in figures(out)] == ["last-20"]
 
 
+@pytest.mark.slow
 def test_the_products_state_of_a_task_is_measured_and_bounded(tmp_path: Path) -> None:
     log, out = write_log(tmp_path / "log.csv", some_runs()), tmp_path / "out.json"
     assert replayed(logs=[log], methods=(OWN,), json_file=out)[0] == 0
@@ -98,6 +101,7 @@ def test_the_products_state_of_a_task_is_measured_and_bounded(tmp_path: Path) ->
     assert 0 < float(str(found["bytes_per_task"])) <= 4096
 
 
+@pytest.mark.slow
 def test_the_forecasts_of_a_regular_task_beat_its_request(tmp_path: Path) -> None:
     log, out = write_log(tmp_path / "log.csv", some_runs()), tmp_path / "out.json"
     assert replayed(logs=[log], methods=(OWN, "requested-time"), json_file=out)[0] == 0

@@ -82,6 +82,7 @@ def exported(url: str, out: Path, *tasks: str) -> tuple[int, str]:
     return said_by(export_command, tasks, url, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])
 def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, name: str) -> None:
     attempts = [
@@ -126,6 +127,7 @@ def test_what_cannot_be_read_back_is_left_out_and_said(tmp_path: Path) -> None:
     assert "1 attempts of 1 task" in printed
 
 
+@pytest.mark.slow
 def test_a_success_that_nobody_measured_keeps_its_runtime(tmp_path: Path) -> None:
     url = a_store(tmp_path, an_attempt("b", peak_bytes=None, peak_source=None))
     assert exported(url, tmp_path / "h.csv")[0] == 0
@@ -135,6 +137,7 @@ def test_a_success_that_nobody_measured_keeps_its_runtime(tmp_path: Path) -> Non
     assert (attempt.runtime_s, attempt.need) == (60.5, None)
 
 
+@pytest.mark.slow
 def test_what_is_imported_counts_as_imported_also_without_a_peak(tmp_path: Path) -> None:
     killed = an_attempt("b", outcome=Outcome.OOM_KILLED, peak_bytes=None, peak_source=None)
     url = a_store(tmp_path, replace(killed, cause=Cause.OWN_LIMIT))
@@ -144,6 +147,7 @@ def test_what_is_imported_counts_as_imported_also_without_a_peak(tmp_path: Path)
     assert [each.peak_source for each in kept(other, TRAIN)] == [PeakSource.IMPORTED]
 
 
+@pytest.mark.slow
 def test_runs_that_were_observed_are_left_out_where_asked(tmp_path: Path) -> None:
     url = a_store(tmp_path, an_attempt("a"), an_attempt("b"))
     assert exported(url, tmp_path / "h.csv")[0] == 0

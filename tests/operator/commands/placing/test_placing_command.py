@@ -37,6 +37,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return a_store(tmp_path_factory.mktemp("store"), placed_runs(400))
 
 
+@pytest.mark.slow
 def test_the_matrix_the_neighbours_and_the_saving_are_told(url: str) -> None:
     done = run_here("placing", "--store", url)
     assert done.returncode == 0, done.stderr
@@ -48,6 +49,7 @@ def test_the_matrix_the_neighbours_and_the_saving_are_told(url: str) -> None:
     assert "% less (" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     facts = facts_with_gains(placed_runs(200))
@@ -60,6 +62,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
         assert not any("…" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_one_task_is_told_beside_all_others_and_they_beside_it(url: str) -> None:
     done = run_here("placing", "team/cpu", "--store", url)
     assert done.returncode == 0, done.stderr
@@ -71,12 +74,14 @@ def test_one_task_is_told_beside_all_others_and_they_beside_it(url: str) -> None
     assert len(document["beside"]) == len(document["others_beside_it"]) == 4
 
 
+@pytest.mark.slow
 def test_programs_get_every_pair(url: str) -> None:
     document = json.loads(run_here("placing", "--store", url, "-o", "json").stdout)
     assert len(document["matrix"]) == 16
     assert document["saving"]["plays"] == 10
 
 
+@pytest.mark.slow
 def test_few_runs_tell_no_saving_and_say_how_many_there_are(tmp_path: Path) -> None:
     done = run_here("placing", "--store", a_store(tmp_path, placed_runs(3)))
     assert done.returncode == 0, done.stderr
@@ -91,6 +96,7 @@ def test_a_store_that_says_nothing_of_neighbours_gets_a_sentence(tmp_path: Path)
     assert "knows no run that says who gets along with whom" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "words"),
     [("team/cup", "team/cpu"), ("nobody/none", "there are team/"), ("no-slash", "no-slash")],
@@ -133,6 +139,7 @@ def a_controller(text: str) -> Iterator[int]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_in_the_controllers_pod_the_schedulers_choice_stands_beside_plimsolls(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

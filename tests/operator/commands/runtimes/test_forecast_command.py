@@ -74,6 +74,7 @@ def a_run(elapsed_s: float | None, finished_s: float | None = None, *, url: str)
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_task_is_told_its_quantiles_in_seconds_and_in_words(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,12 +101,14 @@ def test_a_task_is_told_its_quantiles_in_seconds_and_in_words(
         assert words in text, words
 
 
+@pytest.mark.slow
 def test_yaml_holds_what_json_does(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = document(capsys, url)
     assert forecast(url, OutputForm.YAML) == 0
     assert yaml.safe_load(capsys.readouterr().out) == told
 
 
+@pytest.mark.slow
 def test_the_histograms_rows_hold_all_of_the_forecast(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +121,7 @@ def test_the_histograms_rows_hold_all_of_the_forecast(
     assert sum(shares) == pytest.approx(100, abs=2)
 
 
+@pytest.mark.slow
 def test_the_time_of_a_killed_attempt_is_no_runtime(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,6 +170,7 @@ def test_what_was_forecast_at_submission_counts_before_what_would_have_been(
     assert runtimes.anomaly(runtimes.past[-1]) is Anomaly.LONG
 
 
+@pytest.mark.slow
 def test_a_typical_shape_is_named_where_shapes_were_learned(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +183,7 @@ def test_a_typical_shape_is_named_where_shapes_were_learned(
     assert told["share"] > 0.9
 
 
+@pytest.mark.slow
 def test_a_task_whose_runs_all_failed_says_that_none_is_known(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,6 +218,7 @@ def test_a_runtime_of_no_seconds_counts_as_the_smallest(
     assert document(capsys, address)["p50_s"] < 2
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(url.removeprefix("sqlite:///"))
     before = file.read_bytes()
@@ -219,6 +226,7 @@ def test_looking_changes_nothing(url: str, capsys: pytest.CaptureFixture[str]) -
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("elapsed_s", "punctuality"),
     [(None, Punctuality.WAITING), (60.0, Punctuality.IN_TIME), (3600.0, Punctuality.RUNNING_LONG)],
@@ -229,6 +237,7 @@ def test_a_run_is_late_by_its_own_forecast(
     assert a_run(elapsed_s, url=url).punctuality is punctuality
 
 
+@pytest.mark.slow
 def test_the_expected_finish_is_conditioned_on_what_has_passed(url: str) -> None:
     early, late = a_run(60.0, url=url), a_run(3600.0, url=url)
     for run in (early, late):
@@ -239,6 +248,7 @@ def test_the_expected_finish_is_conditioned_on_what_has_passed(url: str) -> None
     assert early.to_dict()["ends_by_p50_s"] == pytest.approx(AFTER_S - 60 + 300, abs=30)
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_expects_no_end(url: str) -> None:
     run = a_run(600.0, finished_s=AFTER_S - 300, url=url)
     assert run.punctuality is Punctuality.ENDED
@@ -246,6 +256,7 @@ def test_a_run_that_ended_expects_no_end(url: str) -> None:
     assert run.ends_by_s(0.5) is None
 
 
+@pytest.mark.slow
 def test_a_running_pod_is_told_in_the_terminal(url: str) -> None:
     store = Store.open(url)
     runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
@@ -297,6 +308,7 @@ def test_of_a_name_that_is_not_there_the_nearest_are_told(
     assert said.out == ""
 
 
+@pytest.mark.slow
 def test_what_came_from_outside_cannot_colour_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,6 +324,7 @@ def test_what_came_from_outside_cannot_colour_the_terminal(
     assert "[red]" in text
 
 
+@pytest.mark.slow
 def test_it_is_a_command(url: str) -> None:
     done = run_here("forecast", str(NIGHTLY), "--store", url, "--output", "json")
     assert json.loads(done.stdout)["task"] == str(NIGHTLY)

@@ -73,6 +73,7 @@ def test_a_chain_takes_as_long_as_its_steps_together(
     assert found["by_s"] == AFTER_S + 1800
 
 
+@pytest.mark.slow
 def test_a_fork_is_decided_by_its_longer_branch(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_fork_is_decided_by_its_longer_branch(
     assert found["known_runs"] == {"lab/extract": 60, "lab/train": 60}
 
 
+@pytest.mark.slow
 def test_the_chance_falls_with_the_deadline(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

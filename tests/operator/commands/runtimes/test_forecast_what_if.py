@@ -44,6 +44,7 @@ def of_measure(found: Any, name: str) -> Any:
     return next(each for each in found["changes"] if each["measure"] == name)
 
 
+@pytest.mark.slow
 def test_a_faster_kind_of_node_is_told_with_its_interval(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_faster_kind_of_node_is_told_with_its_interval(
     assert any("what went along with it, not what caused it" in each for each in found["words"])
 
 
+@pytest.mark.slow
 def test_what_made_no_difference_cannot_be_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +86,7 @@ def test_conditions_that_no_run_had_are_answered_plainly(
     assert {each["verdict"] for each in found["changes"]} == {"too-few"}
 
 
+@pytest.mark.slow
 def test_a_table_holds_the_sentences(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = Scenario(node_type="n2-standard-8")
     sentences = told(capsys, url, scenario)["words"]
@@ -116,6 +119,7 @@ def test_nothing_imagined_is_refused() -> None:
         scenario_of(node_type=None, memory=None, limit_equal=False, even_load=False)
 
 
+@pytest.mark.slow
 def test_it_is_a_command(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)

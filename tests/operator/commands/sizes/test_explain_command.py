@@ -118,6 +118,7 @@ def an_explanation(**changes: Any) -> Explanation:
     return replace(made, **changes)
 
 
+@pytest.mark.slow
 def test_a_task_is_explained_by_its_experts_their_bids_and_their_costs(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +133,7 @@ def test_a_task_is_explained_by_its_experts_their_bids_and_their_costs(
     assert "\x1b" not in text, "what came from outside cannot colour the terminal"
 
 
+@pytest.mark.slow
 def test_a_program_is_told_the_same(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = document(capsys, url)
     facts = facts_of(a_fleet())
@@ -146,6 +148,7 @@ def test_a_program_is_told_the_same(url: str, capsys: pytest.CaptureFixture[str]
     assert told["drift"]["change"] == "Steady"
 
 
+@pytest.mark.slow
 def test_a_store_of_before_the_experts_is_explained_as_far_as_it_goes(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,6 +249,7 @@ def test_the_policy_that_holds_a_task_back_is_named(reason: str, words: str) -> 
     assert any(words in each for each in an_explanation(decisions=(decision,)).would_change)
 
 
+@pytest.mark.slow
 def test_it_is_a_command(url: str) -> None:
     done = run_here("explain", str(TASK), "--store", url, "--output", "json")
     assert json.loads(done.stdout)["task"] == str(TASK)
@@ -260,6 +264,7 @@ def test_why_its_latest_attempts_did_not_succeed_is_told() -> None:
     assert "ended badly" not in text_of(an_explanation())
 
 
+@pytest.mark.slow
 def test_the_causes_of_an_explanation_are_those_of_the_store(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -291,6 +296,7 @@ def test_a_task_that_the_guard_holds_says_so() -> None:
     assert told.to_dict()["guarded"] == held.words
 
 
+@pytest.mark.slow
 def test_runs_that_fail_now_are_a_burst_in_the_store_too(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,6 +310,7 @@ def test_runs_that_fail_now_are_a_burst_in_the_store_too(
     assert "3 runs failed and did not get through yet" in document(capsys, url)["burst"]
 
 
+@pytest.mark.slow
 def test_what_a_failure_counts_for_is_told_with_the_restart_as_it_was_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def test_one_training_is_shown_with_confusion_folds_trials_and_costs(
     assert re.search(r"seed +7 ", text)
 
 
+@pytest.mark.slow
 def test_json_holds_all_that_is_kept(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     listed = json.loads(printed(capsys, str(TASK), url, OutputForm.JSON, None))
     assert [each["serves"] for each in listed] == [True, False, False]
@@ -121,6 +122,7 @@ def test_words_from_outside_are_neither_markup_nor_colour(
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_it(url: str) -> None:
     done = run_here("models", str(TASK), "--store", url, "--output", "json")
     assert len(json.loads(done.stdout)) == 3

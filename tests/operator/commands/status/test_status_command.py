@@ -351,6 +351,7 @@ def test_a_profile_with_rubbish_in_its_status_is_shown_as_far_as_it_goes() -> No
     assert "[red]oh[/red]" in text_of(told)
 
 
+@pytest.mark.slow
 def test_of_thousands_of_tasks_the_first_are_shown_and_the_rest_are_counted() -> None:
     told = summary(profiles=[a_profile(f"task-{place}") for place in range(5000)])
     text = text_of(told, limit=10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plimsoll_operator.controller.announcing.events_budget import (
     MOST_BUCKETS,
     OF_A_TASK,
@@ -35,6 +37,7 @@ def test_one_object_cannot_use_up_its_tasks_share() -> None:
     assert told(budget, pods(100), "shop/train") == 100
 
 
+@pytest.mark.slow
 def test_a_flood_of_tasks_is_bounded_by_the_clusters_share() -> None:
     budget = EventsBudget()
     found = sum(budget.takes(f"p{n}", f"evil/t{n}", 0.0) for n in range(2 * OF_THE_CLUSTER.burst))
@@ -54,6 +57,7 @@ def test_a_clock_that_stands_still_or_goes_back_gives_nothing() -> None:
     assert told(budget, pods(1000, "q"), "shop/train", now_s=40.0) == 0
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_bounded() -> None:
     budget = EventsBudget()
     told(budget, pods(MOST_BUCKETS + 500), None, now_s=0.0)

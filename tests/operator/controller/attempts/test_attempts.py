@@ -80,6 +80,7 @@ EMPTY_CGROUP = replace(a_final(need_bytes=0), container_id="main")
 """What the node counts for a container inside a sandbox."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overhead", "peak_bytes"),
     [
@@ -109,6 +110,7 @@ async def test_a_sandboxs_late_peak_is_its_pods_too(tmp_path: Path) -> None:
         await until_peaked(inside, 128 * MIB)
 
 
+@pytest.mark.slow
 async def test_a_sandboxs_own_memory_is_no_need_of_its_container(tmp_path: Path) -> None:
     sandboxed = a_train(memory="128Mi").with_spec(overhead={"memory": "160Mi"})
     async with an_inside(tmp_path) as inside:
@@ -117,6 +119,7 @@ async def test_a_sandboxs_own_memory_is_no_need_of_its_container(tmp_path: Path)
         assert [o.peak_bytes for o in inside.store.observations.of_task(TRAIN)] == [128 * MIB]
 
 
+@pytest.mark.slow
 async def test_pods_of_one_run_make_one_known_run(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         for name in ("train-1", "train-2"):
@@ -125,6 +128,7 @@ async def test_pods_of_one_run_make_one_known_run(tmp_path: Path) -> None:
         assert inside.known.runs == inside.store.totals.of(TRAIN).runs_known == 1
 
 
+@pytest.mark.slow
 async def test_a_kill_whose_run_got_through_meanwhile_is_not_lifted(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(decided(a_train("train-2").owned_by_job(), attempt=2)))
@@ -132,6 +136,7 @@ async def test_a_kill_whose_run_got_through_meanwhile_is_not_lifted(tmp_path: Pa
         assert inside.known.lifts == {}
 
 
+@pytest.mark.slow
 async def test_a_siblings_success_does_not_end_a_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train("train-1").owned_by_job())))
@@ -142,6 +147,7 @@ async def test_a_siblings_success_does_not_end_a_lift(tmp_path: Path) -> None:
         assert inside.store.lifts.waiting() == {}
 
 
+@pytest.mark.slow
 async def test_a_larger_sibling_is_lifted_over_its_own_size(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(a_train("train-1").owned_by_job()))
@@ -150,6 +156,7 @@ async def test_a_larger_sibling_is_lifted_over_its_own_size(tmp_path: Path) -> N
         assert lift.allocation_bytes > 1024 * MIB
 
 
+@pytest.mark.slow
 async def test_a_lift_goes_up_to_the_request_whatever_nodes_are_there(tmp_path: Path) -> None:
     """A pool of larger nodes is scaled to zero at the moment."""
     lowered = decided(a_train(memory="7Gi"))
@@ -164,6 +171,7 @@ async def test_a_lift_goes_up_to_the_request_whatever_nodes_are_there(tmp_path: 
         assert lift.allocation_bytes > 8 * GIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("priority", "lifts"), [("high", 0), ("low", 1)])
 async def test_only_a_quota_that_counts_the_pod_stops_its_lift(
     tmp_path: Path, priority: str, lifts: int
@@ -182,6 +190,7 @@ async def test_only_a_quota_that_counts_the_pod_stops_its_lift(
         assert len(inside.known.lifts) == lifts
 
 
+@pytest.mark.slow
 async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_path: Path) -> None:
     pod = a_train().with_container("sidecar")
     async with an_inside(tmp_path) as inside:
@@ -193,6 +202,7 @@ async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_
         assert intent.attempt_uid == "uid-train-1"
 
 
+@pytest.mark.slow
 async def test_a_killed_pod_of_which_nothing_runs_is_retried_before_its_phase_says_so(
     tmp_path: Path,
 ) -> None:
@@ -203,6 +213,7 @@ async def test_a_killed_pod_of_which_nothing_runs_is_retried_before_its_phase_sa
         assert inside.store.retries.waiting() == [intent]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "written", "lifts"),
     [
@@ -220,6 +231,7 @@ async def test_only_what_is_and_was_enforced_is_lifted(
         assert inside.store.totals.of(TRAIN).oom_kills == 1
 
 
+@pytest.mark.slow
 async def test_a_pod_deleted_by_someone_is_not_retried(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         taken = killed(a_train())

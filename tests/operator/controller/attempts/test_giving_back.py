@@ -55,6 +55,7 @@ def evicted(pod: APod, message: str = LOW_ON_MEMORY, **how: Any) -> APod:
     return stopped.with_status(phase="Failed", reason="Evicted", message=message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", STOPS)
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_bare_pod_that_was_lowered_before_is_tried_again_as_written(
@@ -74,6 +75,7 @@ async def test_a_bare_pod_that_was_lowered_before_is_tried_again_as_written(
             assert lift.as_written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", STOPS)
 async def test_nothing_else_is_tried_again_meanwhile(tmp_path: Path, stop: Said) -> None:
     others = {
@@ -93,6 +95,7 @@ async def test_nothing_else_is_tried_again_meanwhile(tmp_path: Path, stop: Said)
             assert retries(inside, pod) == [], words
 
 
+@pytest.mark.slow
 async def test_an_attempt_as_written_is_not_lifted_in_a_pause_after_it_was_given_back(
     tmp_path: Path,
 ) -> None:
@@ -105,6 +108,7 @@ async def test_an_attempt_as_written_is_not_lifted_in_a_pause_after_it_was_given
         assert lift.as_written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", STOPS)
 async def test_a_jobs_next_pod_is_as_written_also_if_the_pause_ends_before_it_comes(
     tmp_path: Path, stop: Said
@@ -119,6 +123,7 @@ async def test_a_jobs_next_pod_is_as_written_also_if_the_pause_ends_before_it_co
         assert (lift.as_written, lift.attempt) == (True, 2)
 
 
+@pytest.mark.slow
 async def test_a_lift_beyond_what_was_written_outlives_a_pause(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train("train-1")).owned_by_job()))
@@ -129,6 +134,7 @@ async def test_a_lift_beyond_what_was_written_outlives_a_pause(tmp_path: Path) -
         assert list(inside.known.lifts.values()) == [lift]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", STOPS)
 async def test_a_jobs_pod_restarted_in_place_is_replaced_only_if_it_was_lowered(
     tmp_path: Path, stop: Said
@@ -155,6 +161,7 @@ def memory_in(pod: Pod) -> set[str]:
     return {resources["requests"]["memory"], resources["limits"]["memory"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", STOPS)
 async def test_what_was_intended_before_is_made_as_written(tmp_path: Path, stop: Said) -> None:
     async with an_inside(tmp_path) as inside:
@@ -173,6 +180,7 @@ async def test_what_was_intended_before_is_made_as_written(tmp_path: Path, stop:
         assert server.pods["train-1"]["metadata"]["annotations"][RETRIED_AS] == retry
 
 
+@pytest.mark.slow
 async def test_a_lift_above_what_was_written_waits_for_the_end_of_the_pause(
     tmp_path: Path,
 ) -> None:
@@ -195,6 +203,7 @@ async def test_a_lift_above_what_was_written_waits_for_the_end_of_the_pause(
             await closed(inside, created=1)
 
 
+@pytest.mark.slow
 async def test_a_crash_after_the_lift_was_committed_changes_nothing(tmp_path: Path) -> None:
     """The lift of before the pause is less than was written, and no retry was intended."""
     async with an_inside(tmp_path) as inside:
@@ -211,6 +220,7 @@ async def test_a_crash_after_the_lift_was_committed_changes_nothing(tmp_path: Pa
         assert lift.as_written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", [1, 3])
 async def test_a_run_is_not_given_up_below_what_was_written(tmp_path: Path, attempt: int) -> None:
     """People said so after it was sized."""
@@ -223,6 +233,7 @@ async def test_a_run_is_not_given_up_below_what_was_written(tmp_path: Path, atte
         assert len(retries(inside)) == 1
 
 
+@pytest.mark.slow
 async def test_what_was_killed_a_day_ago_is_not_run_again(tmp_path: Path) -> None:
     for ending in (killed, evicted):
         folder = tmp_path / ending.__name__
@@ -232,6 +243,7 @@ async def test_what_was_killed_a_day_ago_is_not_run_again(tmp_path: Path) -> Non
             assert retries(inside) == []
 
 
+@pytest.mark.slow
 async def test_a_namespace_that_is_excluded_since_is_left_alone(tmp_path: Path) -> None:
     excluded = frozenset({"shop"})
     async with an_inside(tmp_path, excluded=excluded) as inside:
@@ -244,6 +256,7 @@ async def test_a_namespace_that_is_excluded_since_is_left_alone(tmp_path: Path) 
         await closed(inside, passed_over=1)
 
 
+@pytest.mark.slow
 async def test_a_task_that_is_off_learns_nothing_of_what_it_is_given_back(tmp_path: Path) -> None:
     async with an_inside(tmp_path, said={"mode": "off"}) as inside:
         await inside.see(killed(lowered()))
@@ -258,6 +271,7 @@ async def test_a_task_that_is_off_learns_nothing_of_what_it_is_given_back(tmp_pa
         assert len(retries(inside)) == 1
 
 
+@pytest.mark.slow
 async def test_people_are_told_what_the_next_attempt_gets(tmp_path: Path) -> None:
     async with an_inside(tmp_path, said={"paused": True}) as inside:
         told: list[str] = []
@@ -277,6 +291,7 @@ async def test_people_are_told_what_the_next_attempt_gets(tmp_path: Path) -> Non
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [{}, {"paused": True}, {"mode": "off"}])
 async def test_an_attempt_that_its_node_evicted_for_memory_is_followed_as_written(
     tmp_path: Path, said: Said
@@ -290,6 +305,7 @@ async def test_an_attempt_that_its_node_evicted_for_memory_is_followed_as_writte
             assert (lift.as_written, lift.attempt, lift.after_bytes) == (True, 2, 64 * MIB)
 
 
+@pytest.mark.slow
 async def test_no_other_eviction_is_followed_by_what_was_written(tmp_path: Path) -> None:
     others = {
         "it had what was written": evicted(decided(a_train("a"))),
@@ -306,6 +322,7 @@ async def test_no_other_eviction_is_followed_by_what_was_written(tmp_path: Path)
             assert retries(inside, pod) == [], words
 
 
+@pytest.mark.slow
 async def test_a_lower_request_under_the_authors_own_limit_counts_too(tmp_path: Path) -> None:
     """The kubelet looks at the request, and the limit may have stayed."""
     kept_limit = lowered(written=(128, 256)).limited("256Mi")
@@ -318,6 +335,7 @@ async def test_a_lower_request_under_the_authors_own_limit_counts_too(tmp_path: 
         }
 
 
+@pytest.mark.slow
 async def test_an_evicted_pod_of_a_job_is_left_to_its_job(tmp_path: Path) -> None:
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         pod = evicted(lowered().restarting("OnFailure").owned_by_job())
@@ -328,6 +346,7 @@ async def test_an_evicted_pod_of_a_job_is_left_to_its_job(tmp_path: Path) -> Non
         assert lift.as_written
 
 
+@pytest.mark.slow
 async def test_an_eviction_spends_the_error_budget_and_teaches_no_need(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(evicted(lowered()))

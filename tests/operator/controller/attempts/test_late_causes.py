@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.late_peaks import UNEXPLAINED_KEPT
 from plimsoll_predictor.core.documents import to_document
@@ -43,6 +45,7 @@ async def amended(inside: Inside, report: PeakReport) -> None:
     await inside.controller.late_peaks.amend(report.pod_uid)
 
 
+@pytest.mark.slow
 async def test_a_reading_near_the_limit_that_came_first_makes_it_a_kill(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.report(NEAR)
@@ -54,6 +57,7 @@ async def test_a_reading_near_the_limit_that_came_first_makes_it_a_kill(tmp_path
         assert len(inside.known.lifts) == len(inside.store.retries.waiting()) == 1
 
 
+@pytest.mark.slow
 async def test_a_reading_near_the_limit_that_comes_late_makes_it_a_kill(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(sigkilled())
@@ -74,6 +78,7 @@ async def test_a_reading_near_the_limit_that_comes_late_makes_it_a_kill(tmp_path
         assert registry.get_sample_value("plimsoll_oom_kills_total", {"at": "request"}) == 1
 
 
+@pytest.mark.slow
 async def test_a_reading_far_from_the_limit_leaves_it_a_failure(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(sigkilled())
@@ -83,6 +88,7 @@ async def test_a_reading_far_from_the_limit_leaves_it_a_failure(tmp_path: Path) 
         assert inside.known.lifts == {}
 
 
+@pytest.mark.slow
 async def test_the_pods_own_reading_may_follow_its_containers(tmp_path: Path) -> None:
     """The container's cgroup goes at once, before the spike that killed it was read."""
     async with an_inside(tmp_path) as inside:
@@ -94,6 +100,7 @@ async def test_the_pods_own_reading_may_follow_its_containers(tmp_path: Path) ->
         assert len(inside.known.lifts) == 1
 
 
+@pytest.mark.slow
 async def test_pods_are_not_kept_without_bound_for_readings_that_may_come(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         late = inside.controller.late_peaks
@@ -105,6 +112,7 @@ async def test_pods_are_not_kept_without_bound_for_readings_that_may_come(tmp_pa
         assert late.unexplained == UNEXPLAINED_KEPT - 1
 
 
+@pytest.mark.slow
 async def test_a_reading_that_came_while_nobody_was_there_makes_it_a_kill(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(sigkilled())
@@ -115,6 +123,7 @@ async def test_a_reading_that_came_while_nobody_was_there_makes_it_a_kill(tmp_pa
         assert len(inside.known.lifts) == len(inside.store.retries.waiting()) == 1
 
 
+@pytest.mark.slow
 async def test_a_lift_lost_in_a_crash_is_made_when_the_pod_is_seen_again(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.report(NEAR)
@@ -127,6 +136,7 @@ async def test_a_lift_lost_in_a_crash_is_made_when_the_pod_is_seen_again(tmp_pat
         assert len(inside.known.lifts) == 1
 
 
+@pytest.mark.slow
 async def test_it_is_retried_once_its_other_containers_have_ended(tmp_path: Path) -> None:
     """The late reading comes before the pod's end; the pod's next event goes on from there."""
     async with an_inside(tmp_path) as inside:
@@ -137,6 +147,7 @@ async def test_it_is_retried_once_its_other_containers_have_ended(tmp_path: Path
         assert len(inside.store.retries.waiting()) == 1
 
 
+@pytest.mark.slow
 async def test_the_amending_loop_looks_again_by_itself(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         amending = asyncio.create_task(inside.controller.late_peaks.run())

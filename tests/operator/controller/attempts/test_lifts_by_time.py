@@ -48,6 +48,7 @@ def lifts_of(inside: Inside) -> list[Lift]:
     return list(stored.values())
 
 
+@pytest.mark.slow
 async def test_a_cleared_task_that_is_killed_again_is_lifted_again(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(a_try("try-1", 0), at=at(5)))
@@ -57,6 +58,7 @@ async def test_a_cleared_task_that_is_killed_again_is_lifted_again(tmp_path: Pat
         assert [lift.attempt for lift in lifts_of(inside)] == [2]
 
 
+@pytest.mark.slow
 async def test_a_sibling_killed_after_another_got_through_is_lifted_too(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(sibling("first", 0), at=at(5)))
@@ -65,6 +67,7 @@ async def test_a_sibling_killed_after_another_got_through_is_lifted_too(tmp_path
         assert [lift.attempt for lift in lifts_of(inside)] == [2]
 
 
+@pytest.mark.slow
 async def test_a_success_from_before_a_siblings_kill_leaves_its_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(sibling("first", 0), at=at(5)))
@@ -75,6 +78,7 @@ async def test_a_success_from_before_a_siblings_kill_leaves_its_lift(tmp_path: P
         assert lifts_of(inside) == []
 
 
+@pytest.mark.slow
 async def test_a_pod_made_after_the_kill_at_the_old_size_leaves_the_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(sibling("first", 0), at=at(5)))
@@ -82,6 +86,7 @@ async def test_a_pod_made_after_the_kill_at_the_old_size_leaves_the_lift(tmp_pat
         assert len(lifts_of(inside)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "end",
     [
@@ -113,6 +118,7 @@ async def test_an_attempt_that_ended_otherwise_keeps_its_lift(
         assert after.allocation_bytes >= before.allocation_bytes
 
 
+@pytest.mark.slow
 async def test_a_kill_seen_again_changes_nothing_after_its_run_got_through(tmp_path: Path) -> None:
     first = killed(a_try("try-1", 0), at=at(5))
     for _ in range(2):
@@ -134,6 +140,7 @@ async def test_a_lift_of_two_kills_at_once_is_the_larger(tmp_path: Path) -> None
         assert lift.allocation_bytes > 1024 * MIB
 
 
+@pytest.mark.slow
 async def test_a_node_whose_clock_is_ahead_does_not_keep_a_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(sibling("first", 0), at="2026-01-01T00:09:00Z"))
@@ -143,6 +150,7 @@ async def test_a_node_whose_clock_is_ahead_does_not_keep_a_lift(tmp_path: Path) 
         assert lifts_of(inside) == []
 
 
+@pytest.mark.slow
 async def test_admission_is_told_when_the_run_was_killed_also_after_a_restart(
     tmp_path: Path,
 ) -> None:

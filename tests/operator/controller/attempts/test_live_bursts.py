@@ -12,6 +12,7 @@ from tests.builders.controller.shown import KNOWN_MIB, Told, reached, running
 from tests.builders.pods import APod
 
 
+@pytest.mark.slow
 async def test_where_many_runs_are_killed_another_is_expected_to_need_what_they_got(
     told: Told,
 ) -> None:
@@ -69,6 +70,7 @@ async def burst(told: Told) -> Burst:
     return made
 
 
+@pytest.mark.slow
 async def test_a_size_in_which_killed_runs_climb_again_is_not_offered(burst: Burst) -> None:
     """They were killed at 128 MiB and have 256 now, of 1024 that they asked for."""
     told = burst.told
@@ -80,6 +82,7 @@ async def test_a_size_in_which_killed_runs_climb_again_is_not_offered(burst: Bur
     assert told.floor_mib == pytest.approx(burst.rung_mib, abs=1), "they stay below it"
 
 
+@pytest.mark.slow
 async def test_what_an_agent_says_first_after_a_restart_is_no_climb(burst: Burst) -> None:
     await burst.reach(150, 0)
     assert burst.told.floor_mib == pytest.approx(burst.rung_mib, abs=1)
@@ -87,6 +90,7 @@ async def test_what_an_agent_says_first_after_a_restart_is_no_climb(burst: Burst
     assert burst.told.floor_mib == pytest.approx(512 / SERVED.shown_room, abs=1)
 
 
+@pytest.mark.slow
 async def test_who_was_killed_again_climbs_no_more(burst: Burst) -> None:
     await burst.reach(2, 0)
     needs = burst.told.inside.controller.live_needs
@@ -96,6 +100,7 @@ async def test_who_was_killed_again_climbs_no_more(burst: Burst) -> None:
     assert (len(needs), len(needs._climbs)) == (0, 0)
 
 
+@pytest.mark.slow
 async def test_of_a_climb_nothing_is_left_when_its_pod_or_task_is_gone(burst: Burst) -> None:
     needs = burst.told.inside.controller.live_needs
     assert len(needs._climbs) == 3

@@ -27,6 +27,7 @@ from tests.builders.controller.shown import KNOWN_MIB, Told, reached, running
 from tests.builders.pods import APod
 
 
+@pytest.mark.slow
 async def test_a_running_attempt_beyond_all_that_was_needed_raises_the_floor(told: Told) -> None:
     await told.inside.see(running("r1"))
     told.report(reached("r1", 90))
@@ -35,6 +36,7 @@ async def test_a_running_attempt_beyond_all_that_was_needed_raises_the_floor(tol
     assert told.published[-1].floor_bytes == 90 * MIB
 
 
+@pytest.mark.slow
 async def test_a_floor_that_moves_is_shown_in_the_profile(told: Told) -> None:
     outdated: list[TaskId | None] = []
     told.inside.controller.hub.subscribe(ProfileOutdated, lambda event: outdated.append(event.task))
@@ -46,6 +48,7 @@ async def test_a_floor_that_moves_is_shown_in_the_profile(told: Told) -> None:
     assert outdated == [TRAIN]
 
 
+@pytest.mark.slow
 async def test_what_lies_below_the_need_that_is_known_is_no_news(told: Told) -> None:
     for number in range(4):
         await told.knows(f"more-{number}")
@@ -57,6 +60,7 @@ async def test_what_lies_below_the_need_that_is_known_is_no_news(told: Told) -> 
     assert (told.floor_mib, told.published) == (0, [])
 
 
+@pytest.mark.slow
 async def test_a_rise_of_less_than_a_twentieth_is_not_published(told: Told) -> None:
     await told.inside.see(running("r1"))
     for mib in (90, 92, 94):
@@ -65,6 +69,7 @@ async def test_a_rise_of_less_than_a_twentieth_is_not_published(told: Told) -> N
     assert [each.floor_bytes // MIB for each in told.published] == [90]
 
 
+@pytest.mark.slow
 async def test_a_report_that_comes_before_its_pod_is_seen_counts(told: Told) -> None:
     told.report(reached("r1", 90))
     await told.publish()
@@ -74,6 +79,7 @@ async def test_a_report_that_comes_before_its_pod_is_seen_counts(told: Told) -> 
     assert told.floor_mib == 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pod",
     [
@@ -91,6 +97,7 @@ async def test_a_pod_that_is_not_the_tasks_own_says_nothing_of_it(told: Told, po
     assert told.floor_mib == 0
 
 
+@pytest.mark.slow
 async def test_of_a_pod_with_a_sidecar_only_the_sized_container_counts(told: Told) -> None:
     pod = a_train("r1").built()
     pod["spec"]["containers"].append({"name": "sidecar"})
@@ -103,6 +110,7 @@ async def test_of_a_pod_with_a_sidecar_only_the_sized_container_counts(told: Tol
     assert told.floor_mib == 60
 
 
+@pytest.mark.slow
 async def test_in_a_sandbox_no_more_counts_than_the_containers_limit(told: Told) -> None:
     pod = a_train("r1").built()
     pod["spec"]["overhead"] = {"memory": "64Mi"}
@@ -112,6 +120,7 @@ async def test_in_a_sandbox_no_more_counts_than_the_containers_limit(told: Told)
     assert told.floor_mib == 128
 
 
+@pytest.mark.slow
 async def test_nothing_is_shown_before_the_first_run_has_ended(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         told = Told(inside)
@@ -123,6 +132,7 @@ async def test_nothing_is_shown_before_the_first_run_has_ended(tmp_path: Path) -
         assert told.floor_mib == 90
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_succeeded_counts_until_its_need_is_known(told: Told) -> None:
     await told.inside.see(running("r1"))
     told.report(reached("r1", 90))
@@ -136,6 +146,7 @@ async def test_an_attempt_that_succeeded_counts_until_its_need_is_known(told: To
     assert (told.floor_mib, told.inside.known.largest_bytes) == (0, 90 * MIB)
 
 
+@pytest.mark.slow
 async def test_an_attempt_whose_need_never_comes_is_forgotten_after_a_while(told: Told) -> None:
     await told.inside.see(running("r1"))
     told.report(reached("r1", 90))
@@ -147,6 +158,7 @@ async def test_an_attempt_whose_need_never_comes_is_forgotten_after_a_while(told
     assert told.floor_mib == 0
 
 
+@pytest.mark.slow
 async def test_a_killed_run_counts_with_the_size_that_was_too_small(told: Told) -> None:
     """Its next attempt starts from nothing, but the run needs more than that."""
     first = decided(a_train("r1"))
@@ -170,6 +182,7 @@ async def test_a_killed_run_counts_with_the_size_that_was_too_small(told: Told) 
     assert (told.floor_mib, told.inside.known.largest_bytes) == (0, 200 * MIB)
 
 
+@pytest.mark.slow
 async def test_a_killed_run_that_nobody_goes_on_with_is_forgotten_after_a_while(
     told: Told,
 ) -> None:
@@ -182,6 +195,7 @@ async def test_a_killed_run_that_nobody_goes_on_with_is_forgotten_after_a_while(
     assert told.floor_mib == 0
 
 
+@pytest.mark.slow
 async def test_a_run_that_failed_by_itself_counts_no_more(told: Told) -> None:
     await told.inside.see(running("r1"))
     told.report(reached("r1", 90))
@@ -190,6 +204,7 @@ async def test_a_run_that_failed_by_itself_counts_no_more(told: Told) -> None:
     assert told.floor_mib == 0
 
 
+@pytest.mark.slow
 async def test_a_pod_that_is_deleted_while_it_runs_counts_no_more(told: Told) -> None:
     await told.inside.see(running("r1"))
     told.report(reached("r1", 90))
@@ -199,6 +214,7 @@ async def test_a_pod_that_is_deleted_while_it_runs_counts_no_more(told: Told) ->
     assert (told.floor_mib, len(told.inside.controller.live_needs)) == (0, 0)
 
 
+@pytest.mark.slow
 async def test_after_a_restart_pods_and_agents_say_it_again(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         told = Told(inside)
@@ -212,6 +228,7 @@ async def test_after_a_restart_pods_and_agents_say_it_again(tmp_path: Path) -> N
         assert told.floor_mib == 90
 
 
+@pytest.mark.slow
 async def test_no_more_pods_are_remembered_than_fit(told: Told) -> None:
     needs = told.inside.controller.live_needs
     needs.pods_kept = 3
@@ -222,6 +239,7 @@ async def test_no_more_pods_are_remembered_than_fit(told: Told) -> None:
     assert (len(needs), told.floor_mib) == (3, 0)
 
 
+@pytest.mark.slow
 async def test_a_thousand_reports_of_one_task_are_one_publication(told: Told) -> None:
     for number in range(50):
         await told.inside.see(running(f"r{number}"))
@@ -233,6 +251,7 @@ async def test_a_thousand_reports_of_one_task_are_one_publication(told: Told) ->
     assert len(told.published) == 1
 
 
+@pytest.mark.slow
 async def test_many_tasks_take_turns(told: Told) -> None:
     needs = told.inside.controller.live_needs
     asked: list[TaskId] = []
@@ -249,6 +268,7 @@ async def test_many_tasks_take_turns(told: Told) -> None:
     assert len(asked) == TASKS_AT_ONCE + 5
 
 
+@pytest.mark.slow
 async def test_waiting_pods_are_decided_again_when_others_begin_to_outlast(told: Told) -> None:
     """The run that ended took a minute."""
     await told.inside.see(running("r1", at="2026-01-01T00:01:00Z"))
@@ -261,6 +281,7 @@ async def test_waiting_pods_are_decided_again_when_others_begin_to_outlast(told:
         assert len(told.published) == publications, after_s
 
 
+@pytest.mark.slow
 async def test_starts_say_nothing_once_more_runs_are_known(told: Told) -> None:
     for number in range(3):
         await told.knows(f"more-{number}")
@@ -270,6 +291,7 @@ async def test_starts_say_nothing_once_more_runs_are_known(told: Told) -> None:
     assert told.published == []
 
 
+@pytest.mark.slow
 async def test_a_controller_that_is_told_so_shows_nothing(told: Told) -> None:
     told.inside.controller.live_needs.on = False
     await told.inside.see(running("r1"))
@@ -278,6 +300,7 @@ async def test_a_controller_that_is_told_so_shows_nothing(told: Told) -> None:
     assert told.floor_mib == 0
 
 
+@pytest.mark.slow
 async def test_agents_are_told_what_is_known_of_a_pods_task(told: Told) -> None:
     needs = told.inside.controller.live_needs
     await told.inside.see(running("r1"))
@@ -285,12 +308,14 @@ async def test_agents_are_told_what_is_known_of_a_pods_task(told: Told) -> None:
     assert needs.known_bytes("uid-of-nobody") is None
 
 
+@pytest.mark.slow
 async def test_of_a_task_without_a_known_need_all_is_wanted(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(running("r1"))
         assert inside.controller.live_needs.known_bytes("uid-r1") is None
 
 
+@pytest.mark.slow
 async def test_a_task_that_is_forgotten_leaves_nothing(told: Told) -> None:
     await told.inside.see(running("r1"))
     told.inside.controller.book.forget(TRAIN)

@@ -71,6 +71,7 @@ def retries(inside: Inside, after: APod | None = None) -> list[dict[str, Any]]:
     return [planned_manifest(plan, (after or lowered()).built()) for plan in plans]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exit_code", [1, 3, 52, 134, 137])
 async def test_a_bare_pod_is_tried_again_as_its_author_wrote_it(
     tmp_path: Path, exit_code: int
@@ -85,6 +86,7 @@ async def test_a_bare_pod_is_tried_again_as_its_author_wrote_it(
         assert (note.attempt, note.reason) == (2, Reason.NOT_LOWERED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "resources"),
     [
@@ -106,6 +108,7 @@ async def test_the_copy_has_what_was_written_and_no_more(
         assert container_of(made, 0)["resources"] == resources
 
 
+@pytest.mark.slow
 async def test_a_bare_pod_that_fails_as_written_too_is_left_alone(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(failed(lowered()))
@@ -114,6 +117,7 @@ async def test_a_bare_pod_that_fails_as_written_too_is_left_alone(tmp_path: Path
         assert len(retries(inside)) == 1
 
 
+@pytest.mark.slow
 async def test_the_retry_is_made_once_also_after_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
         async with an_inside(tmp_path) as inside:
@@ -122,6 +126,7 @@ async def test_the_retry_is_made_once_also_after_a_restart(tmp_path: Path) -> No
             assert len(retries(inside)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pod",
     [
@@ -142,6 +147,7 @@ async def test_what_is_no_failure_at_a_lowered_size_is_not_tried_again(
         assert inside.known.lifts == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 async def test_a_jobs_later_attempts_are_as_written_whatever_failed(
     tmp_path: Path, full: bool
@@ -156,12 +162,14 @@ async def test_a_jobs_later_attempts_are_as_written_whatever_failed(
         assert again.known.lifts == inside.known.lifts
 
 
+@pytest.mark.slow
 async def test_a_job_of_one_attempt_is_given_no_lift_at_its_failure(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(failed(lowered().owned_by_job(attempts=1)))
         assert inside.known.lifts == {}
 
 
+@pytest.mark.slow
 async def test_a_sibling_killed_at_a_lower_size_does_not_lower_the_run_again(
     tmp_path: Path,
 ) -> None:
@@ -172,6 +180,7 @@ async def test_a_sibling_killed_at_a_lower_size_does_not_lower_the_run_again(
         assert lift.as_written
 
 
+@pytest.mark.slow
 async def test_a_kill_at_the_size_as_written_is_lifted_over_it(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(failed(lowered().owned_by_job()))
@@ -182,6 +191,7 @@ async def test_a_kill_at_the_size_as_written_is_lifted_over_it(tmp_path: Path) -
         assert lift.allocation_bytes > 128 * MIB
 
 
+@pytest.mark.slow
 async def test_the_task_keeps_a_floor_until_the_failure_proves_to_be_its_own(
     tmp_path: Path,
 ) -> None:
@@ -198,6 +208,7 @@ async def test_the_task_keeps_a_floor_until_the_failure_proves_to_be_its_own(
         assert inside.known.floor is None
 
 
+@pytest.mark.slow
 async def test_people_are_told_that_the_run_goes_on_as_written(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         told: list[str] = []
@@ -215,6 +226,7 @@ async def test_people_are_told_that_the_run_goes_on_as_written(tmp_path: Path) -
         assert told[1].endswith("with what was written")
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_given_more_than_written_does_not_lose_it_by_a_failure(
     tmp_path: Path,
 ) -> None:
@@ -226,6 +238,7 @@ async def test_a_run_that_was_given_more_than_written_does_not_lose_it_by_a_fail
         assert lift.allocation_bytes > 128 * MIB
 
 
+@pytest.mark.slow
 async def test_a_sibling_that_was_made_before_the_failure_does_not_end_the_lift(
     tmp_path: Path,
 ) -> None:
@@ -239,6 +252,7 @@ async def test_a_sibling_that_was_made_before_the_failure_does_not_end_the_lift(
         assert len(inside.known.lifts) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [failed, killed])
 async def test_what_ended_as_written_while_its_task_was_not_enforced_is_not_retried_later(
     tmp_path: Path, end: Callable[[APod], APod]

@@ -24,6 +24,7 @@ def generated(pod: APod) -> APod:
     return APod(built)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pod", "is_deleted"),
     [
@@ -60,6 +61,7 @@ def beside(pod: APod, state: str) -> APod:
 LOWERED = decided(a_train(), was_bytes=256 * MIB)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pod", "is_deleted"),
     [
@@ -91,6 +93,7 @@ async def test_a_pod_whose_proxy_waits_for_its_killed_task_is_replaced(
         assert server.deleted == ([name] if is_deleted else [])
 
 
+@pytest.mark.slow
 async def test_a_pod_whose_work_is_done_is_never_deleted_or_copied(tmp_path: Path) -> None:
     """A child was killed, the main process ended with 0, and a sidecar still runs or failed."""
     for phase in ("Running", "Failed"):
@@ -103,6 +106,7 @@ async def test_a_pod_whose_work_is_done_is_never_deleted_or_copied(tmp_path: Pat
                 assert server.calls == []
 
 
+@pytest.mark.slow
 async def test_a_pod_that_somebody_deletes_is_left_to_them(tmp_path: Path) -> None:
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         built = killed(RESTARTING.owned_by_job(), phase="Running").built()

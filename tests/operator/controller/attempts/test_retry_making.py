@@ -44,6 +44,7 @@ def deleting(pod: APod) -> APod:
     return APod(built)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meddle", [0, 2])
 async def test_a_retry_is_made_and_its_name_is_written_on_the_killed_pod(
     tmp_path: Path, meddle: int
@@ -58,6 +59,7 @@ async def test_a_retry_is_made_and_its_name_is_written_on_the_killed_pod(
         assert labels.RETRIED_AS not in server.pods[retry]["metadata"]["annotations"]
 
 
+@pytest.mark.slow
 async def test_a_mark_that_others_always_prevent_does_not_hold_up_the_retry(
     tmp_path: Path,
 ) -> None:
@@ -68,6 +70,7 @@ async def test_a_mark_that_others_always_prevent_does_not_hold_up_the_retry(
         await closed(inside, created=1)
 
 
+@pytest.mark.slow
 async def test_a_mistake_of_ours_does_not_end_a_retry_before_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +91,7 @@ async def test_a_mistake_of_ours_does_not_end_a_retry_before_its_time(
         assert len(server.created) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "now_there",
     [
@@ -116,6 +120,7 @@ async def test_a_killed_pod_that_is_being_deleted_is_not_even_planned_for(tmp_pa
         assert server.calls == []
 
 
+@pytest.mark.slow
 async def test_what_was_intended_before_a_crash_is_made_after_it(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(the_killed())
@@ -130,6 +135,7 @@ async def test_what_was_intended_before_a_crash_is_made_after_it(tmp_path: Path)
         assert len(server.created) == 1
 
 
+@pytest.mark.slow
 async def test_a_crash_between_creating_and_closing_makes_no_second_retry(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(the_killed())
@@ -148,6 +154,7 @@ def copied(store: Path, to: Path) -> Path:
     return to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backup", ["from before the kill", "with the intent open"])
 async def test_a_restored_store_repeats_no_retry_that_was_made_and_tidied_away(
     tmp_path: Path, backup: str
@@ -171,6 +178,7 @@ async def test_a_restored_store_repeats_no_retry_that_was_made_and_tidied_away(
         assert server.created == [retry]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("late_s", "result"), [(-60.0, "created"), (60.0, "expired")])
 async def test_an_intent_that_waited_too_long_is_closed_at_a_start(
     tmp_path: Path, late_s: float, result: str
@@ -195,6 +203,7 @@ async def test_an_intent_that_waited_too_long_is_closed_at_a_start(
         assert bool(server.created) is (result == "created")
 
 
+@pytest.mark.slow
 async def test_a_copy_of_an_auto_named_pod_stays_in_its_task(tmp_path: Path) -> None:
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         pod = killed(decided(a_train("train-x7k2p").labelled("auto")))
@@ -207,6 +216,7 @@ async def test_a_copy_of_an_auto_named_pod_stays_in_its_task(tmp_path: Path) -> 
         assert [str(task) for task in inside.store.totals.tasks()] == ["shop/train"]
 
 
+@pytest.mark.slow
 async def test_polled_pods_are_lifted_and_never_copied(tmp_path: Path) -> None:
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         pod = the_killed().labelled(**{"jenkins/label": "agent"})

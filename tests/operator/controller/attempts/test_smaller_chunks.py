@@ -45,6 +45,7 @@ def lift_of(inside: Inside) -> Lift:
     return lift
 
 
+@pytest.mark.slow
 async def test_it_has_as_much_memory_and_one_that_is_killed_again_has_more(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(a_worker("first")))
@@ -55,6 +56,7 @@ async def test_it_has_as_much_memory_and_one_that_is_killed_again_has_more(tmp_p
         assert lift.allocation_bytes > 128 * MIB
 
 
+@pytest.mark.slow
 async def test_it_is_held_once_also_where_the_kill_is_seen_again_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +70,7 @@ async def test_it_is_held_once_also_where_the_kill_is_seen_again_after_a_restart
         assert inside.store.lifts.waiting() == {}
 
 
+@pytest.mark.slow
 async def test_a_held_attempt_tells_nothing_of_what_its_siblings_need(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(a_worker("first")))
@@ -82,6 +85,7 @@ async def test_a_held_attempt_tells_nothing_of_what_its_siblings_need(tmp_path: 
         assert inside.known.shown.floor_bytes == 0
 
 
+@pytest.mark.slow
 async def test_one_that_was_made_before_anything_was_known_and_is_killed_too_has_more(
     tmp_path: Path,
 ) -> None:
@@ -91,6 +95,7 @@ async def test_one_that_was_made_before_anything_was_known_and_is_killed_too_has
         assert lift_of(inside).allocation_bytes > 128 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attempts", "attempt"),
     [

@@ -28,6 +28,7 @@ def marks(server: PodServer) -> list[tuple[str, str]]:
     return [call for call in server.calls if call[0] == "PATCH status"]
 
 
+@pytest.mark.slow
 async def test_a_lowered_pod_is_marked_once_before_it_runs(tmp_path: Path) -> None:
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         server.has(lowered())
@@ -39,6 +40,7 @@ async def test_a_lowered_pod_is_marked_once_before_it_runs(tmp_path: Path) -> No
         assert marks(server) == MARKED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pod",
     [
@@ -63,6 +65,7 @@ async def test_which_pods_are_not_marked(tmp_path: Path, pod: APod) -> None:
         assert marks(server) == []
 
 
+@pytest.mark.slow
 async def test_after_a_few_failures_of_a_run_the_next_one_counts(tmp_path: Path) -> None:
     """Whatever ends them: a program that fails at once, or a disk that is always full."""
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
@@ -78,6 +81,7 @@ async def test_after_a_few_failures_of_a_run_the_next_one_counts(tmp_path: Path)
         assert [name for _, name in marks(server)] == ["train-1", "train-2", "train-3"]
 
 
+@pytest.mark.slow
 async def test_a_pod_that_is_gone_before_it_is_marked_disturbs_nobody(tmp_path: Path) -> None:
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         await inside.see(lowered())

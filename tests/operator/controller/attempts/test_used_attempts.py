@@ -46,6 +46,7 @@ def lift(inside: Inside) -> tuple[bool, int] | None:
     return None if stored is None else (stored.as_written, stored.attempt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "end",
     [
@@ -67,6 +68,7 @@ async def test_a_jobs_next_attempt_is_not_lowered_after_one_that_it_counted(
         assert lift(inside) == (True, 2), "seen again, it is the same"
 
 
+@pytest.mark.slow
 async def test_the_run_is_as_any_other_once_it_got_through(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(disrupted(of_the_job()))
@@ -75,6 +77,7 @@ async def test_the_run_is_as_any_other_once_it_got_through(tmp_path: Path) -> No
         assert lift(inside) is None
 
 
+@pytest.mark.slow
 async def test_an_attempt_lifted_over_what_was_written_keeps_its_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         written = decided(a_train()).owned_by_job()
@@ -84,6 +87,7 @@ async def test_an_attempt_lifted_over_what_was_written_keeps_its_lift(tmp_path: 
         assert inside.known.lifts == {RUN: before}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pod",
     [
@@ -99,6 +103,7 @@ async def test_nothing_is_noted_where_no_size_may_use_up_an_attempt(
         assert inside.known.lifts == {}
 
 
+@pytest.mark.slow
 async def test_many_evictions_are_no_burst_of_runs_that_need_more(tmp_path: Path) -> None:
     """A node that is lost says nothing of a size."""
     async with an_inside(tmp_path) as inside:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kubernetes_asyncio import client
 
 from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX
@@ -126,6 +127,7 @@ def a_document(name: str, **spec: Any) -> Document:
     return document
 
 
+@pytest.mark.slow
 async def test_one_that_nobody_foresaw_stops_no_younger_one(tmp_path: Path) -> None:
     async with looking(tmp_path, a_document("a"), a_document("b")) as rig:
         rig.jobs.foresaw_nothing_of = "a"
@@ -143,6 +145,7 @@ async def test_all_are_looked_at_soon_again_only_while_one_is_not_over(tmp_path:
         assert not await rig.campaigns.look()
 
 
+@pytest.mark.slow
 async def test_one_that_is_refused_or_waits_by_now_is_stopped_and_its_jobs_are_deleted(
     tmp_path: Path,
 ) -> None:
@@ -165,6 +168,7 @@ async def test_one_that_is_refused_or_waits_by_now_is_stopped_and_its_jobs_are_d
         assert rig.phases() == ["Running", "Stopped"]
 
 
+@pytest.mark.slow
 async def test_whether_jobs_may_be_made_is_asked_once_a_look_for_each_namespace(
     tmp_path: Path,
 ) -> None:
@@ -175,6 +179,7 @@ async def test_whether_jobs_may_be_made_is_asked_once_a_look_for_each_namespace(
         assert rig.jobs.asked == ["shop", "shop"]
 
 
+@pytest.mark.slow
 async def test_one_of_a_recording_waits_for_runs_and_then_takes_what_they_worked_on(
     tmp_path: Path,
 ) -> None:
@@ -212,6 +217,7 @@ async def test_no_run_begins_while_no_agent_is_heard_to_measure_it(tmp_path: Pat
         assert document["status"]["conditions"][1]["reason"] == "Running"
 
 
+@pytest.mark.slow
 async def test_one_that_is_stopped_is_not_over_before_its_jobs_are_gone(tmp_path: Path) -> None:
     document = a_document("a")
     async with looking(tmp_path, document) as rig:
@@ -225,6 +231,7 @@ async def test_one_that_is_stopped_is_not_over_before_its_jobs_are_gone(tmp_path
         assert (rig.phases(), rig.jobs.jobs) == (["Stopped"], set())
 
 
+@pytest.mark.slow
 async def test_a_job_that_cannot_be_made_yet_is_told_and_made_later(tmp_path: Path) -> None:
     document = a_document("a")
     async with looking(tmp_path, document) as rig:
@@ -252,6 +259,7 @@ async def test_ends_are_waited_for_by_a_controller_that_has_just_come(tmp_path: 
         assert run.state is RunState.UNMEASURED
 
 
+@pytest.mark.slow
 async def test_one_that_waits_for_another_still_shows_what_it_did(tmp_path: Path) -> None:
     older, younger = a_document("a", task="one"), a_document("b", task="one")
     older["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
@@ -267,6 +275,7 @@ async def test_one_that_waits_for_another_still_shows_what_it_did(tmp_path: Path
         assert younger["status"]["scenarios"] == known > 0
 
 
+@pytest.mark.slow
 async def test_a_training_that_a_kill_took_is_asked_for_again_at_the_start(tmp_path: Path) -> None:
     async with looking(tmp_path) as rig:
         asked: list[TrainingDue] = []

@@ -40,6 +40,7 @@ def bound(rig: Rig, there: bool, kind: str, spec: dict[str, Any]) -> None:
     rig.campaigns.refusals.bounds.see(kind, document, gone=not there)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cause", "reason", "words"),
     [
@@ -67,6 +68,7 @@ async def test_a_cause_is_told_and_runs_nothing_until_it_is_mended(
         assert rig.jobs.jobs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cause", "words"),
     [

@@ -43,6 +43,7 @@ def test_an_error_reaches_the_publisher_and_no_later_subscriber() -> None:
     assert heard == []
 
 
+@pytest.mark.slow
 async def test_an_end_is_published_after_its_observation_is_committed(tmp_path: Path) -> None:
     committed: list[int] = []
     async with an_inside(tmp_path) as inside:
@@ -53,6 +54,7 @@ async def test_an_end_is_published_after_its_observation_is_committed(tmp_path: 
     assert committed == [1]
 
 
+@pytest.mark.slow
 async def test_a_lift_is_in_the_feed_after_it_is_committed(tmp_path: Path) -> None:
     stored: list[bool] = []
 
@@ -66,6 +68,7 @@ async def test_a_lift_is_in_the_feed_after_it_is_committed(tmp_path: Path) -> No
     assert stored == [True]
 
 
+@pytest.mark.slow
 async def test_a_subscriber_that_fails_leaves_the_end_to_be_seen_again(tmp_path: Path) -> None:
     failures = [ValueError("a test")]
 

@@ -34,6 +34,7 @@ async def ran(inside: Inside, name: str, need_mib: int) -> None:
     await experts(inside).fold()
 
 
+@pytest.mark.slow
 async def test_a_decided_pod_that_lives_is_bid_for_by_every_expert(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await ran(inside, "first", 80)

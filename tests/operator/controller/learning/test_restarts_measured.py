@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_predictor.experts.restarts import LEAST
 from plimsoll_predictor.knowledge.sizing_constants import SERVED
@@ -23,6 +25,7 @@ def second_try(name: str, of: str, *, started: str, at: str) -> APod:
     return APod(built)
 
 
+@pytest.mark.slow
 async def test_a_kill_and_the_start_of_the_next_attempt_are_measured(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.report(a_final("train-2", need_bytes=200 << 20))
@@ -38,6 +41,7 @@ async def test_a_kill_and_the_start_of_the_next_attempt_are_measured(tmp_path: P
         assert registry.get_sample_value("plimsoll_restart_seconds_sum") == 17.0
 
 
+@pytest.mark.slow
 async def test_sizes_after_a_restart_of_the_controller_go_by_the_same_figure(
     tmp_path: Path,
 ) -> None:

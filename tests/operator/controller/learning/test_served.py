@@ -36,6 +36,7 @@ def guard_of(inside: Inside) -> Guard:
     return standing.guard
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_sized_is_counted_beside_its_request(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await ran(inside, "first")
@@ -45,6 +46,7 @@ async def test_a_run_that_was_sized_is_counted_beside_its_request(tmp_path: Path
         assert inside.controller.book.fleet.ratios() == {"": pytest.approx(1.0)}
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_only_recommended_for_is_not_counted(tmp_path: Path) -> None:
     async with an_inside(tmp_path, Mode.RECOMMEND) as inside:
         await ran(inside, "first", Mode.RECOMMEND)

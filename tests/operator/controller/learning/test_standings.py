@@ -100,6 +100,7 @@ async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> Non
         assert again.state() == wanted
 
 
+@pytest.mark.slow
 async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(300, 310)
@@ -131,6 +132,7 @@ async def test_a_peak_that_grows_late_corrects_what_was_learned(tmp_path: Path) 
         assert life.book.look(TRAIN).largest_bytes == 350 * MIB
 
 
+@pytest.mark.slow
 async def test_a_killed_run_is_charged_by_what_was_bid_before_it_was_killed(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(100, 100, 100)
@@ -150,6 +152,7 @@ async def test_a_killed_run_is_charged_by_what_was_bid_before_it_was_killed(tmp_
         assert standing.charges[place] - before > 1
 
 
+@pytest.mark.slow
 async def test_every_expert_bids_for_a_pod_and_a_models_too(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         assert await life.decided("first") == {}
@@ -161,6 +164,7 @@ async def test_every_expert_bids_for_a_pod_and_a_models_too(tmp_path: Path) -> N
         assert life.store.experts.bids("u") == bids
 
 
+@pytest.mark.slow
 async def test_a_task_of_which_nothing_is_known_is_looked_up_once_until_it_learns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +240,7 @@ async def test_tasks_that_learned_longest_ago_are_not_held_and_lose_nothing(tmp_
         assert all(again.book.look(task).rule is not None for task in tasks)
 
 
+@pytest.mark.slow
 async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(300, 310)
@@ -251,6 +256,7 @@ async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -
         assert again.book.look(TRAIN).largest_bytes == 320 * MIB
 
 
+@pytest.mark.slow
 async def test_who_was_overtaken_takes_up_what_its_successor_saved(tmp_path: Path) -> None:
     async with a_life(tmp_path) as old, a_life(tmp_path) as new:
         await new.ran(300, 310, 320)

@@ -174,6 +174,7 @@ async def a_scene(folder: Path, **spec: Any) -> AsyncIterator[Scene]:
         yield Scene(inside, Server(), Told())
 
 
+@pytest.mark.slow
 async def test_a_flat_pod_lends_and_has_all_again_when_it_grows(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()
@@ -195,6 +196,7 @@ async def test_a_flat_pod_lends_and_has_all_again_when_it_grows(tmp_path: Path) 
         assert scene.request() == ASKED
 
 
+@pytest.mark.slow
 async def test_what_is_lent_and_was_taken_back_is_told_in_one_line(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.later(1)
@@ -220,6 +222,7 @@ async def test_a_pod_is_left_alone_without_a_word_of_its_policy(tmp_path: Path) 
         assert scene.server.calls == 0
 
 
+@pytest.mark.slow
 async def test_where_the_agent_is_silent_all_is_taken_back(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()
@@ -237,6 +240,7 @@ async def test_an_autoscaler_that_comes_takes_all_back(tmp_path: Path) -> None:
         assert scene.request() == ASKED
 
 
+@pytest.mark.slow
 async def test_a_pause_takes_all_back(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()
@@ -245,6 +249,7 @@ async def test_a_pause_takes_all_back(tmp_path: Path) -> None:
         assert scene.request() == ASKED
 
 
+@pytest.mark.slow
 async def test_a_node_that_is_short_of_memory_has_all_taken_back(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()
@@ -255,6 +260,7 @@ async def test_a_node_that_is_short_of_memory_has_all_taken_back(tmp_path: Path)
         assert scene.request() == ASKED
 
 
+@pytest.mark.slow
 async def test_another_controller_goes_on_with_what_it_hears_of(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()
@@ -267,6 +273,7 @@ async def test_another_controller_goes_on_with_what_it_hears_of(tmp_path: Path) 
         assert scene.request() == ASKED
 
 
+@pytest.mark.slow
 async def test_another_controller_takes_back_what_nobody_reports_to_it(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()
@@ -296,6 +303,7 @@ async def test_a_controller_that_died_between_two_calls_leaves_nothing_half_done
         assert not scene.is_marked()
 
 
+@pytest.mark.slow
 async def test_what_a_full_node_cannot_give_back_yet_is_waited_for_and_nobody_else_lends(
     tmp_path: Path,
 ) -> None:
@@ -315,6 +323,7 @@ async def test_what_a_full_node_cannot_give_back_yet_is_waited_for_and_nobody_el
         assert scene.request("train-2") == ASKED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refused", [Refused])
 async def test_a_pod_that_may_not_be_resized_is_left_for_a_while(
     tmp_path: Path, refused: type[Exception]
@@ -355,6 +364,7 @@ async def test_a_pod_that_is_gone_or_over_is_forgotten(tmp_path: Path) -> None:
         assert not scene.lending.lends("uid-train-1")
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_lent_is_observed_with_what_it_asked_for(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         await scene.lends()

@@ -46,6 +46,7 @@ async def test_jobs_and_pods_have_one_queue_and_go_where_they_get_along(
     assert ("Released", "Job first") in queueing.told
 
 
+@pytest.mark.slow
 async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Queueing) -> None:
     queueing.has_job("three", parallelism=3)
     await queueing.look(LIST_EVERY_S)
@@ -61,6 +62,7 @@ async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Que
     assert queueing.server.held == {"behind"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "hinted"),
     [
@@ -91,6 +93,7 @@ async def test_a_job_that_can_never_start_at_once_is_left_to_the_scheduler(
     assert queueing.server.suspended == set()
 
 
+@pytest.mark.slow
 async def test_no_job_waits_for_longer_than_may_be(queueing: Queueing) -> None:
     queueing.has_job("large", cpu="2")
     await queueing.look(LIST_EVERY_S)
@@ -112,6 +115,7 @@ async def test_where_nobody_wants_an_order_all_are_resumed(
     assert queueing.server.suspended == set()
 
 
+@pytest.mark.slow
 async def test_jobs_of_an_order_that_ended_before_a_restart_are_found(queueing: Queueing) -> None:
     queueing.policies.set_namespace_spec("shop", None)
     queueing.has_job("forgotten", cpu="2")
@@ -119,6 +123,7 @@ async def test_jobs_of_an_order_that_ended_before_a_restart_are_found(queueing: 
     assert queueing.server.suspended == set()
 
 
+@pytest.mark.slow
 async def test_whose_label_somebody_took_away_is_resumed(queueing: Queueing) -> None:
     queueing.has_job("large", cpu="2")
     await queueing.look(LIST_EVERY_S)
@@ -128,6 +133,7 @@ async def test_whose_label_somebody_took_away_is_resumed(queueing: Queueing) -> 
     assert queueing.server.suspended == set()
 
 
+@pytest.mark.slow
 async def test_a_job_that_came_to_a_queue_is_the_queues(queueing: Queueing) -> None:
     queueing.has_job("large", cpu="2")
     await queueing.look(LIST_EVERY_S)
@@ -140,6 +146,7 @@ async def test_a_job_that_came_to_a_queue_is_the_queues(queueing: Queueing) -> N
     assert queueing.server.jobs["large"]["metadata"]["labels"] == {QUEUE: "team"}
 
 
+@pytest.mark.slow
 async def test_what_somebody_resumed_and_suspends_again_is_theirs(queueing: Queueing) -> None:
     queueing.has_job("large", cpu="2")
     await queueing.look(LIST_EVERY_S)
@@ -151,6 +158,7 @@ async def test_what_somebody_resumed_and_suspends_again_is_theirs(queueing: Queu
     assert queueing.server.suspended == {"large"}
 
 
+@pytest.mark.slow
 async def test_who_suspends_it_as_soon_as_the_label_is_gone_keeps_it_suspended(
     queueing: Queueing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +180,7 @@ async def test_who_suspends_it_as_soon_as_the_label_is_gone_keeps_it_suspended(
     assert len(queueing.releases.held) == 0
 
 
+@pytest.mark.slow
 async def test_a_job_that_went_is_forgotten(queueing: Queueing) -> None:
     queueing.has_job("large", cpu="2")
     await queueing.look(LIST_EVERY_S)
@@ -181,6 +190,7 @@ async def test_a_job_that_went_is_forgotten(queueing: Queueing) -> None:
     assert len(queueing.releases.held) == 0
 
 
+@pytest.mark.slow
 async def test_a_job_that_cannot_be_left_now_keeps_no_others_unseen(queueing: Queueing) -> None:
     queueing.has_job("taken", cpu="2")
     queueing.server.jobs["taken"]["metadata"].update(
@@ -196,6 +206,7 @@ async def test_a_job_that_cannot_be_left_now_keeps_no_others_unseen(queueing: Qu
     assert labels.WAITS not in queueing.server.jobs["taken"]["metadata"]["labels"]
 
 
+@pytest.mark.slow
 async def test_a_job_that_changes_under_its_release_is_looked_at_again(
     queueing: Queueing,
 ) -> None:
@@ -205,6 +216,7 @@ async def test_a_job_that_changes_under_its_release_is_looked_at_again(
     assert queueing.server.suspended == set()
 
 
+@pytest.mark.slow
 async def test_pods_of_a_higher_class_than_a_jobs_come_first(queueing: Queueing) -> None:
     queueing.server.classes = [
         {"metadata": {"name": "high"}, "value": 1000},
@@ -224,6 +236,7 @@ async def test_pods_of_a_higher_class_than_a_jobs_come_first(queueing: Queueing)
     assert queueing.server.suspended == {"low"}
 
 
+@pytest.mark.slow
 async def test_who_may_not_resume_jobs_has_none_suspended(queueing: Queueing) -> None:
     told = []
     for forbidden, after_s in ((set[str](), 2.0), ({"jobs"}, ABLE_FOR_S + 1.0), (set[str](), 2.0)):
@@ -234,6 +247,7 @@ async def test_who_may_not_resume_jobs_has_none_suspended(queueing: Queueing) ->
     assert told == [True, False, True]
 
 
+@pytest.mark.slow
 async def test_where_no_job_may_be_listed_none_is_asked_for(queueing: Queueing) -> None:
     jobs = WaitingJobs(queueing.releases.api, lambda: queueing.server.now_s)
     told = []
@@ -246,6 +260,7 @@ async def test_where_no_job_may_be_listed_none_is_asked_for(queueing: Queueing) 
     assert queueing.server.refused == []
 
 
+@pytest.mark.slow
 async def test_who_may_list_jobs_no_more_has_none_suspended(queueing: Queueing) -> None:
     told = []
     for forbidden in (set[str](), {"jobs"}, {"jobs"}, {"jobs"}):
@@ -256,6 +271,7 @@ async def test_who_may_list_jobs_no_more_has_none_suspended(queueing: Queueing) 
     assert len(queueing.server.refused) == 1
 
 
+@pytest.mark.slow
 async def test_where_pods_wait_behind_gates_alone_jobs_are_seldom_listed(
     queueing: Queueing,
 ) -> None:

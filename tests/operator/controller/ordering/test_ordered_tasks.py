@@ -21,6 +21,7 @@ async def queueing() -> AsyncIterator[Queueing]:
         yield made
 
 
+@pytest.mark.slow
 async def test_only_tasks_that_run_long_enough_are_ordered(queueing: Queueing) -> None:
     queueing.past.runtimes_s = {CPU: LEAST_RUNTIMES * FIRST_LATENCY_S - 1, WAIT: None}
     await queueing.look(RENEW_EVERY_S)
@@ -31,6 +32,7 @@ async def test_only_tasks_that_run_long_enough_are_ordered(queueing: Queueing) -
     assert queueing.ordered == {str(CPU)}
 
 
+@pytest.mark.slow
 async def test_a_setting_has_shorter_tasks_ordered(queueing: Queueing) -> None:
     assert ControllerSettings().order_least_runtimes == LEAST_RUNTIMES
     queueing.past.runtimes_s = {CPU: 3 * FIRST_LATENCY_S, WAIT: FIRST_LATENCY_S}
@@ -47,6 +49,7 @@ async def test_a_release_is_timed_until_the_pod_has_a_node(queueing: Queueing) -
     assert queueing.releases.ordered.latency.usual_s == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 async def test_who_gets_along_with_all_alike_is_ordered_by_what_others_runs_tell(
     queueing: Queueing,
 ) -> None:
@@ -59,6 +62,7 @@ async def test_who_gets_along_with_all_alike_is_ordered_by_what_others_runs_tell
     assert queueing.ordered == {str(CPU), str(WAIT)}
 
 
+@pytest.mark.slow
 async def test_an_untaught_plimsoll_orders_nobody(queueing: Queueing) -> None:
     queueing.past.matrix = Interference().matrix()
     await queueing.look(RENEW_EVERY_S)

@@ -34,6 +34,7 @@ async def queueing() -> AsyncIterator[Queueing]:
         yield made
 
 
+@pytest.mark.slow
 async def test_each_goes_where_it_gets_along_and_no_further_than_there_is_room(
     queueing: Queueing,
 ) -> None:
@@ -58,6 +59,7 @@ async def test_who_gets_along_overtakes_and_that_is_counted(queueing: Queueing) 
     assert first.overtaken == 1
 
 
+@pytest.mark.slow
 async def test_room_that_comes_is_used(queueing: Queueing) -> None:
     for number in range(3):
         queueing.see(waits(f"cpu-{number}"), created=number)
@@ -72,6 +74,7 @@ async def test_room_that_comes_is_used(queueing: Queueing) -> None:
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_pods_of_no_task_take_room(queueing: Queueing) -> None:
     other = a_pod().named("web", "uid-web").unlabelled().with_cpu("2")
     queueing.server.has(other.with_spec(nodeName="node-1").with_status(phase="Running"))
@@ -84,6 +87,7 @@ async def test_pods_of_no_task_take_room(queueing: Queueing) -> None:
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [
@@ -107,6 +111,7 @@ async def test_where_nobody_wants_an_order_all_go(
     assert queueing.prefers("cpu-0") == []
 
 
+@pytest.mark.slow
 async def test_all_who_are_not_to_wait_go_by_one_look_at_the_queue(
     queueing: Queueing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +132,7 @@ async def test_all_who_are_not_to_wait_go_by_one_look_at_the_queue(
     assert sorted_ones == [20, 0]
 
 
+@pytest.mark.slow
 async def test_who_waits_behind_a_crowd_waits_however_long_the_crowd_takes(
     queueing: Queueing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +150,7 @@ async def test_who_waits_behind_a_crowd_waits_however_long_the_crowd_takes(
     assert queueing.server.held == {"cpu-2", "cpu-3"}
 
 
+@pytest.mark.slow
 async def test_nobody_waits_for_longer_than_may_be(queueing: Queueing) -> None:
     queueing.see(waits("large", cpu="2"))
     await queueing.look()
@@ -154,6 +161,7 @@ async def test_nobody_waits_for_longer_than_may_be(queueing: Queueing) -> None:
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_whom_somebody_else_holds_too_is_let_go_by_us_alone(queueing: Queueing) -> None:
     queueing.see(waits("both", CPU, OTHERS, cpu="2"))
     await queueing.look()
@@ -180,6 +188,7 @@ async def test_a_later_pod_that_the_scheduler_has_ends_the_wait_of_earlier_ones(
     assert queueing.server.held == {"late"}
 
 
+@pytest.mark.slow
 async def test_a_pod_that_changes_under_a_release_is_looked_at_again(queueing: Queueing) -> None:
     queueing.see(waits("cpu-0"))
     queueing.server.meddle = 2
@@ -206,6 +215,7 @@ async def test_whose_label_somebody_took_away_is_let_go(queueing: Queueing) -> N
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_a_pod_that_was_deleted_is_asked_for_once(queueing: Queueing) -> None:
     pod = waits("large", cpu="2")
     queueing.see(pod)
@@ -215,6 +225,7 @@ async def test_a_pod_that_was_deleted_is_asked_for_once(queueing: Queueing) -> N
     assert len(queueing.releases.held) == 0
 
 
+@pytest.mark.slow
 async def test_who_may_not_remove_gates_has_none_made(queueing: Queueing) -> None:
     await queueing.look()
     assert queueing.ordered == {str(CPU), str(WAIT)}
@@ -240,6 +251,7 @@ async def test_a_rule_against_names_of_hosts_costs_a_pod_its_preference(
     assert queueing.prefers("cpu-0") == []
 
 
+@pytest.mark.slow
 async def test_a_pod_that_changes_all_the_time_keeps_nobody_waiting(queueing: Queueing) -> None:
     queueing.see(waits("cpu-0"), created=1)
     queueing.see(waits("cpu-1"), created=2)
@@ -250,6 +262,7 @@ async def test_a_pod_that_changes_all_the_time_keeps_nobody_waiting(queueing: Qu
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_a_namespace_whose_webhook_is_down_keeps_no_others_waiting(
     queueing: Queueing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +280,7 @@ async def test_a_namespace_whose_webhook_is_down_keeps_no_others_waiting(
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_never_answered_stops_the_queue_for_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -283,6 +297,7 @@ async def test_a_call_that_is_never_answered_stops_the_queue_for_seconds_only(
         assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_who_is_held_goes_though_nobody_can_say_who_is_ordered(
     queueing: Queueing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +314,7 @@ async def test_who_is_held_goes_though_nobody_can_say_who_is_ordered(
     assert queueing.ordered == set()
 
 
+@pytest.mark.slow
 async def test_while_pods_of_no_task_cannot_be_listed_nobody_waits_for_long(
     queueing: Queueing,
 ) -> None:
@@ -312,6 +328,7 @@ async def test_while_pods_of_no_task_cannot_be_listed_nobody_waits_for_long(
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_a_controller_that_has_just_begun_lets_nobody_go(queueing: Queueing) -> None:
     queueing.releases._began_s = queueing.clock[0]
     queueing.see(waits("cpu-0"))
@@ -321,6 +338,7 @@ async def test_a_controller_that_has_just_begun_lets_nobody_go(queueing: Queuein
     assert queueing.server.held == set()
 
 
+@pytest.mark.slow
 async def test_a_controller_that_ends_has_no_more_gates_made(queueing: Queueing) -> None:
     running = asyncio.create_task(queueing.releases.run())
     await asyncio.sleep(0)

@@ -156,6 +156,7 @@ async def test_a_pod_that_is_gone_lives_no_more(tmp_path: Path) -> None:
         assert seen.encounters.residents() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forecast_first", [False, True])
 async def test_a_run_teaches_once_its_end_and_its_forecast_are_known(
     tmp_path: Path, forecast_first: bool
@@ -189,6 +190,7 @@ async def test_runs_that_say_nothing_of_a_slowdown_teach_nothing(tmp_path: Path)
         assert seen.value("runs_learned_total") == 0
 
 
+@pytest.mark.slow
 async def test_a_controller_that_starts_knows_what_the_store_knows(tmp_path: Path) -> None:
     async with watching(tmp_path) as seen:
         seen.encounters.living(JOIN, status("beside", 500.0))
@@ -256,6 +258,7 @@ def takes_in(seen: Watching, placed: PlacedRun) -> None:
     seen.encounters.run_ended(RunEnded(uid, 0.9, placed.forecast_s))
 
 
+@pytest.mark.slow
 async def test_who_goes_on_believes_what_a_controller_that_starts_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +279,7 @@ async def test_who_goes_on_believes_what_a_controller_that_starts_would(
     assert told[math.inf] != pytest.approx(started.times, rel=0.15)
 
 
+@pytest.mark.slow
 async def test_no_run_is_lost_that_ends_while_all_are_learned_again(tmp_path: Path) -> None:
     async with watching(tmp_path) as seen:
         for number in range(200):
@@ -291,6 +295,7 @@ async def test_no_run_is_lost_that_ends_while_all_are_learned_again(tmp_path: Pa
         assert seen.encounters._interference.runs == 200 + more
 
 
+@pytest.mark.slow
 async def test_the_ledger_writes_down_what_ran_beside(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(running("other"))

@@ -250,6 +250,7 @@ def of_run(inside: Inside) -> Observation:
     return found
 
 
+@pytest.mark.slow
 async def test_the_ledger_writes_down_the_load_of_the_node(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(a_train("one"))  # it waits; its own use is not unlabelled
@@ -265,6 +266,7 @@ async def test_the_ledger_writes_down_the_load_of_the_node(tmp_path: Path) -> No
         assert of_run(again) == found
 
 
+@pytest.mark.slow
 async def test_without_an_agent_the_ledger_writes_what_it_wrote_before(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(running("one"))
@@ -314,6 +316,7 @@ def test_tasks_that_run_are_forgotten_with_the_pods_forgotten_first() -> None:
     assert loads.left() == NodeLoad(4000, 2000, 600 - 200)
 
 
+@pytest.mark.slow
 async def test_of_a_running_pod_its_need_is_still_to_come_as_it_was_decided(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         settle(inside, cores=0.0)

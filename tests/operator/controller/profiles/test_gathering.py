@@ -47,6 +47,7 @@ async def parts(controller: Controller) -> AsyncIterator[ControllerParts]:
     controller.store.close()
 
 
+@pytest.mark.slow
 async def test_the_status_has_both_ways_of_a_tasks_jobs(
     controller: Controller, parts: ControllerParts
 ) -> None:

@@ -31,6 +31,7 @@ def test_of_a_task_without_jobs_over_items_nothing_is_known_nor_awaited(store: S
         assert known.of(TRAIN, NOON_S, has_chunks=False) == (TaskSplitting(), False)
 
 
+@pytest.mark.slow
 def test_it_says_what_the_command_says_of_both_ways(store: Store) -> None:
     store.observations.record(chunks_of("one"))
     store.leased_jobs.close("shop/train/run-1", TRAIN, a_taught())
@@ -46,6 +47,7 @@ def test_it_says_what_the_command_says_of_both_ways(store: Store) -> None:
     assert found.leased.last == leased.words["the last job"]
 
 
+@pytest.mark.slow
 def test_where_its_policy_weighs_memory_the_cut_is_by_both(store: Store) -> None:
     store.observations.record(chunks_of("one"))
     found, _ = SplittingKnown(store).of(TRAIN, NOON_S, has_chunks=True, memory_weight=0.5)
@@ -53,6 +55,7 @@ def test_where_its_policy_weighs_memory_the_cut_is_by_both(store: Store) -> None
     assert found.cut.verdict.endswith("less time × memory^0.5")
 
 
+@pytest.mark.slow
 def test_what_is_new_is_awaited_and_looked_at_after_a_while(store: Store) -> None:
     known = SplittingKnown(store)
     store.observations.record(chunks_of("one"))
@@ -72,6 +75,7 @@ def test_a_clock_that_was_set_back_keeps_nothing(store: Store) -> None:
     assert known.of(TRAIN, NOON_S - 3600, has_chunks=False)[1] is False
 
 
+@pytest.mark.slow
 def test_a_look_that_fails_leaves_the_rest_of_the_status(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from kubernetes_asyncio import client
 
 from plimsoll_operator.controller.hub.hub import Hub
@@ -45,6 +46,7 @@ async def test_nothing_is_wrong_while_a_replica_waits_for_news(tmp_path: Path) -
         waiting.cancel()
 
 
+@pytest.mark.slow
 async def test_a_feed_that_nobody_asks_for_is_trouble_after_a_while_until_somebody_asks(
     tmp_path: Path,
 ) -> None:

@@ -50,6 +50,7 @@ async def raised_by_agent(scene: Scene, granted: Grant, *, seen_first: bool = Fa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen_first", [False, True])
 async def test_what_an_agent_raised_is_noted_told_and_learned_as_if_it_were_its_own(
     tmp_path: Path, *, seen_first: bool
@@ -93,6 +94,7 @@ async def test_what_no_grant_was_given_for_is_believed_of_nobody(tmp_path: Path)
         assert (granted.limit_bytes, granted.raises) == (LIMIT, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["Deferred", "Infeasible"])
 async def test_a_raise_by_an_agent_that_its_node_refuses_is_withdrawn_and_remembered(
     tmp_path: Path, answer: str
@@ -109,6 +111,7 @@ async def test_a_raise_by_an_agent_that_its_node_refuses_is_withdrawn_and_rememb
         assert await grants(scene) == ()
 
 
+@pytest.mark.slow
 async def test_the_next_alarm_is_decided_by_what_the_agent_has_raised(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.server.silent = True
@@ -119,6 +122,7 @@ async def test_the_next_alarm_is_decided_by_what_the_agent_has_raised(tmp_path: 
         assert scene.answered("early") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "node"),
     [
@@ -134,6 +138,7 @@ async def test_nothing_is_granted_where(tmp_path: Path, spec: dict[str, object],
         assert await grants(scene, node=node) == ()
 
 
+@pytest.mark.slow
 async def test_what_an_agent_could_not_read_is_not_granted(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running().limited("2Pi"))

@@ -23,6 +23,7 @@ from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.pods import RUNNING, APod
 
 
+@pytest.mark.slow
 async def test_a_pod_that_nears_its_limit_gets_more_at_once(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -44,6 +45,7 @@ async def test_a_pod_that_nears_its_limit_gets_more_at_once(tmp_path: Path) -> N
         assert (scene.result("asked"), scene.result("granted")) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_it_is_raised_again_from_what_it_has(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -55,6 +57,7 @@ async def test_it_is_raised_again_from_what_it_has(tmp_path: Path) -> None:
         assert scene.told.raised == [(128, 165), (128, 202)]
 
 
+@pytest.mark.slow
 async def test_the_same_alarm_twice_is_one_raise(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.server.silent = True
@@ -85,6 +88,7 @@ def noted(scene: Scene) -> str:
     return str(scene.server.pods["train-1"]["metadata"]["annotations"][RESCUED])
 
 
+@pytest.mark.slow
 async def test_what_grows_on_is_raised_further_before_its_node_has_granted_it(
     tmp_path: Path,
 ) -> None:
@@ -109,6 +113,7 @@ async def grown(scene: Scene, need_mib: int, seconds: float = 1.0) -> None:
         scene.now_s += seconds
 
 
+@pytest.mark.slow
 async def test_what_has_stopped_growing_gives_back_what_it_does_not_need(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -126,6 +131,7 @@ async def test_what_has_stopped_growing_gives_back_what_it_does_not_need(tmp_pat
         assert scene.limit() > 164 * MIB
 
 
+@pytest.mark.slow
 async def test_nothing_is_given_back_below_the_first_size(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -134,6 +140,7 @@ async def test_nothing_is_given_back_below_the_first_size(tmp_path: Path) -> Non
         assert scene.limit() == LIMIT
 
 
+@pytest.mark.slow
 async def test_where_no_limit_may_fall_all_is_kept(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -147,6 +154,7 @@ async def test_where_no_limit_may_fall_all_is_kept(tmp_path: Path) -> None:
         assert scene.limit() > 210 * MIB
 
 
+@pytest.mark.slow
 async def test_a_raise_that_the_kernel_enforces_already_is_granted(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.server.silent = True
@@ -158,6 +166,7 @@ async def test_a_raise_that_the_kernel_enforces_already_is_granted(tmp_path: Pat
         assert scene.server.raises == ["165Mi", "202Mi"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [
@@ -174,6 +183,7 @@ async def test_nothing_is_raised_where(tmp_path: Path, spec: dict[str, Any]) -> 
         assert scene.server.raises == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pod", "alarm", "node"),
     [
@@ -213,6 +223,7 @@ async def test_a_full_node_is_asked_for_nothing(tmp_path: Path) -> None:
         assert scene.answered("node") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["Deferred", "Infeasible"])
 async def test_a_raise_that_its_node_refuses_is_withdrawn_and_remembered(
     tmp_path: Path, answer: str
@@ -246,6 +257,7 @@ async def test_a_raise_that_fails_is_tried_once_more(tmp_path: Path, error: Exce
         assert len(scene.server.raises) == 2
 
 
+@pytest.mark.slow
 async def test_a_raise_that_is_lost_is_made_at_the_next_alarm(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -297,6 +309,7 @@ async def test_a_raise_that_nobody_answers_is_given_up(tmp_path: Path) -> None:
         assert scene.result("unanswered") == 1
 
 
+@pytest.mark.slow
 async def test_another_controller_knows_what_was_raised(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -310,6 +323,7 @@ async def test_another_controller_knows_what_was_raised(tmp_path: Path) -> None:
         assert (note["limit"], note["raises"]) == ("128Mi", 2)
 
 
+@pytest.mark.slow
 async def test_two_controllers_make_one_raise_of_one_alarm(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -321,6 +335,7 @@ async def test_two_controllers_make_one_raise_of_one_alarm(tmp_path: Path) -> No
         assert scene.server.raises == ["165Mi", "165Mi"]
 
 
+@pytest.mark.slow
 async def test_a_rescued_run_teaches_its_need_and_what_its_author_asked(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
@@ -336,6 +351,7 @@ async def test_a_rescued_run_teaches_its_need_and_what_its_author_asked(tmp_path
         assert found.allocation_bytes == 165 * MIB
 
 
+@pytest.mark.slow
 async def test_a_kill_before_the_raise_was_granted_is_one_at_the_old_limit(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.server.silent = True

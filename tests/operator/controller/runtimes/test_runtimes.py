@@ -98,6 +98,7 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
         assert await state_of(life) == wanted
 
 
+@pytest.mark.slow
 async def test_it_goes_on_where_it_was_saved(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(30)
@@ -167,6 +168,7 @@ async def test_a_run_that_took_no_time_that_shows_is_learned(tmp_path: Path) -> 
         assert forecast.quantile_s(0.5) < 5
 
 
+@pytest.mark.slow
 async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(3)
@@ -204,6 +206,7 @@ async def test_runs_in_flight_fly_on_after_a_restart(tmp_path: Path) -> None:
         assert 0 < (again.heard.shares["runs"] or 0) < 1
 
 
+@pytest.mark.slow
 async def test_what_is_told_is_saved_though_nothing_else_happens(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(20)
@@ -257,6 +260,7 @@ async def test_tasks_seen_longest_ago_are_not_held_and_lose_nothing(tmp_path: Pa
         assert await state_of(few) == await state_of(every)
 
 
+@pytest.mark.slow
 async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(9)
@@ -301,6 +305,7 @@ async def test_a_state_of_another_version_is_learned_anew_from_the_observations(
         assert await state_of(at_last) == wanted
 
 
+@pytest.mark.slow
 async def test_who_was_overtaken_takes_up_what_its_successor_saved(tmp_path: Path) -> None:
     async with a_life(tmp_path) as old, a_life(tmp_path) as new:
         await new.ran(5)
@@ -312,6 +317,7 @@ async def test_who_was_overtaken_takes_up_what_its_successor_saved(tmp_path: Pat
         assert await state_of(old) == await state_of(new)
 
 
+@pytest.mark.slow
 async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(3)

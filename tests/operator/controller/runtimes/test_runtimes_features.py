@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.views.runtimes.task_runtimes import gather_runtimes
 from plimsoll_predictor.runtimes.features.asked import Asked
 from plimsoll_predictor.runtimes.features.explanation import (
@@ -66,12 +68,14 @@ async def lived(folder: Path, *, restarts: bool) -> dict[str, object]:
         return life.state()
 
 
+@pytest.mark.slow
 async def test_a_restart_comes_to_the_same_with_an_expert_that_was_fitted(tmp_path: Path) -> None:
     whole = await lived(tmp_path / "whole", restarts=False)
     killed = await lived(tmp_path / "killed", restarts=True)
     assert killed == whole
 
 
+@pytest.mark.slow
 async def test_what_is_folded_again_after_a_kill_is_forecast_by_the_same_expert(
     tmp_path: Path,
 ) -> None:
@@ -90,6 +94,7 @@ async def test_what_is_folded_again_after_a_kill_is_forecast_by_the_same_expert(
         assert life.runtimes._folding.forecaster.expert is not None
 
 
+@pytest.mark.slow
 async def test_forecasts_say_what_features_count(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await runs(life, range(40))

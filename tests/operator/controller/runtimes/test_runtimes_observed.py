@@ -47,6 +47,7 @@ def observed(inside: Inside) -> Observation:
     return found
 
 
+@pytest.mark.slow
 async def test_an_attempt_has_the_type_of_its_node_and_what_it_ran_under(tmp_path: Path) -> None:
     pod = a_created(memory="256Mi").with_spec(activeDeadlineSeconds=3600)
     async with an_inside(tmp_path) as inside:
@@ -78,6 +79,7 @@ async def test_an_attempt_has_the_load_it_was_submitted_and_started_at(tmp_path:
     assert found.submitted_cpu_share is not None
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_was_first_seen_at_its_end_has_no_load(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(a_created().with_spec(nodeName="node-9")))
@@ -85,6 +87,7 @@ async def test_an_attempt_that_was_first_seen_at_its_end_has_no_load(tmp_path: P
     assert (found.node_type, found.waiting_pods, found.node_memory_share) == (None, None, None)
 
 
+@pytest.mark.slow
 async def test_each_attempt_is_told_to_the_forecaster_once_however_often_it_is_seen(
     tmp_path: Path,
 ) -> None:
@@ -113,6 +116,7 @@ def test_what_is_seen_long_after_it_happened_has_no_load() -> None:
     assert found.memory_bytes == MIB
 
 
+@pytest.mark.slow
 def test_the_load_comes_and_goes_with_the_pods() -> None:
     nodes = ClusterNodes()
     nodes.see(a_node(), gone=False)

@@ -101,6 +101,7 @@ async def test_a_store_that_cannot_be_read_for_a_while_loses_nothing(
         again.cancel()
 
 
+@pytest.mark.slow
 async def test_no_more_tasks_are_told_than_are_borne(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(chunk_lessons, "MOST_TASKS", 1)
     async with learning(tmp_path) as lessons:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import AttemptEnded, TaskForgotten
 from plimsoll_operator.controller.splitting import smaller_partitions
@@ -91,6 +93,7 @@ async def test_kills_lead_step_by_step_and_are_known_after_a_restart(tmp_path: P
         assert again.told == {str(EXECUTORS): {"steps": 2}}
 
 
+@pytest.mark.slow
 async def test_each_new_step_is_announced_once_where_it_is_given(tmp_path: Path) -> None:
     async with learning(tmp_path) as partitions:
         for uid, step in (("a", None), ("b", None), ("c", 1), ("d", 3)):

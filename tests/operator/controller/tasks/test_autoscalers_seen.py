@@ -123,6 +123,7 @@ async def test_a_namespace_full_of_them_is_bounded(made: Seen) -> None:
     assert len(made.board.message(0, None)) < MAX_CHANGE_BYTES
 
 
+@pytest.mark.slow
 async def test_nobody_lifts_a_run_that_was_left(tmp_path: Path) -> None:
     """Its next pod would not get the size that the Event promises."""
     async with an_inside(tmp_path) as inside:

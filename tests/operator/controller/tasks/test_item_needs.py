@@ -167,6 +167,7 @@ def played(
     return decision_of(pod), dict(observation.features)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(steps_taken, st.data())
 def test_nothing_of_a_runs_own_future_reaches_its_decision_or_its_record(
@@ -198,6 +199,7 @@ async def lived(inside: Inside, task: str, run: str, need_bytes: int, at: str) -
     await inside.see(ended(decided, at=at))
 
 
+@pytest.mark.slow
 async def test_a_restarted_controller_knows_the_same_of_items(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         for minute, (task, run) in enumerate([("align", "r1"), ("call", "r1"), ("align", "r2")]):
@@ -217,6 +219,7 @@ async def test_a_restarted_controller_knows_the_same_of_items(tmp_path: Path) ->
         }
 
 
+@pytest.mark.slow
 async def test_a_peak_that_comes_late_corrects_what_the_item_needed(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(a_run("align")))

@@ -63,6 +63,7 @@ def test_an_odd_value_in_any_place_breaks_no_bound(odd: Any) -> None:
             is_bounded(with_value(pod, None, key, odd))
 
 
+@pytest.mark.slow
 @given(
     its=st.dictionaries(st.sampled_from(READ), st.sampled_from(ODD) | NAMES, max_size=12),
     notes=st.dictionaries(st.sampled_from(READ), st.sampled_from(ODD) | NAMES, max_size=12),
@@ -74,6 +75,7 @@ def test_any_mixture_of_engines_breaks_no_bound(
     is_bounded({"metadata": metadata, "spec": {"restartPolicy": "Never"}})
 
 
+@pytest.mark.slow
 @given(
     st.lists(NAMES, min_size=1, max_size=3),
     st.lists(NAMES, min_size=1, max_size=3),
@@ -88,6 +90,7 @@ def test_names_are_joined_so_that_two_stay_two(
         assert names[0] != names[1]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=2, max_size=2, unique=True))
 def test_two_tasks_of_airflow_stay_two(tasks: list[tuple[str, str]]) -> None:
     names = [airflows(dag, task) for dag, task in tasks]
@@ -95,6 +98,7 @@ def test_two_tasks_of_airflow_stay_two(tasks: list[tuple[str, str]]) -> None:
         assert names[0] != names[1]
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES, st.sampled_from(ENGINES), st.lists(NAMES, min_size=1, max_size=3))
 def test_a_task_of_airflow_is_none_of_another_engine(
     dag: str, task: str, engine: Any, parts: list[str]

@@ -63,6 +63,7 @@ def test_ninety_pods_of_one_gi_fit_into_a_hundred(key: str, need_bytes: int, rep
     assert refused == 0
 
 
+@pytest.mark.slow
 @given(
     request=st.none() | SIZES,
     limit=st.none() | SIZES,

@@ -34,6 +34,7 @@ def filled(*nodes: SeenNode) -> NodeGroups:
     return groups
 
 
+@pytest.mark.slow
 def test_five_thousand_nodes_of_three_types_are_three_classes() -> None:
     nodes = filled(
         *(
@@ -100,6 +101,7 @@ def test_where_even_taints_make_too_many_classes_nothing_is_capped() -> None:
     assert nodes_of(*documents[:-1]) != NO_NODES
 
 
+@pytest.mark.slow
 def test_as_nodes_come_and_go_the_classes_are_those_of_the_nodes_that_are_there() -> None:
     draw = random.Random(5)
     groups, there = NodeGroups(), dict[str, SeenNode]()

@@ -46,6 +46,7 @@ def test_a_lift_tells_what_followed() -> None:
     assert (open_lift.lifted_to_bytes, open_lift.lift_outcome) == (None, None)
 
 
+@pytest.mark.slow
 def test_thinning_keeps_every_kill_and_both_ends() -> None:
     attempts = [an_attempt(f"r{n}") for n in range(5000)]
     attempts[1234::500] = [killed(each) for each in attempts[1234::500]]

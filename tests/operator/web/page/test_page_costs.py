@@ -102,6 +102,7 @@ async def test_pages_are_read_and_drawn_in_threads_of_their_own(cluster: ACluste
     assert all(name.startswith("plimsoll-page") for name in names)
 
 
+@pytest.mark.slow
 async def test_too_many_readers_are_told_to_come_back(
     cluster: ACluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,6 +169,7 @@ def test_an_address_that_makes_no_sense_gives_the_default() -> None:
     assert len(query_of({"q": "x" * 10_000}).q) == MAX_SEARCH
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["q", "mode", "phase", "sort", "order", "page"]), st.text()))
 def test_whatever_an_address_says_it_is_read_back_alike(asked: dict[str, str]) -> None:
     query = query_of(asked)

@@ -23,6 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
+@pytest.mark.slow
 async def test_the_index_shows_who_slows_whom_and_a_task_its_neighbours(store: Store) -> None:
     keep(store, placed_runs(300))
     store.observations.record(a_life(3))

@@ -84,6 +84,7 @@ async def test_a_task_tells_how_long_its_next_run_takes_and_how_its_runs_were(
     assert len(text) < 400_000
 
 
+@pytest.mark.slow
 async def test_without_shapes_or_reasons_a_sentence_says_so(store: Store) -> None:
     store.observations.record(steady_runs(12))
     text = await page_of(store)
@@ -92,17 +93,20 @@ async def test_without_shapes_or_reasons_a_sentence_says_so(store: Store) -> Non
     assert "Not explained: reasons" in text
 
 
+@pytest.mark.slow
 async def test_reasons_are_shown_of_the_task_that_they_are_of(store: Store) -> None:
     store.observations.record(steady_runs(12))
     store.shapes.save_explanation(an_explanation(replace(NIGHTLY, name="another")))
     assert "Not explained: reasons" in await page_of(store)
 
 
+@pytest.mark.slow
 async def test_a_task_of_which_no_run_succeeded_has_no_such_section(store: Store) -> None:
     store.observations.record([replace(a_timed_run(60.0), outcome=Outcome.FAILED)])
     assert 'id="runtime"' not in await page_of(store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtimes_s", [[60.0], [0.0, 0.0], [5.0] * 30, [1.0, 1000.0] * 15])
 async def test_few_equal_and_far_apart_runtimes_are_drawn(
     store: Store, runtimes_s: list[float]
@@ -113,6 +117,7 @@ async def test_few_equal_and_far_apart_runtimes_are_drawn(
     assert "nan" not in re.sub(r"<title>.*?</title>", "", text).lower().replace("finance", "")
 
 
+@pytest.mark.slow
 async def test_a_what_if_is_answered_in_words_and_figures(telling: Store) -> None:
     text = await page_of(telling, "?node-type=n2-standard-8")
     answer = text.partition('id="what-if"')[2]
@@ -122,6 +127,7 @@ async def test_a_what_if_is_answered_in_words_and_figures(telling: Store) -> Non
     assert "not what caused it" in answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -136,6 +142,7 @@ async def test_what_cannot_be_told_is_said(telling: Store, query: str, words: st
     assert words in await page_of(telling, query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -152,6 +159,7 @@ async def test_what_stands_in_an_address_is_only_text(telling: Store, query: str
     assert len(text) < 400_000
 
 
+@pytest.mark.slow
 async def test_the_same_what_if_is_kept_and_another_is_drawn_anew(telling: Store) -> None:
     async with asking(bare(telling)) as reader:
         _, plain = await reader.get(PATH)
@@ -163,6 +171,7 @@ async def test_the_same_what_if_is_kept_and_another_is_drawn_anew(telling: Store
     assert plain == again != other
 
 
+@pytest.mark.slow
 async def test_a_page_reads_a_bounded_number_of_runs(store: Store) -> None:
     store.observations.record(steady_runs(READ_RUNS + 50))
     with statements_of(store) as asked:

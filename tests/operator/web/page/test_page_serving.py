@@ -53,6 +53,7 @@ async def test_the_index_lists_tasks_with_all_that_is_told_of_them(cluster: AClu
     assert "bin 3 of 7" in row
 
 
+@pytest.mark.slow
 async def test_totals_say_what_enforcing_would_save_and_kill(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         _, text = await reader.get("/?mode=recommend")
@@ -77,6 +78,7 @@ async def test_the_index_says_what_is_lent_where_pods_may_lend(cluster: ACluster
     assert "Lending: 4 attempts on 2 nodes lend 3Gi now; 5 attempts took back" in text
 
 
+@pytest.mark.slow
 async def test_a_task_tells_why_and_how_it_fares(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         answer, text = await reader.get(TASK_PATH)
@@ -97,6 +99,7 @@ async def test_a_task_tells_why_and_how_it_fares(cluster: ACluster) -> None:
     assert len(text) < 400_000
 
 
+@pytest.mark.slow
 async def test_every_answer_forbids_all_that_is_not_needed(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         answers = [
@@ -112,6 +115,7 @@ async def test_every_answer_forbids_all_that_is_not_needed(cluster: ACluster) ->
         assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
+@pytest.mark.slow
 async def test_no_page_asks_anything_of_another_origin(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         texts = [(await reader.get(path))[1] for path in ("/", TASK_PATH, "/no")]
@@ -156,6 +160,7 @@ async def test_behind_a_proxy_it_answers_to_any_name(cluster: ACluster) -> None:
     assert answer.status == 200
 
 
+@pytest.mark.slow
 async def test_the_page_says_what_a_task_asks_for_and_needs(store: Store) -> None:
     task = TaskId("shop", "train-demand")
     life = [replace(each, request_bytes=100 << 20) for each in a_life(13)]
@@ -172,6 +177,7 @@ async def test_the_page_says_what_a_task_asks_for_and_needs(store: Store) -> Non
     assert 'data-label="asks for"' in index
 
 
+@pytest.mark.slow
 async def test_names_and_words_from_outside_are_escaped(store: Store) -> None:
     name = HOSTILE.replace("/", "∕")
     task = TaskId("shop", name)
@@ -229,6 +235,7 @@ async def test_an_empty_store_says_what_to_do(store: Store) -> None:
     assert "plimsoll.dev/task" in text
 
 
+@pytest.mark.slow
 async def test_a_pause_of_the_cluster_is_said_on_top(cluster: ACluster) -> None:
     pause = {"metadata": {"namespace": "plimsoll", "name": "cluster"}, "spec": {"paused": True}}
     cluster.book.policies.see(pause, gone=False)
@@ -252,6 +259,7 @@ async def test_what_has_not_changed_is_not_sent_again(cluster: ACluster) -> None
     assert other.status == 200
 
 
+@pytest.mark.slow
 async def test_a_store_that_cannot_be_read_is_a_friendly_503(store: Store, tmp_path: Path) -> None:
     store.observations.record(a_life(38))
     with closing(sqlite3.connect(tmp_path / "plimsoll.db")) as vandal:

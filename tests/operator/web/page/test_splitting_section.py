@@ -46,6 +46,7 @@ def part_of(facts: SplittingFacts | None) -> SplittingPart:
     return part
 
 
+@pytest.mark.slow
 def test_it_draws_the_best_cut_beside_what_was_written(facts: SplittingFacts) -> None:
     part = part_of(facts)
     assert "less time" in part.words["best cut"]
@@ -54,6 +55,7 @@ def test_it_draws_the_best_cut_beside_what_was_written(facts: SplittingFacts) ->
     assert 'class="band"' in part.time
 
 
+@pytest.mark.slow
 def test_memory_shows_pods_that_got_through_and_those_that_were_killed(
     facts: SplittingFacts,
 ) -> None:
@@ -65,6 +67,7 @@ def test_memory_shows_pods_that_got_through_and_those_that_were_killed(
     assert "killed at 64Mi with 90" in memory
 
 
+@pytest.mark.slow
 def test_memory_shows_what_the_best_cut_needs(facts: SplittingFacts) -> None:
     memory = part_of(facts).memory
     assert memory is not None
@@ -72,6 +75,7 @@ def test_memory_shows_what_the_best_cut_needs(facts: SplittingFacts) -> None:
     assert f"best cut: {facts.cut.pods} pods" in memory
 
 
+@pytest.mark.slow
 def test_where_memory_counts_the_best_cut_is_the_one_that_is_weighed(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
     store.observations.record(chunks_of("one"))
@@ -84,6 +88,7 @@ def test_where_memory_counts_the_best_cut_is_the_one_that_is_weighed(tmp_path: P
     assert f"best cut: {found.cut.pods} pods" in part.time
 
 
+@pytest.mark.slow
 def test_where_nobody_measured_memory_there_is_no_picture_of_it(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
     unmeasured = [
@@ -189,6 +194,7 @@ def test_a_lease_of_a_single_item_can_be_drawn() -> None:
     assert part.memory is not None
 
 
+@pytest.mark.slow
 async def test_the_page_weighs_by_the_policy_that_rules_the_task(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
     store.observations.record(chunks_of("one"))

@@ -79,6 +79,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_asks_nothing_of_anyone() -> None:
     page = checked(render(a_report(a_task_report(a_life(1))), START_S))
     assert "script" not in page.tags
@@ -141,6 +142,7 @@ def test_a_thousand_runs_of_fifty_tasks_stay_a_few_megabytes() -> None:
     assert fifty < 6_200_000
 
 
+@pytest.mark.slow
 def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     life = a_life(6, imported=20, runs=80)
     store.observations.record(life)

@@ -51,6 +51,7 @@ def rows_of(page: str) -> list[tuple[str, str, str]]:
     return re.findall(pattern, page)
 
 
+@pytest.mark.slow
 def test_experts_are_drawn_the_champion_first_each_bar_as_long_as_its_cost(store: Store) -> None:
     facts = facts_of(a_fleet())
     page = page_of(store, NEEDS_MIB)
@@ -70,6 +71,7 @@ def test_experts_that_wait_for_more_runs_are_told_apart(store: Store) -> None:
     assert {name for name, kind in kinds.items() if kind != "waiting"} == YOUNG
 
 
+@pytest.mark.slow
 def test_a_drifting_task_shows_it(store: Store) -> None:
     page = page_of(store, SHIFTED_MIB)
     assert "those before 6.05Gi to 6.79Gi" in page
@@ -82,6 +84,7 @@ def test_a_store_of_before_the_experts_shows_what_its_last_training_found(store:
     assert "Who decides its sizes" not in page
 
 
+@pytest.mark.slow
 def test_with_experts_the_trainings_comparison_is_left_out(store: Store) -> None:
     page = page_of(store, NEEDS_MIB)
     assert "Who decides its sizes" in page
@@ -112,6 +115,7 @@ def test_what_enforcing_would_have_saved_and_killed_is_told(store: Store) -> Non
         assert page.count(fact) == 2, "of all tasks, and of its own"
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_what_enforcing_would_have_done_where_it_is_enforced(
     store: Store,
 ) -> None:

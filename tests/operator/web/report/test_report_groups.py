@@ -110,6 +110,7 @@ def test_only_the_tasks_of_the_report_are_grouped(tmp_path: Path) -> None:
     assert f"and {4} more" in text_of(render(everything, START_S))
 
 
+@pytest.mark.slow
 def test_tasks_whose_cpu_nobody_measured_are_grouped_by_memory(tmp_path: Path) -> None:
     blind = [replace(run, cpu_s=None, peak_cores=None) for run in a_life(seed=1)]
     other = [
@@ -140,6 +141,7 @@ def test_a_tasks_section_shows_the_cpu_it_was_given(tmp_path: Path) -> None:
     assert "busiest minute 1 core " in text
 
 
+@pytest.mark.slow
 def test_a_task_that_asks_for_too_little_saves_nothing_and_is_told_so(tmp_path: Path) -> None:
     """The demo's tasks ask for 100m, and use two and a half times as much."""
     greedy = runs_of("greedy", need_bytes=6 * GIB, cores=0.2575, asked=0.1)

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.views.report.records import TaskReport
 from plimsoll_operator.views.report.task_views import LISTED_TRAININGS, gather
 from plimsoll_operator.views.training_facts import facts_of, past_trainings
@@ -37,6 +39,7 @@ def row_of(page: str, words: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", row).split())
 
 
+@pytest.mark.slow
 def test_each_training_has_a_row_with_its_figures() -> None:
     page = render(a_report(showing(some_trainings()[:2])), START_S)
     checked(page)
@@ -92,6 +95,7 @@ def test_the_search_is_drawn_trial_by_trial_and_never_without_bounds() -> None:
     assert nothing.count("h0") == 0
 
 
+@pytest.mark.slow
 def test_the_newest_trainings_are_gathered_from_the_store(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db", clock=lambda: START_S)
     store.observations.record([an_attempt()])

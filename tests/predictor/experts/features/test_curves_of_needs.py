@@ -62,6 +62,7 @@ def test_two_runs_are_too_few() -> None:
     assert fitted(a_table(2, linear)) is None
 
 
+@pytest.mark.slow
 def test_a_clear_curve_is_told_from_one_that_chance_made() -> None:
     found = fitted(a_table(4, linear))
     assert found is not None

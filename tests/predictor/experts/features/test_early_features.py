@@ -58,6 +58,7 @@ def test_a_curve_that_is_clear_is_so_after_a_restart() -> None:
     assert from_document(Past, to_document(past), "a past").curve_is_clear
 
 
+@pytest.mark.slow
 def test_how_curves_served_others_says_nothing_of_a_task_without_one() -> None:
     fleet = TaskStandings()
     for task in range(20):

@@ -22,6 +22,7 @@ def a_policy(name: str) -> Policy:
     return policy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 @given(
     st.lists(st.builds(Waiting, KIND, st.integers(0, 60)), min_size=1, max_size=15),

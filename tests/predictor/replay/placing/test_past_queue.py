@@ -36,6 +36,7 @@ def believed(runs: list[PlacedRun]) -> Matrix:
     return learned_from(runs).matrix()
 
 
+@pytest.mark.slow
 def test_what_placing_would_have_saved_is_found_where_kinds_differ() -> None:
     runs = placed_runs(600)
     gains = gains_of_past(runs, believed(runs), plays=4)
@@ -49,12 +50,14 @@ def test_what_placing_would_have_saved_is_found_where_kinds_differ() -> None:
         assert 0 < gain.low <= gain.saved <= gain.high < 0.5
 
 
+@pytest.mark.slow
 def test_the_same_past_says_the_same() -> None:
     runs = placed_runs(200)
     matrix = believed(runs)
     assert gains_of_past(runs, matrix, plays=2) == gains_of_past(runs, matrix, plays=2)
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_where_all_slow_each_other_alike() -> None:
     alike = World("alike", four_kinds().kinds, np.ones(4), np.full((4, 4), 1.5))
     runs = placed_runs(600, world=alike)
@@ -72,6 +75,7 @@ def test_a_saving_is_not_told_from_few_runs(count: int) -> None:
     assert gains_of_past(runs, matrix) is None
 
 
+@pytest.mark.slow
 def test_a_saving_is_not_told_of_one_kind() -> None:
     one = World("one", ("team/only",), np.ones(1), np.full((1, 1), 1.5))
     runs = placed_runs(300, world=one)
@@ -105,6 +109,7 @@ def test_jobs_come_as_they_were_submitted_in_runtimes_of_a_mean_job() -> None:
     assert [job.comes_at for job in queue.jobs] == pytest.approx([0.0, 0.5, 3.0])
 
 
+@pytest.mark.slow
 def test_a_job_is_as_long_as_it_would_have_taken_alone() -> None:
     runs = Lived(four_kinds(), seed=1, load=0.6).runs(600)
     matrix = believed(runs)

@@ -44,6 +44,7 @@ def test_who_finds_no_room_waits() -> None:
     assert found.ends_at == pytest.approx(3.0)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000), st.sampled_from(list(POLICIES)), st.integers(1, 3))
 def test_every_job_runs_once_and_none_is_overtaken_more_often_than_allowed(
     seed: int, policy: str, places: int
@@ -60,6 +61,7 @@ def test_every_job_runs_once_and_none_is_overtaken_more_often_than_allowed(
     assert found.most_overtaken <= 5
 
 
+@pytest.mark.slow
 def test_learning_from_nothing_gains_some_of_what_knowing_gains() -> None:
     world = synthetic_world(4, kinds=6)
     draw = random.Random(1)
@@ -76,6 +78,7 @@ def test_learning_from_nothing_gains_some_of_what_knowing_gains() -> None:
     assert usual - learned > 0.4 * (usual - known)
 
 
+@pytest.mark.slow
 def test_what_is_learned_of_a_world_is_the_world() -> None:
     world = synthetic_world(2, kinds=4)
     knowing = Learned(world, 0.02, 1)

@@ -55,6 +55,7 @@ def scored(kind: MethodKind, runs: Sequence[LogRun]) -> Scored:
     return replay_log(a_log(runs), kind.make(len(runs))).scored
 
 
+@pytest.mark.slow
 @every_method
 def test_the_same_log_gives_the_same_forecasts(kind: MethodKind) -> None:
     runs = mixed_runs()
@@ -63,6 +64,7 @@ def test_the_same_log_gives_the_same_forecasts(kind: MethodKind) -> None:
     assert np.array_equal(first.probabilities, again.probabilities, equal_nan=True)
 
 
+@pytest.mark.slow
 @every_method
 def test_what_is_not_known_at_submission_does_not_change_a_forecast(kind: MethodKind) -> None:
     runs = mixed_runs()
@@ -156,6 +158,7 @@ def test_drawing_again_never_says_that_something_cannot_be() -> None:
     assert drawn.longer_than(20) == pytest.approx(0.5 / 5)
 
 
+@pytest.mark.slow
 def test_shapes_forecast_in_proportion_to_the_tasks_median() -> None:
     rng = np.random.default_rng(8)
     runs = [

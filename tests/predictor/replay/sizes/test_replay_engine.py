@@ -217,6 +217,7 @@ def rows_of(drawn: list[tuple[int, int, int, int, str]]) -> list[TraceRow]:
     ]
 
 
+@pytest.mark.slow
 @examples(60)
 @given(ROWS, st.sampled_from(list(BASELINES)), st.sampled_from(list(DecideAt)), TIMES)
 def test_changing_what_comes_later_changes_no_earlier_decision(
@@ -248,6 +249,7 @@ def test_changing_what_comes_later_changes_no_earlier_decision(
     assert decided(rows) == decided(other)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(ROWS, st.sampled_from(list(BASELINES)))
 def test_every_run_ends_and_the_sums_agree_with_the_rows(

@@ -216,6 +216,7 @@ def test_a_file_without_a_single_good_row_is_refused_with_what_was_wrong(tmp_pat
         read_trace(path)
 
 
+@pytest.mark.slow
 def test_a_gzip_file_cut_short_gives_what_came_before(tmp_path: Path) -> None:
     lines = [a_line(sample=f"s{n}", hostname=str(hash(n) ** 3)) for n in range(3000)]
     path = a_file(tmp_path, *lines, name="t.csv.gz")

@@ -49,6 +49,7 @@ def test_without_trainings_the_policy_is_what_it_was() -> None:
     assert isinstance(PLIMSOLL.make(Knobs(trainings=LITTLE)), TrainedSizer)
 
 
+@pytest.mark.slow
 def test_a_task_is_trained_at_its_fifth_run_and_its_model_bids_from_then_on() -> None:
     sizer = TrainedSizer(Knobs(trainings=LITTLE))
     seen = []
@@ -67,6 +68,7 @@ def test_a_task_is_trained_at_its_fifth_run_and_its_model_bids_from_then_on() ->
     assert set(MODELLED) & set(bids)
 
 
+@pytest.mark.slow
 def test_trainings_of_a_task_are_bounded() -> None:
     sizer = TrainedSizer(Knobs(trainings=LITTLE))
     replay(rows(60), sizer)

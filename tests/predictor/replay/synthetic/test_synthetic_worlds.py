@@ -31,6 +31,7 @@ def waste_gb_h(drawn: World, sizer: Sizer) -> float:
     return sum(each.waste_gb_h for each in replay(drawn.rows, sizer).rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), WORLDS)
 def test_a_seed_draws_the_same_world_again_and_another_seed_another(
     family: Family, name: str

@@ -55,6 +55,7 @@ def fitted() -> FeatureExpert:
     return fit(examples(), 5.0, seed=3, settings=FEW_TREES)
 
 
+@pytest.mark.slow
 def test_a_row_alone_gets_what_it_gets_among_many(fitted: FeatureExpert) -> None:
     rows = examples(seed=2).rows[:50]
     together = fitted.masses_of_rows(rows)
@@ -64,6 +65,7 @@ def test_a_row_alone_gets_what_it_gets_among_many(fitted: FeatureExpert) -> None
     assert (together > 0).all()
 
 
+@pytest.mark.slow
 def test_what_serves_is_what_xgboost_would_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     import xgboost
 
@@ -90,6 +92,7 @@ def test_it_learns_what_rules_the_runs(fitted: FeatureExpert) -> None:
     assert high @ middles > 0.55
 
 
+@pytest.mark.slow
 def test_the_same_runs_and_seed_give_the_same_expert(fitted: FeatureExpert) -> None:
     again = fit(examples(), 5.0, seed=3, settings=FEW_TREES)
     assert again.to_bytes() == fitted.to_bytes()

@@ -27,6 +27,7 @@ def forecasts(draw: st.DrawFn) -> Forecast:
     return Forecast(masses / masses.sum(), draw(st.integers(0, 1000)), 100.0)
 
 
+@pytest.mark.slow
 @given(forecasts())
 def test_masses_sum_to_one_and_quantiles_rise(forecast: Forecast) -> None:
     assert math.isclose(float(forecast.masses.sum()), 1.0, rel_tol=1e-9)
@@ -35,6 +36,7 @@ def test_masses_sum_to_one_and_quantiles_rise(forecast: Forecast) -> None:
     assert (np.diff(quantiles_s) >= 0).all()
 
 
+@pytest.mark.slow
 @given(forecasts(), st.floats(0.001, 0.999))
 def test_the_probability_to_outlast_a_quantile_is_what_is_left(
     forecast: Forecast, share: float
@@ -44,6 +46,7 @@ def test_the_probability_to_outlast_a_quantile_is_what_is_left(
     assert forecast.longer_than(quantile_s * 0.9999) >= 1 - share - 1e-9
 
 
+@pytest.mark.slow
 @given(forecasts(), st.floats(0.01, 100 * DAY_S))
 def test_a_run_that_has_lasted_ends_after_that(forecast: Forecast, elapsed_s: float) -> None:
     left = forecast.given_elapsed(elapsed_s)
@@ -53,6 +56,7 @@ def test_a_run_that_has_lasted_ends_after_that(forecast: Forecast, elapsed_s: fl
     assert (np.diff(left.quantiles_s(QUANTILES)) >= 0).all()
 
 
+@pytest.mark.slow
 @given(forecasts(), st.floats(1.0, DAY_S), st.floats(1.0, 30.0))
 def test_having_lasted_is_bayes_rule(forecast: Forecast, elapsed_s: float, times: float) -> None:
     later_s = elapsed_s * times
@@ -65,6 +69,7 @@ def test_having_lasted_is_bayes_rule(forecast: Forecast, elapsed_s: float, times
     )
 
 
+@pytest.mark.slow
 @given(forecasts(), st.floats(1.0, DAY_S))
 def test_having_lasted_twice_is_having_lasted_the_longer(
     forecast: Forecast, elapsed_s: float
@@ -76,6 +81,7 @@ def test_having_lasted_twice_is_having_lasted_the_longer(
         assert np.abs(np.asarray(twice.masses) - once.masses).max() < 1e-3
 
 
+@pytest.mark.slow
 @given(forecasts(), st.floats(2.0, DAY_S))
 def test_what_is_written_is_read_alike(forecast: Forecast, elapsed_s: float) -> None:
     for each in (forecast, forecast.given_elapsed(elapsed_s)):

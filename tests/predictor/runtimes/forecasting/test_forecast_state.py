@@ -108,6 +108,7 @@ def restarted(forecaster: Forecaster) -> Forecaster:
     return again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_after_a_restart_anywhere_all_forecasts_are_the_same_to_the_bit(seed: int) -> None:
     steady, restarting = Forecaster(), Forecaster()
@@ -119,6 +120,7 @@ def test_after_a_restart_anywhere_all_forecasts_are_the_same_to_the_bit(seed: in
     assert len(steady.open_runs()) > 5
 
 
+@pytest.mark.slow
 def test_the_same_events_give_the_same_bytes() -> None:
     first, second = Forecaster(), Forecaster()
     for each in happenings(3, 300):
@@ -127,6 +129,7 @@ def test_the_same_events_give_the_same_bytes() -> None:
     assert parts(first) == parts(second)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0.0, 1e7), max_size=120))
 def test_a_tasks_state_is_read_back_exactly_and_is_small(runtimes_s: list[float]) -> None:
     forecaster = Forecaster()
@@ -142,6 +145,7 @@ def test_a_tasks_state_is_read_back_exactly_and_is_small(runtimes_s: list[float]
     assert again.state.task(TASK) == state
 
 
+@pytest.mark.slow
 def test_only_what_changed_needs_to_be_saved() -> None:
     forecaster = Forecaster()
     for each in happenings(4, 300):
@@ -164,6 +168,7 @@ def test_only_what_changed_needs_to_be_saved() -> None:
     assert saved == parts(forecaster)
 
 
+@pytest.mark.slow
 def test_a_tasks_state_is_as_large_after_many_runs_as_after_a_thousand() -> None:
     random = np.random.default_rng(9)
     runtimes_s = np.exp(random.normal(6.0, 2.0, 10_000)).clip(1.0)
@@ -202,6 +207,7 @@ def test_a_hundred_thousand_tasks_take_less_than_a_gigabyte() -> None:
     assert 0 < (after - before) / tasks * 100_000 < 1e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("open_runs", [0, 3, 100])
 def test_a_forecast_takes_no_longer_than_some_small_steps_of_numpy(open_runs: int) -> None:
     forecaster = a_forecaster(around(1000.0, 1.0, 200))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from plimsoll_predictor.runtimes.forecasting.usual import MOST_VALUES, Usual
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 100_000), min_size=1, max_size=MOST_VALUES))
 def test_of_few_runs_the_usual_is_the_median_exactly(runtimes_s: list[int]) -> None:
     usual = Usual()

@@ -34,6 +34,7 @@ def test_what_a_task_did_is_what_is_forecast() -> None:
     assert forecast.quantile_s(0.05) == pytest.approx(500.0 * math.exp(-0.3 * 1.645), rel=0.25)
 
 
+@pytest.mark.slow
 def test_nine_in_ten_runs_end_within_the_ninety_percent_quantile() -> None:
     runtimes_s = around(800.0, 0.5, 600)
     forecaster = Forecaster()
@@ -312,6 +313,7 @@ def test_a_run_in_a_burst_teaches_less_than_one_alone() -> None:
     assert longer[0] > 2 * longer[1]
 
 
+@pytest.mark.slow
 def test_the_quantiles_are_numbers_whatever_was_seen() -> None:
     random = np.random.default_rng(11)
     forecaster = Forecaster()

@@ -67,6 +67,7 @@ def test_what_a_run_asks_for_moves_its_forecast() -> None:
     assert np.array_equal(quantiles_s(past, SHORT), quantiles_s(past, LONG))
 
 
+@pytest.mark.slow
 def test_an_expert_that_is_always_wrong_loses_its_weight() -> None:
     right, wrong = a_forecaster(an_expert()), a_forecaster(an_expert(sure=-CLEAR))
     of_right, of_wrong = (each.feature_weight(TASK, OWNER, NEXT_S) for each in (right, wrong))

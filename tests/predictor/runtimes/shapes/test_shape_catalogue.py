@@ -59,6 +59,7 @@ def test_the_posterior_is_equation_9s_product_of_masses_with_the_floor() -> None
     assert label.posterior["narrow"] == pytest.approx(narrow**2 / (narrow**2 + double**2))
 
 
+@pytest.mark.slow
 @given(RUNTIMES)
 def test_a_posterior_adds_up_and_its_largest_share_is_the_label(runtimes: list[float]) -> None:
     label = a_catalogue().label(runtimes)

@@ -67,6 +67,7 @@ def the_explanation() -> Explanation:
     return explain(the_model(), FeatureRows(NAMES, kinds, rows), Named(SHAPES, tasks))
 
 
+@pytest.mark.slow
 def test_a_rule_in_the_features_is_learned() -> None:
     rows, labels = the_rows(2)
     model = the_model()

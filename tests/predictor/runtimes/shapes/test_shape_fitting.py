@@ -38,6 +38,7 @@ def names_of(catalogue: ShapeCatalogue) -> set[str]:
     return {shape.name for shape in catalogue.shapes}
 
 
+@pytest.mark.slow
 def test_three_kinds_of_task_are_told_apart_and_ranked_by_their_middle_half() -> None:
     found = fit(the_tasks(1), RATIO, seed=1, n_shapes=3)
     widths = [shape.statistics.interquartile for shape in found.catalogue.shapes]
@@ -62,6 +63,7 @@ def test_the_elbow_is_where_one_more_shape_no_longer_pays() -> None:
     assert elbow_of([0.0]).chosen == 1
 
 
+@pytest.mark.slow
 def test_a_tasks_own_shape_is_the_one_it_was_learned_into() -> None:
     catalogue = fitted(the_tasks(3), RATIO, seed=1, n_shapes=3)
     random = np.random.default_rng(9)
@@ -71,6 +73,7 @@ def test_a_tasks_own_shape_is_the_one_it_was_learned_into() -> None:
     assert labels[0].startswith("steady")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [RATIO, DELTA])
 def test_a_refit_on_more_runs_of_the_same_tasks_keeps_every_name(kind: Normalisation) -> None:
     tasks = the_tasks(4, runs=60)
@@ -83,6 +86,7 @@ def test_a_refit_on_more_runs_of_the_same_tasks_keeps_every_name(kind: Normalisa
         assert distance(before[shape.name].pmf, shape.pmf) < 0.1
 
 
+@pytest.mark.slow
 def test_a_refit_on_other_tasks_of_the_same_kinds_keeps_every_name() -> None:
     first = fitted(the_tasks(5), RATIO, seed=1, n_shapes=3)
     assert names_of(fitted(the_tasks(6), RATIO, seed=1, n_shapes=3, previous=first)) == names_of(
@@ -102,6 +106,7 @@ def test_ten_refits_on_growing_histories_keep_the_names_of_the_first() -> None:
     assert catalogue.version == 11
 
 
+@pytest.mark.slow
 def test_a_new_kind_of_task_gets_a_name_that_was_never_given() -> None:
     random = np.random.default_rng(8)
     old = [steady(random) for _ in range(30)] + [two_moded(random) for _ in range(30)]
@@ -119,6 +124,7 @@ def test_a_new_kind_of_task_gets_a_name_that_was_never_given() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_catalogue_of_the_other_normalisation_lends_no_names() -> None:
     ratio = fitted(the_tasks(1), RATIO, seed=1, n_shapes=3)
     delta = fitted(the_tasks(1), DELTA, seed=1, n_shapes=3, previous=ratio)
@@ -153,11 +159,13 @@ def test_where_no_task_has_runs_enough_there_is_no_catalogue_and_it_is_said() ->
         fitted([], RATIO, seed=1)
 
 
+@pytest.mark.slow
 def test_tasks_with_too_few_runs_are_left_out() -> None:
     catalogue = fitted([*the_tasks(1), np.full(3, 60.0)], RATIO, seed=1, n_shapes=3)
     assert sum(shape.members for shape in catalogue.shapes) == 90
 
 
+@pytest.mark.slow
 def test_fewer_tasks_than_shapes_make_as_many_shapes_as_tasks_differ() -> None:
     random = np.random.default_rng(1)
     catalogue = fitted([steady(random), two_moded(random)], RATIO, seed=1, n_shapes=8)
@@ -167,6 +175,7 @@ def test_fewer_tasks_than_shapes_make_as_many_shapes_as_tasks_differ() -> None:
     assert len(fitted(alike, RATIO, seed=1).shapes) == 1
 
 
+@pytest.mark.slow
 def test_the_elbow_makes_no_shape_of_single_tasks() -> None:
     random = np.random.default_rng(1)
     tasks = [spread_out(random, 30) for _ in range(12)]

@@ -38,6 +38,7 @@ def test_both_normalisations_are_learned_and_every_task_is_explained() -> None:
     assert len(learned.words) == 3
 
 
+@pytest.mark.slow
 def test_tasks_are_explained_by_the_kind_they_are_of() -> None:
     learned = the_learned()
     assert learned.explanation is not None

@@ -85,6 +85,7 @@ def test_what_is_no_runtime_is_refused(runtimes: list[float]) -> None:
         summarise(runtimes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [10, 20, 100, 1000])
 @pytest.mark.parametrize(
     ("kind", "at_most"),
@@ -104,6 +105,7 @@ def test_chance_seldom_makes_two_modes(kind: Kind, runs: int, at_most: float) ->
     assert np.mean(found) <= at_most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "at_least"), [(15, 0.7), (50, 0.95), (500, 1.0)])
 def test_two_modes_are_found_where_they_are(runs: int, at_least: float) -> None:
     random = np.random.default_rng(runs)
@@ -111,6 +113,7 @@ def test_two_modes_are_found_where_they_are(runs: int, at_least: float) -> None:
     assert np.mean(found) >= at_least
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=80))
 def test_any_runtimes_have_a_summary_whose_numbers_add_up(runtimes: list[float]) -> None:
     found = summarise(runtimes)

@@ -49,6 +49,7 @@ def features_at(runs: list[LogRun], place: int) -> dict[str, float]:
     return dict(zip(rows.names, rows.values[0].tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_a_task_of_one_kind_keeps_its_shape_from_window_to_window() -> None:
     table = table_of(the_runs())
     found = next_windows(table, the_catalogue(), [20 * HOUR_S, 40 * HOUR_S, 60 * HOUR_S], seed=1)
@@ -59,6 +60,7 @@ def test_a_task_of_one_kind_keeps_its_shape_from_window_to_window() -> None:
     assert len(set(found.actual.tolist())) == 3
 
 
+@pytest.mark.slow
 def test_a_task_that_has_moved_is_seen_by_the_posterior_and_not_by_all_of_its_past() -> None:
     random = np.random.default_rng(4)
     moved = np.concatenate([two_moded(random, 200, (60.0, 300.0)), steady(random, 80, 60.0)])
@@ -80,12 +82,14 @@ def test_windows_come_in_the_order_of_time_and_need_runs_before_and_within() -> 
     assert rare not in found.moments.task
 
 
+@pytest.mark.slow
 def test_a_log_without_a_window_says_so() -> None:
     table = table_of(the_runs())
     with pytest.raises(ValueError, match="no task has 5 runs in a window"):
         next_windows(table, the_catalogue(), [0.0, HOUR_S], seed=1)
 
 
+@pytest.mark.slow
 def test_what_happens_after_a_submission_changes_no_feature_of_it() -> None:
     runs = the_runs()
     place = 90
@@ -101,6 +105,7 @@ def test_what_happens_after_a_submission_changes_no_feature_of_it() -> None:
     assert before["known runs"] > 0
 
 
+@pytest.mark.slow
 def test_what_happened_before_a_submission_changes_its_features() -> None:
     runs = the_runs()
     changed = [
@@ -112,6 +117,7 @@ def test_what_happened_before_a_submission_changes_its_features() -> None:
     assert before["requested time"] == after["requested time"] == HOUR_S
 
 
+@pytest.mark.slow
 def test_a_first_run_has_no_past_and_what_the_log_does_not_tell_is_missing() -> None:
     found = features_at(the_runs(), 0)
     assert (found["known runs"], found["runs of the task in flight"]) == (0, 0)
@@ -119,11 +125,13 @@ def test_a_first_run_has_no_past_and_what_the_log_does_not_tell_is_missing() -> 
     assert all(np.isnan(found[name]) for name in missing)
 
 
+@pytest.mark.slow
 def test_runs_in_flight_are_those_submitted_and_not_over() -> None:
     runs = log_runs_of({"lab/slow": np.full(30, 5.5 * HOUR_S)})
     assert features_at(runs, 20)["runs of the task in flight"] == 5
 
 
+@pytest.mark.slow
 def test_an_owners_spread_is_of_runs_beside_their_tasks_usual() -> None:
     random = np.random.default_rng(5)
     runs = log_runs_of(

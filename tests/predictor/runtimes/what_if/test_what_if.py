@@ -117,6 +117,7 @@ def test_slow_weeks_on_the_new_node_mislead_all_runs_together_but_not_the_same_w
     assert p50.change == pytest.approx(0, abs=0.2)
 
 
+@pytest.mark.slow
 def test_larger_inputs_of_other_tasks_on_the_new_node_do_not_make_it_slow() -> None:
     small = {f"small-{seed}": a_task(seed, new=0.2, usual_s=30) for seed in range(5)}
     large = {f"large-{seed}": a_task(seed + 9, new=0.8, usual_s=3000) for seed in range(5)}
@@ -133,6 +134,7 @@ def test_larger_inputs_of_other_tasks_on_the_new_node_do_not_make_it_slow() -> N
     assert -0.2 < p50.low < 0 < p50.high < 0.2
 
 
+@pytest.mark.slow
 def test_other_tasks_widen_the_evidence_of_one_with_few_runs_and_the_words_say_so() -> None:
     others = {f"t{seed}": a_task(seed, faster=0.4, usual_s=20 + 30 * seed) for seed in range(8)}
     few = a_task(50, runs=20, new=0.1, faster=0.4)
@@ -149,6 +151,7 @@ def test_other_tasks_widen_the_evidence_of_one_with_few_runs_and_the_words_say_s
     assert "by 8 other tasks alone" in p50.words
 
 
+@pytest.mark.slow
 def test_other_tasks_do_not_drown_a_task_that_tells_of_itself() -> None:
     others = {f"t{seed}": a_task(seed, faster=0.8) for seed in range(8)}
     p50 = changes_of(estimate(a_task(50, runs=2000), ON_N2, others))[Measure.P50]
@@ -161,6 +164,7 @@ def test_four_other_tasks_are_too_few_to_expect_anything_by() -> None:
     assert {change.direction for change in answer.changes} == {Direction.TOO_FEW}
 
 
+@pytest.mark.slow
 def test_the_order_of_runs_and_of_tasks_changes_nothing() -> None:
     runs = a_task(faster=0.2)
     others = {f"t{seed}": a_task(seed) for seed in range(6)}
@@ -201,6 +205,7 @@ def test_runtimes_of_zero_and_a_thousandfold_apart_give_finite_answers() -> None
         assert change.words
 
 
+@pytest.mark.slow
 def test_an_answer_takes_time_in_proportion_to_the_runs_it_looks_at() -> None:
     def cpu_s(runs: int) -> float:
         task = a_task(runs=runs, days=400)

@@ -84,6 +84,7 @@ def test_what_other_tasks_lead_to_expect_holds_a_further_tasks_own_effect() -> N
     assert held_combined / tries == pytest.approx(0.95, abs=luck + 0.02)
 
 
+@pytest.mark.slow
 def test_pooled_runs_seem_to_vary_more_under_load_where_no_task_does() -> None:
     """Tasks that vary much run in busy weeks. Each by itself varies alike, busy or quiet."""
     random = np.random.default_rng(6)

@@ -75,6 +75,7 @@ def test_both_ends_in_one_batch_teach_once(store: Store) -> None:
     assert len(store.experts.lessons(0)) == 1
 
 
+@pytest.mark.slow
 def test_an_older_stores_attempts_have_no_cause(store_url: str) -> None:
     make_store_of("0007", store_url)
     row = {

@@ -47,6 +47,7 @@ def decide(store: Store, uid: str, **bids: float) -> None:
     store.keep(decided=[decision])
 
 
+@pytest.mark.slow
 def test_a_run_whose_need_becomes_known_is_one_lesson(store: Store) -> None:
     decide(store, "u", request=4.0)
     store.observations.record([an_attempt("u").built])
@@ -177,6 +178,7 @@ def test_a_training_teaches_how_its_models_compare_with_the_largest_need(store: 
     assert [each.times for each in lessons] == [{"classifier": 0.25}, unknown, unknown, {}]
 
 
+@pytest.mark.slow
 def test_what_the_experts_keep_goes_with_its_task_and_with_age(store_url: str) -> None:
     store = open_store_at(store_url)
     store.observations.record(
@@ -193,6 +195,7 @@ def test_what_the_experts_keep_goes_with_its_task_and_with_age(store_url: str) -
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_of_an_older_plimsoll_teaches_the_past_it_kept(empty_url: str) -> None:
     make_store_of("0003", empty_url)
     plain = {"task": str(TRAIN), "attempt": 1, "features": '{"rows": 5}', "neighbours": "[]"}

@@ -24,6 +24,7 @@ def store(store_url: str) -> Iterator[Store]:
     opened.close()
 
 
+@pytest.mark.slow
 def test_an_observation_comes_back_as_it_was_recorded(store: Store) -> None:
     whole = Observation(
         attempt_uid="u",

@@ -77,6 +77,7 @@ def assert_alike(store: Store) -> None:
             assert as_they_came[task][name] == near, (task, name)
 
 
+@pytest.mark.slow
 @settings(examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=st.lists(st.lists(attempts(), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_whatever_comes_and_is_amended_adds_up(
@@ -90,6 +91,7 @@ def test_whatever_comes_and_is_amended_adds_up(
     assert_alike(store)
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_no_longer_counts(store: Store) -> None:
     many = [
         an_attempt(f"u{number}")
@@ -109,6 +111,7 @@ def test_what_is_forgotten_no_longer_counts(store: Store) -> None:
     assert list(store.prune_steps(NOON_S, pruning.Bounds(per_task=10))) == []
 
 
+@pytest.mark.slow
 def test_a_task_that_is_forgotten_has_no_totals(store: Store) -> None:
     store.observations.record([an_attempt("old").built])
     store.observations.record(

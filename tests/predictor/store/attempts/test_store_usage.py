@@ -26,6 +26,7 @@ def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0
     )
 
 
+@pytest.mark.slow
 def test_an_attempt_keeps_what_it_asked_for_and_used_of_the_cpu(store_url: str) -> None:
     store = open_store_at(store_url)
     store.observations.record([a_run(1)])

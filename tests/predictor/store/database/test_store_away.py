@@ -116,6 +116,7 @@ async def test_a_server_that_stands_still_is_given_up_and_tried_again(
     store.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_at_the_start_is_named_at_once(away: Server) -> None:
     with away.server.away():
         began_s = time.monotonic()
@@ -126,6 +127,7 @@ def test_a_server_that_is_down_at_the_start_is_named_at_once(away: Server) -> No
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 async def test_a_commit_whose_answer_is_lost_is_not_taken_for_anothers(
     away: Server, wire: Wire, times: int

@@ -181,6 +181,7 @@ def test_a_locked_store_says_so(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_at_its_size_limit_says_it_is_full(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     with store._database.read() as connection:

@@ -126,6 +126,7 @@ def test_a_task_never_trained_has_no_last_training(store: Store) -> None:
     assert store.trainings.newest(TRAIN) == []
 
 
+@pytest.mark.slow
 def test_the_history_of_trainings_is_bounded_and_newest_first(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_state_that_follows_another_ones_is_refused_whole(store_url: str) -> N
     store.close()
 
 
+@pytest.mark.slow
 def test_parts_are_saved_read_and_forgotten_by_name(store_url: str) -> None:
     store = open_store_at(store_url)
     records = store.runtimes

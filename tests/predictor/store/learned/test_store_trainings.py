@@ -56,6 +56,7 @@ def test_a_training_whose_report_cannot_be_read_is_still_listed(
     assert kept.report == {}
 
 
+@pytest.mark.slow
 def test_what_is_not_logged_is_found_oldest_first_whatever_its_task(store: Store) -> None:
     for number, task in enumerate([TRAIN, JOIN, TRAIN]):
         store.trainings.record_failure(task, f"failure {number}", NOON_S)
