@@ -100,7 +100,7 @@ def pods_of(pod: Pod) -> int:
 
 def is_one(pod: Pod) -> bool:
     """Say whether it is a pod, or a Job that makes one in all."""
-    return bool(pod.get("podsInAll", 1) == 1)
+    return pod.get("podsInAll") in (None, 1)
 
 
 def _kept(pod: Pod) -> Pod:

@@ -173,7 +173,7 @@ class Encounters:
     async def _learn_all(self) -> None:
         """Learn the newest runs again, by what they taught; others are learned meanwhile."""
         turns, known, learned = Turns(), tuple(self._newest), self._learned
-        interference = self._interference
+        interference = self._interference.apart()
         for _ in range(PASSES):
             interference = await asyncio.to_thread(_afresh, interference)
             for encounter in known:
