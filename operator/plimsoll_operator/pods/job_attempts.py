@@ -33,7 +33,7 @@ _OF_ONE_JOB: Final = (
     f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}",
 )
 """Annotations of a template that say nothing of another Job's."""
-OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
+_OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _KEEPERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     "meta.helm.sh/release-name",
@@ -108,7 +108,7 @@ def may_start_late(job: Mapping[str, Any]) -> bool:
     metadata = metadata_of(job)
     if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations_of(job)):
         return False
-    if mapping(job.get("spec")).get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER:
+    if not is_made_here(job):
         return False
     return not any(
         str(key).startswith("kueue.x-k8s.io/") for key in mapping(metadata.get("labels"))
@@ -140,16 +140,18 @@ def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     Whoever applies a manifest again would find another Job than they wrote, and the API server
     refuses to change what is immutable back.
     """
-    spec, metadata = mapping(job.get("spec")), metadata_of(job)
-    if spec.get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER:
-        return True
-    annotations = mapping(metadata.get("annotations"))
-    if any(keeper in annotations for keeper in _KEEPERS):
+    annotations = mapping(metadata_of(job).get("annotations"))
+    if not is_made_here(job) or any(keeper in annotations for keeper in _KEEPERS):
         return True
     if is_made_again(job) or any(each.get("operation") == "Apply" for each in _managers(job)):
         return True
     owner = controller_of(job)
     return owner is not None and owner.get("kind") != "CronJob"
+
+
+def is_made_here(job: Mapping[str, Any]) -> bool:
+    """Say whether this cluster's own controller makes the Job's pods."""
+    return mapping(job.get("spec")).get("managedBy", _OWN_CONTROLLER) == _OWN_CONTROLLER
 
 
 def is_made_again(job: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ import orjson
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, starts_text
-from plimsoll_operator.pods.job_attempts import OWN_CONTROLLER, has_room, is_made_again
+from plimsoll_operator.pods.job_attempts import has_room, is_made_again, is_made_here
 from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.sizing.patch import Operation
@@ -140,9 +140,7 @@ def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) 
         "Terraform deletes a Job whose template is not as it planned, and makes it again": (
             is_made_again(job)
         ),
-        "its pods are made in another cluster (managedBy)": (
-            spec.get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER
-        ),
+        "its pods are made in another cluster (managedBy)": not is_made_here(job),
         "it chooses its pods by itself (manualSelector), so they are not told its name": (
             spec.get("manualSelector") is True
         ),
