@@ -151,7 +151,8 @@ def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
 
 def is_made_here(job: Mapping[str, Any]) -> bool:
     """Say whether this cluster's own controller makes the Job's pods."""
-    return mapping(job.get("spec")).get("managedBy", _OWN_CONTROLLER) == _OWN_CONTROLLER
+    managed_by = mapping(job.get("spec")).get("managedBy")
+    return managed_by in (None, _OWN_CONTROLLER)
 
 
 def is_made_again(job: Mapping[str, Any]) -> bool:
