@@ -165,7 +165,7 @@ class Keeper:
             return self.jobs[name]
         if len(self.jobs) >= MOST_JOBS:
             raise TooManyJobs(f"{name}: {MOST_JOBS} jobs lease already")
-        guided = Guided(most_items=leased.most_items)
+        guided = Guided(most_items=leased.most_items, surely=not leased.retries)
         if document is None:
             leases, counts = Leases(job.items, leased.shares), Counter[Count]()
             guided.remember(taught)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.job_attempts import has_room
+from plimsoll_operator.pods.job_attempts import attempts_of_job, has_room
 from plimsoll_operator.pods.spec import (
     EMPTY,
     SizedContainer,
@@ -59,7 +59,8 @@ class Leasing:
 class LeasedJob:
     """A Job that leases, as the API server has it. job: its items and workers. shares: its pods.
 
-    most_items: of a lease, as was chosen at its creation; None if none was.
+    most_items: of a lease, as was chosen at its creation; None if none was. retries: whether each
+    of its pods surely gets a second attempt.
     """
 
     name: JobName
@@ -67,6 +68,7 @@ class LeasedJob:
     job: Job
     shares: int
     most_items: int | None = None
+    retries: bool = True
 
 
 def wants_leases(job: Mapping[str, Any]) -> bool:
@@ -152,6 +154,7 @@ def read_leased_job(job: Mapping[str, Any]) -> LeasedJob | None:
         job=job_of(cuttable),
         shares=cuttable.pods,
         most_items=_most_items(job),
+        retries=attempts_of_job(job) > 1,
     )
 
 

@@ -163,7 +163,7 @@ def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Jo
     costs, peaks = learned.costs, learned.peaks
     if peaks is not None and not peaks.apart and memory_weight > TIME:
         # All chunks had one size: only another tells what an item needs, and what a pod takes.
-        costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, less_for_less=True)
+        costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, apart=True)
     aim = Aim(memory_weight, job.limit_bytes)
     return scaled, Known(costs, peaks, NOISE), aim
 
@@ -192,7 +192,8 @@ def _grown(job: CuttableJob, learned: Learned) -> int:
     """Return how many items a chunk may have beyond its author's; 0 for none.
 
     Where nobody measured memory, nobody knows. What is larger than all that got through grows by
-    steps, and half of what was killed at such a limit, or a larger one, is the most.
+    steps, and half of what was killed at such a limit, or a larger one, is the most. Its pods keep
+    the memory that was written, so one that is killed is killed again.
     """
     if learned.peaks is None or not job.may_grow:
         return 0
@@ -200,5 +201,6 @@ def _grown(job: CuttableJob, learned: Learned) -> int:
     if job.limit_bytes is not None:
         most *= FURTHEST
         killed = (items for items, limit in learned.killed if limit >= (job.limit_bytes or 0))
-        most = min([most, *(items // 2 for items in killed)])
+        surely = learned.peaks.most_items(job.limit_bytes, surely=True)
+        most = min([most, surely, *(items // 2 for items in killed)])
     return most

@@ -16,7 +16,7 @@ HELD: Final = 5.0
 LEASED: Final = 4.5
 """Those that a lease leaves room for: less, so that a fit that moves a little moves no lease."""
 BASE_SHARE: Final = 0.5
-"""Of a peak, that is no item's: believed of smaller chunks while all had one size."""
+"""Of a peak, that is no item's: believed while all chunks had one size."""
 _MOST_OFF: Final = 20.0
 FURTHEST: Final = 2
 """A line is trusted up to so many times the largest chunk whose peak is known."""
@@ -27,10 +27,9 @@ class Peaks:
     """Bytes of a chunk of n items: base_bytes + n × slope_bytes, and noise as a share of that.
 
     largest: the largest chunk that told. apart: whether chunks of two sizes told, so that base and
-    slope are told apart; else smaller chunks are believed to need as much, and larger ones as much
-    more as they have more items. less_for_less: smaller chunks are believed to need less without
-    that, so that they are tried. middle: the mean chunk. killed_items, killed_bytes: the smallest
-    chunk that was killed for memory, and in how much; None if none was.
+    slope are told apart; else smaller chunks are believed to need as much. middle: the mean chunk.
+    killed_items, killed_bytes: the smallest chunk that was killed for memory, and in how much; None
+    if none was.
     """
 
     base_bytes: float
@@ -42,14 +41,11 @@ class Peaks:
     apart: bool
     killed_items: int | None = None
     killed_bytes: int | None = None
-    less_for_less: bool = False
 
     def mean_bytes(self, items: float) -> float:
         """Return the expected peak."""
-        if self.apart or (self.less_for_less and items <= self.largest):
-            return self.base_bytes + items * self.slope_bytes
-        largest = self.base_bytes + self.largest * self.slope_bytes
-        return largest * max(1.0, items / self.largest)
+        told = items if self.apart else max(items, self.largest)
+        return self.base_bytes + told * self.slope_bytes
 
     def interval_bytes(self, items: float) -> tuple[float, float]:
         """Return between what nine of ten chunks of so many items are expected."""
@@ -66,10 +62,12 @@ class Peaks:
         off = deviations * math.hypot(self.noise, away / mean)
         return mean * math.exp(max(-_MOST_OFF, min(_MOST_OFF, off)))
 
-    def most_items(self, container_bytes: int) -> int:
+    def most_items(self, container_bytes: int, *, surely: bool = False) -> int:
         """Return how many items a chunk may have in so much memory; 1 at least.
 
         Never more than FURTHEST times the largest that told, and half of what was killed there.
+        surely: where a chunk that is killed is not tried again. While all had one size, all that it
+        needs may be its items'.
         """
         most = FURTHEST * max(1, self.largest)
         if (
@@ -78,6 +76,9 @@ class Peaks:
             and container_bytes <= self.killed_bytes
         ):
             most = min(most, self.killed_items // 2)
+        if surely and not self.apart:
+            share = container_bytes / self._off_bytes(self.largest, LEASED)
+            most = min(most, max(1, int(self.largest * share)))
         low, high = 1, max(1, most)
         while low < high:
             middle = (low + high + 1) // 2

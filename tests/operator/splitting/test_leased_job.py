@@ -223,6 +223,16 @@ def test_the_controller_reads_what_admission_wrote() -> None:
     assert read_leased_job(a_leased_job()) is None, "admission was away when it was created"
 
 
+@pytest.mark.parametrize(
+    ("spec", "retries"), [({"backoffLimitPerIndex": 1}, True), ({"backoffLimit": 0}, False)]
+)
+def test_the_controller_reads_whether_a_pod_is_tried_again(spec: Json, retries: bool) -> None:
+    job = a_leased_job(**spec)
+    found = read_leased_job(after(job, answered(job)))
+    assert found is not None
+    assert found.retries is retries
+
+
 def test_what_says_that_it_leases_and_cannot_is_refused() -> None:
     job = a_leased_job()
     made = after(job, answered(job))

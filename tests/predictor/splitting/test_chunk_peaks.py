@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -41,16 +40,17 @@ def test_two_sizes_tell_base_and_slope() -> None:
 def test_of_one_size_smaller_chunks_are_believed_to_need_as_much() -> None:
     peaks = fitted([(8, 100 * MB)] * 3)
     assert peaks.mean_bytes(1) == pytest.approx(100 * MB)
+    assert peaks.mean_bytes(16) > 100 * MB
 
 
-def test_of_one_size_all_of_a_larger_chunks_memory_may_be_the_items() -> None:
-    """What is no item's was not measured: a chunk of twice the items may need twice as much."""
+def test_where_nothing_is_tried_again_all_that_one_size_needs_may_be_the_items() -> None:
     peaks = fitted([(8, 100 * MB)] * 300)
-    for known in (peaks, replace(peaks, less_for_less=True)):
-        assert known.mean_bytes(16) == pytest.approx(200 * MB)
-        assert known.most_items(199 * MB) < 16
-        assert known.most_items(round(known.container_bytes(16))) == 16
-    assert replace(peaks, less_for_less=True).mean_bytes(4) == pytest.approx(75 * MB)
+    assert peaks.most_items(199 * MB) == 16, "half of it is believed to be no item's"
+    assert 8 <= peaks.most_items(199 * MB, surely=True) < 16
+    assert peaks.most_items(220 * MB, surely=True) == 16
+    assert peaks.most_items(50 * MB, surely=True) == 1
+    apart = fitted([(n, line(n)) for n in (1, 2, 4, 8, 16)] * 20)
+    assert apart.most_items(199 * MB, surely=True) == apart.most_items(199 * MB)
 
 
 def test_a_container_holds_nearly_all_chunks_of_its_size() -> None:
@@ -104,7 +104,6 @@ def test_what_no_chunk_can_have_had_is_refused(items: int, peak: int, spilled: i
         PeakSums().add(items, peak, spilled)
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(1, MOST_ITEMS), st.integers(1, MOST_BYTES)), min_size=1, max_size=30

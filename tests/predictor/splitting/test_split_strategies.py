@@ -15,7 +15,7 @@ from plimsoll_predictor.replay.splitting.playing import (
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.strategies.catalogue import SERVES, STRATEGIES
 from plimsoll_predictor.splitting.strategies.guided import Guided
-from plimsoll_predictor.splitting.strategies.strategy import Cut, Strategy
+from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut, Strategy
 
 MB = 10**6
 
@@ -107,3 +107,15 @@ def test_a_worker_that_is_killed_has_its_items_done_in_smaller_chunks() -> None:
     played = play_leased(Guided(120 * MB), job, times, Container(120 * MB, need, 1))
     assert played.kills > 0
     assert played.makespan_s >= job.bound_s(float(times.sum()))
+
+
+@pytest.mark.parametrize(("surely", "items"), [(False, 2), (True, 1)])
+def test_where_no_worker_is_tried_again_chunks_grow_only_into_what_surely_holds_them(
+    surely: bool, items: int
+) -> None:
+    """Each needed 100 MB by itself: two need 200 at most, and 150 if half of it is no item's."""
+    guided = Guided(180 * 10**6, surely=surely)
+    guided.begin(Job(10_000, 2, 0.0, 0.05), Cut.LEASED)
+    for _ in range(200):
+        guided.done(Chunk(1, 0.01, 100 * 10**6))
+    assert guided.next_items(10_000) == items

@@ -26,11 +26,18 @@ class Guided:
     """A worker's part of what is left.
 
     most_bytes: a worker's memory; None if it is no bound. most_items: of a chunk that is worth its
-    wait, if it is bound.
+    wait, if it is bound. surely: whether a worker that is killed ends the job.
     """
 
-    def __init__(self, most_bytes: int | None = None, most_items: int | None = None) -> None:
+    def __init__(
+        self,
+        most_bytes: int | None = None,
+        most_items: int | None = None,
+        *,
+        surely: bool = False,
+    ) -> None:
         self.past = Past()
+        self._surely = surely
         self._most_items = most_items or MOST_ITEMS
         self._most_bytes = most_bytes
         self._job = Job(1, 1, 0.0, 0.0)
@@ -126,7 +133,8 @@ class Guided:
         most = GROWTH * max(1, self.past.times.largest)
         peaks = self.past.memory() if self._most_bytes is not None else None
         if self._most_bytes is not None:
-            most = min(most, peaks.most_items(self._most_bytes) if peaks else 1)
+            fit = peaks.most_items(self._most_bytes, surely=self._surely) if peaks else 1
+            most = min(most, fit)
         elif self._killed_items is not None:
             # Nobody tells limits, but what died in this run is known.
             most = min(most, max(1, self._killed_items // 2))
