@@ -192,8 +192,10 @@ def _malice(victim_uid: str) -> list[dict[str, str]]:
 
 async def _known(shop: Shop, runs: int) -> dict[str, Any] | None:
     status = dict((await shop.profile("train")).get("status") or {})
-    # Runs are known at once, attempts are counted by the store a moment later.
-    return status if status.get("runs") == status.get("observations") == runs else None
+    # Runs are known at once, attempts are counted by the store a moment later, and experts are
+    # judged by them after that.
+    counted = status.get("runs") == status.get("observations") == runs
+    return status if counted and status.get("expertCosts") else None
 
 
 def _lasting(status: dict[str, Any] | None) -> dict[str, Any]:
