@@ -20,7 +20,7 @@ SOURCES := operator predictor tests benchmarks demo deploy
 .PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | column -t -s '|'
 
 setup: $(VENV)/.ready ## .venv with the plimsoll command and every development tool, pinned by hash
 
@@ -115,10 +115,10 @@ runtimes: setup
 airflow: setup
 	@$(BIN)/python -m tests.rigs.servers.locked_environments airflow
 
-test-airflow: cluster-up airflow ## a real Airflow beside the cluster: too small tasks healed, its past imported (LARGE=7,8,9: which of ten are too small)
+test-airflow: cluster-up airflow ## a real Airflow beside the cluster: tasks with too little memory healed, its past imported (LARGE=7,8,9: which of ten tasks need more than they have)
 	$(INSIDE) $(BIN)/pytest --capture=no tests/airflow $(if $(LARGE),--large $(LARGE))
 
-test-next-pods: setup cluster-up ## from a kill to the next pod, fifty times: an engine that makes it at once, and Plimsoll
+test-next-pods: setup cluster-up ## from a kill to the next pod, fifty times: an engine that makes the next pod at once, and Plimsoll
 	$(INSIDE) $(BIN)/pytest --capture=no tests/engines
 
 kueue: setup
@@ -136,12 +136,12 @@ test-argo: cluster-up argo ## a real Argo Workflows beside the cluster: killed s
 spark: setup
 	@$(BIN)/python -m tests.rigs.spark.spark_image
 
-test-spark: cluster-up spark ## a real Spark on the node: what its drivers are given, what wins over it, a killed job that gets through
+test-spark: cluster-up spark ## a real Spark on the node: what Plimsoll gives its drivers, what wins over that, and a killed job that succeeds in the end
 	$(INSIDE) $(BIN)/pytest --capture=no tests/spark
 
 test-engines: test-airflow test-next-pods test-kueue test-argo test-spark ## real workflow engines beside the cluster, which make test leaves out: they take minutes
 
-test-placing: setup ## two real nodes, a core each: what is observed of tasks that share them; on a cluster of its own
+test-placing: setup ## two real nodes, a core each: what is observed of tasks that share them, on a separate cluster
 	$(BIN)/pytest tests/placing
 
 test-local: setup cluster-up ## the local cluster itself: brought up, killed, taken away
@@ -162,12 +162,12 @@ test-followed: setup postgresql image fetched ## the pages for admins, followed 
 test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
 	$(INSIDE) $(BIN)/pytest tests/ha
 
-soak-cluster: setup image ## what kills at random on the node, many times
+soak-cluster: setup image ## the tests that kill at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/turns/test_turns.py
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/split/test_leased_jobs.py -k killed
 
-generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
+generated: setup ## write the generated files again: chart, rendered manifests, dashboard, references
 	$(BIN)/python -P deploy/grafana/dashboard.py
 	$(BIN)/python -P deploy/chart/renew.py
 	$(BIN)/python -P deploy/reference/fields.py
@@ -189,7 +189,7 @@ types: setup ## mypy --strict
 layers: setup ## import-linter: decisions stay pure
 	$(BIN)/lint-imports
 
-mutants: setup postgresql ## change one thing in a pure module, 60 times: which changes no test notices (MUTANTS="--sample 200 --seed 7")
+mutants: setup postgresql ## change one thing in a pure module, 60 times, and list the changes that no test notices (MUTANTS="--sample 200 --seed 7")
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 # What follows it is the folder and the module, such as sizes.comparison.
@@ -198,13 +198,13 @@ MEASURE := PYTHONPATH=. $(BIN)/python -P -m benchmarks
 bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
 	$(MEASURE).readme.figures
 
-bench-alone: setup postgresql prometheus image fetched ## of the tests on clusters, those that promise seconds, held to them: it needs the machine for itself
+bench-alone: setup postgresql prometheus image fetched ## the tests on clusters that promise seconds, held to them; they need the machine for themselves
 	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local tests/split
 
 bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
 	$(INSIDE) $(BIN)/pytest tests/ha/replicas/bench_saturated.py
 
-bench-sizes: setup ## every policy on the public traces beside its bar, and each trace with the constants that the others choose, for which the first time takes 10 to 20 minutes more; bench-sizes.json (TRACES=folder of yours, LEFT_OUT= to leave that away)
+bench-sizes: setup ## every policy on the public traces beside its bar, and each trace with the constants that the other traces choose (the first time, that takes 10 to 20 minutes more); bench-sizes.json (TRACES=folder of yours, LEFT_OUT= to leave that out)
 	$(MEASURE).sizes.comparison $(LEFT_OUT)
 
 bench-thesis: setup ## the thesis's tables on synthetic data, beside its printed figures
@@ -228,13 +228,13 @@ bench-live: setup cluster-up ## recurring tasks, a burst with and without what r
 bench-rescue: setup cluster-up ## growing tasks, without rescue and with it, on the real node; bench-rescue.json
 	$(MEASURE).rescue.node
 
-bench-placing: setup ## jobs chosen and placed by whom they get along with, on co-location matrices; bench-placing.json (TRACES=folder of yours)
+bench-placing: setup ## jobs chosen and placed by how they slow each other, on co-location matrices; bench-placing.json (TRACES=folder of yours)
 	$(MEASURE).placing.simulation
 
 bench-placing-nodes: setup ## one queue played twice on two real nodes, a core each: as usual, and with order and hints; bench-placing-nodes.json
 	$(MEASURE).placing.nodes
 
-bench-campaigns-node: setup cluster-up ## two tasks learned by campaigns on the real node while processes are killed, then production runs, then either order undisturbed; into bench-scale.json; some forty minutes
+bench-campaigns-node: setup cluster-up ## two tasks learned by campaigns on the real node while processes are killed, then production runs, then both orders of scenarios undisturbed; into bench-scale.json; some forty minutes
 	$(MEASURE).campaigns.node
 
 bench-scheduling: setup cluster-up ## pods a second of a real kube-scheduler on 1,000 nodes, without the extender and with it; bench-scheduling.json
@@ -246,10 +246,10 @@ bench-split: setup ## jobs over items cut by each strategy, beside the best even
 bench-split-node: setup cluster-up ## Jobs over items on the real node, as written and as Plimsoll cuts them; bench-split-node.json
 	$(MEASURE).split.node
 
-bench-spark-node: cluster-up spark ## a real Spark on the node: a join and a sort as written and as their drivers are given, a killed job healed; bench-spark-node.json (ONLY=join, sort, adaptive, written, configured, killed)
+bench-spark-node: cluster-up spark ## a real Spark on the node: a join and a sort as written and with what Plimsoll gives their drivers, and a killed job healed; bench-spark-node.json (ONLY=join, sort, adaptive, written, configured, killed)
 	$(MEASURE).split.spark $(if $(ONLY),--only $(ONLY))
 
-bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks; into bench-scale.json
+bench-campaigns: setup ## how many scenarios a campaign needs, in both orders, on synthetic tasks; into bench-scale.json
 	$(MEASURE).campaigns.simulation
 
 bench-watch: setup cluster-up ## a controller that watches 20,000 pods of fake nodes while they end; bench-scale.json (PODS="2000 5000")
@@ -270,7 +270,7 @@ cluster-down: ## end it, leaving nothing behind
 image: cluster-up ## build the image and load it into the local cluster
 	$(CLUSTER) image
 
-fetched: ## what tests on a cluster need and its network cannot get: Helm, others' definitions
+fetched: ## what tests on a cluster need and cannot get from its network: Helm, and other projects' definitions
 	@$(CLUSTER) fetch
 
 lock: setup ## rewrite requirements/*.lock from pyproject.toml

@@ -1,4 +1,4 @@
-"""A bar: what a benchmark must reach, as a line of a table."""
+"""A bar: the value that a benchmark must reach, as a line of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One line: what was measured, what it must be, and whether it is; None if not measured."""
+    """One line: the measured value, its bar, and whether it holds; None if not measured."""
 
     what: str
     measured: str
@@ -28,7 +28,7 @@ def below(what: str, measured: float, bar: float, form: str = "{:.3f}") -> Bar:
 
 
 def bars_table(lines: Sequence[Bar]) -> Table:
-    """A bar a line, and whether it holds."""
+    """One bar per line, and whether it holds."""
     held = sum(bool(line.holds) for line in lines)
     title = f"{held} of {len(lines)} bars hold"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)

@@ -1,4 +1,4 @@
-"""How many plays of a benchmark are done, while somebody watches."""
+"""Shows how many plays of a benchmark are done, while somebody watches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def progress_on(console: Console) -> Progress:
-    """Bars of how many of how many; none where nobody sees them change."""
+    """Bars with done and total; none if nobody sees them change."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -11,7 +11,7 @@ from plimsoll_predictor.replay.sizes.traces import TraceError
 ROOT: Final = Path(__file__).resolve().parents[1]
 TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")
 FIVE: Final = ("nfcore-methylseq", "nfcore-eager", "nfcore-rnaseq", "nfcore-mag", "cluster-mag")
-"""The traces that the first sizes were found on; each has bars of its own."""
+"""The traces on which the first sizes were found; each has bars of its own."""
 TRACES: Final = (*FIVE, "nfcore-chipseq")
 QUICK_TRACES: Final = ("nfcore-eager", "nfcore-rnaseq")
 

@@ -1,8 +1,9 @@
-"""Run a program once and measure it: what the recorded history is made of.
+"""Runs a program once and measures it: this is how the history was recorded.
 
-The peak is the kernel's own, of a memory cgroup made for this one run, less the file pages it still
-held at the end: the page cache of libraries and data, which the kernel takes back when it must. On
-machines where no such cgroup can be made (not root) it is the process' highest resident memory.
+The peak is the kernel's own, from a memory cgroup made for this one run. File pages that it still
+held at the end are subtracted: they are the page cache of libraries and data, which the kernel
+takes back when it must. If no such cgroup can be made (not root), the peak is the process' highest
+resident memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 ENTER: Final = 'echo $$ > "$0"/cgroup.procs && exec "$@"'
-"""Shell: enter the cgroup, then become the program, so that all it does is charged there."""
+"""Shell: enter the cgroup, then become the program, so that all its memory is charged there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Measured:
 def own_cgroup(text: str, root: Path = CGROUP_ROOT) -> Path | None:
     """Where this process' memory is accounted. None if nowhere.
 
-    text: what /proc/self/cgroup says.
+    text: the content of /proc/self/cgroup.
     """
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -64,7 +65,7 @@ def own_cgroup(text: str, root: Path = CGROUP_ROOT) -> Path | None:
 
 
 def measure(program: Sequence[str], limit_bytes: int) -> Measured:
-    """Run ``program`` to its end under a memory limit, in a cgroup of its own where possible."""
+    """Run ``program`` to its end under a memory limit, in its own cgroup if possible."""
     parent = own_cgroup(Path("/proc/self/cgroup").read_text())
     cgroup = parent / f"plimsoll-demo-{os.getpid()}" if parent else None
     try:

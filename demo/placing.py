@@ -1,8 +1,8 @@
-"""`make demo-placing`: who slows whom is learned on two real nodes, and then used for a queue.
+"""`make demo-placing`: learns on two real nodes which pods slow others, and uses it for a queue.
 
-Pods that compute and pods that mostly wait run on two nodes of a core each, until it is known how
-they get along. Then the same pods run twice: as the scheduler takes them, and in Plimsoll's order.
-It prints what was learned and both, and writes demo-placing.html with a picture.
+Pods that compute and pods that mostly wait run on two nodes of a core each, until their effects on
+each other are known. Then the same pods run twice: in the scheduler's order, and in Plimsoll's.
+It prints what was learned and both queues, and writes demo-placing.html with a picture.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-# Run as a file by `python -P`: the checkout is where benchmarks.* and tests.* are found.
+# It runs as a file by `python -P`: benchmarks.* and tests.* are found in the checkout.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from markupsafe import Markup
@@ -37,7 +37,7 @@ from tests.rigs.images.eater import load_eater
 ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURE: Final = ROOT / "demo-placing.html"
 KINDS: Final = ("cpu", "wait")
-"""Two of the benchmark's four: what they cost each other is known after some minutes."""
+"""Two of the benchmark's four: their costs to each other are known after some minutes."""
 LEARN, RUNS = 100, 40
 MOST_RUNS: Final = 5000
 WIDTH: Final = 130
@@ -54,8 +54,8 @@ nodes of a core each. Amber is slower; ? cannot be told yet.</p>
 
 
 def main() -> int:
-    """Run the demo. Returns 0 if all pods ended and those that should have waited for a turn."""
-    # Ended from outside, the nodes are taken down as after Ctrl-C.
+    """Run the demo. Returns 0 if all pods ended, and pods waited for their turn as they should."""
+    # If it is ended from outside, the nodes are taken down as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     began_s = time.monotonic()
@@ -95,14 +95,14 @@ def _facts(store_url: str) -> PlacingFacts:
 
 
 def _plimsoll(*words: str) -> None:
-    """Run one of our commands; what it prints is the demo's."""
+    """Run one of our commands; its output is part of the demo's."""
     sys.stdout.flush()
     command = [sys.executable, "-P", "-m", "plimsoll_operator", *words]
     subprocess.run(command, check=True, env={**os.environ, "COLUMNS": str(WIDTH)})
 
 
 def _page(facts: PlacingFacts, played: Repeat) -> str:
-    """The picture and both queues, as one file that needs no other."""
+    """The picture and both queues, as one self-contained file."""
     table = Console(width=WIDTH, highlight=False)
     with table.capture() as printed:
         table.print(table_of([played]))

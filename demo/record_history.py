@@ -1,7 +1,7 @@
 """Record the demo's history: run its two tasks a few hundred times and write history.csv.
 
 Every row is a run that really happened here, one after another, each measured by the kernel (see
-measure.py). A recording that was interrupted goes on where it stopped. See README.md beside this.
+measure.py). An interrupted recording goes on where it stopped. See README.md in this folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from demo.runs.workload import JOIN_SALES, TRAIN_DEMAND, Work, draw_weight, draw
 FOLDER: Final = Path(__file__).resolve().parent
 NAMESPACE: Final = "shop"
 REQUEST_BYTES: Final = 4 * 2**30
-"""What the team asked for, always: the static request that Plimsoll is to replace."""
+"""The team's request, always: the static request that Plimsoll is to replace."""
 SEED: Final = 20
 RUNS_PER_LOCK: Final = 10
 COLUMNS: Final = (
@@ -81,7 +81,7 @@ def row_of(run: str, work: Work, measured: Measured) -> dict[str, str]:
 
 @contextmanager
 def alone(lock: Path | None) -> Iterator[None]:
-    """Hold a lock file, so that nothing else that honours it runs beside a measurement."""
+    """Hold a lock file, so that nothing else that uses it runs during a measurement."""
     if lock is None:
         yield
         return
@@ -91,7 +91,7 @@ def alone(lock: Path | None) -> Iterator[None]:
 
 
 def record(out: Path, runs_per_task: int, lock: Path | None) -> None:
-    """Run what the file does not hold yet and append it, run by run."""
+    """Run what is missing in the file and append it, run by run."""
     done = _recorded(out)
     left = [(run, work) for run, work in planned(runs_per_task) if run not in done]
     for start in range(0, len(left), RUNS_PER_LOCK):

@@ -1,4 +1,4 @@
-"""`make demo` and `make demo-campaign`, on a real Kubernetes. `--help` says what can be chosen."""
+"""`make demo` and `make demo-campaign`, on a real Kubernetes. `--help` lists the options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# Run as a file by `python -P`: the checkout is where demo.* and deploy.* are found.
+# It runs as a file by `python -P`: demo.* and deploy.* are found in the checkout.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from demo.cluster.kubectl import KubectlError
@@ -24,7 +24,7 @@ from rich.console import Console
 
 DEFAULT_IMAGE = "localhost/plimsoll-demo:dev"
 LOG_WIDTH = 130
-"""Columns of tables where there is no terminal."""
+"""Width of tables without a terminal."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.chart and given.context:
-        # It would take a release of that cluster away, and cannot bring the image there.
+        # It would remove a release from that cluster, and cannot bring the image there.
         parser.error("--chart is for the local cluster; leave --context out")
     if given.chart and given.campaign:
         parser.error("--campaign runs Plimsoll as processes; leave --chart out")
-    # Ended from outside, what was started here ends as after Ctrl-C.
+    # If it is ended from outside, all that was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
     screen = Screen(console)

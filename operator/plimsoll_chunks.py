@@ -6,15 +6,15 @@
         work(item)
 
 Items are numbers from 0 on. A range counts as done when the loop asks for the next one: keep its
-results until then, in a place that outlives the pod. What raises counts as not done. A worker has
-its own share, and once that is done, pieces of others'. One that Plimsoll does not answer goes on
-by itself, to the end of what it has: nobody is given an item before that end. It says what it did
-when it is answered again; until then a thread beside it asks.
+results until then, in a place that outlives the pod. A range that raises counts as not done. A
+worker does its own share first, then pieces of others' shares. If Plimsoll does not answer, the
+worker goes on by itself to the end of its part: nobody else gets an item before that end. It
+reports what it did when Plimsoll answers again; until then a second thread keeps asking.
 
-A worker that is never answered does its share, as if Plimsoll did not exist; it waits for
-ALONE_AFTER_S before, because a pod before it, of the same index, may have been answered. If it was,
-that share is done again from its start, as by every Job. One that is cut off while others have
-pieces of its share waits for PATIENCE_S, and then does these pieces as well, so that none is lost.
+A worker that never gets an answer does its share, as without Plimsoll. It waits for ALONE_AFTER_S
+first, because an earlier pod of the same index may have got answers. If so, that share is done
+again from its start, as in every Job. A worker that is cut off while others have pieces of its
+share waits for PATIENCE_S and then does these pieces too, so that none is lost.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from typing import Any
 
 TIMEOUT_S = 12.0
 ALONE_AFTER_S = 120.0
-"""Until a worker that is never answered does its share: longer than Plimsoll takes to start."""
+"""Wait before a worker without any answer does its share: longer than Plimsoll takes to start."""
 PATIENCE_S = 600.0
-"""Until a worker that is cut off does what others had of its share."""
+"""Wait before a worker that is cut off does what others had of its share."""
 PAUSE_S = 1.0
 LONGEST_PAUSE_S = 15.0
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -48,22 +48,22 @@ _STATS = {
     "/sys/fs/cgroup/memory.stat": "anon",
     "/sys/fs/cgroup/memory/memory.stat": "total_rss",
 }
-"""Where a container's memory is told -> what of it is neither files' nor the kernel's."""
+"""File with a container's memory -> its field for memory without files and the kernel's."""
 _MOST_LIMIT_BYTES = 2**60
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""Straight there: it is in the cluster, whatever proxy leads out of it."""
+"""Without a proxy: Plimsoll is in the cluster."""
 _NOT_ANSWERED = (http.client.HTTPException, LookupError, OSError, TypeError, ValueError)
-"""Of what cannot be reached, says no, or says what makes no sense."""
+"""Raised when Plimsoll cannot be reached, refuses, or answers what makes no sense."""
 
 Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Worker:
-    """Who asks, and for what. url: without the job's path; None to do the share at once.
+    """The worker that asks, and its job. url: without the job's path; None: do the share at once.
 
-    index: this worker's, from 0; shares: of how many workers. name: of its pod. starts: the first
-    item of each share, and the total after them; empty where shares are even.
+    index: this worker's, from 0; shares: how many workers there are. name: its pod's. starts: the
+    first item of each share, and the total after them; empty if shares are even.
     """
 
     name: str
@@ -80,10 +80,10 @@ class Worker:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Worker:
-        """Read what a pod of an Indexed Job is told. ValueError for what makes no sense.
+        """Read the environment of an Indexed Job's pod. ValueError if it makes no sense.
 
         PLIMSOLL_ITEMS, PLIMSOLL_SHARES, JOB_COMPLETION_INDEX; and what Plimsoll adds:
-        PLIMSOLL_STARTS, by which each does its share at once; or PLIMSOLL_CHUNKS_URL,
+        PLIMSOLL_STARTS, with which each worker does its share at once; or PLIMSOLL_CHUNKS_URL,
         PLIMSOLL_CHUNKS_JOB (namespace/name/run), PLIMSOLL_CHUNKS_TOKEN, PLIMSOLL_WORKER.
         PLIMSOLL_ALONE_AFTER_S and PLIMSOLL_PATIENCE_S are yours.
         """
@@ -107,7 +107,7 @@ class Worker:
         return worker
 
     def share(self) -> tuple[int, int]:
-        """Return the first item of its share, and how many there are."""
+        """Return the first item of its share, and how many items it has."""
         first, end = self.starts[self.index : self.index + 2] or (
             self.total * at // self.shares for at in (self.index, self.index + 1)
         )
@@ -140,9 +140,9 @@ def ranges(worker: Worker | None = None) -> Iterator[tuple[int, int]]:
 
 
 def dealt(longest_first: Sequence[Any], shares: int | None = None) -> list[Any]:
-    """Deal items to even shares (else this pod's), there and back: each begins with its longest.
+    """Deal items to shares, there and back; each share begins with its longest item.
 
-    Shares that are listed become smaller: small ones begin last, and have the shortest items.
+    shares: how many, of even size; None: those of the Job, whose small shares join last.
     """
     items, total = iter(longest_first), len(longest_first)
     workers = int(os.environ.get("PLIMSOLL_SHARES", "1")) if shares is None else shares
@@ -160,7 +160,7 @@ def dealt(longest_first: Sequence[Any], shares: int | None = None) -> list[Any]:
 
 
 def _listed(environment: Mapping[str, str], total: int, shares: int) -> list[int]:
-    """Return where shares begin, and the total; nothing where they are even."""
+    """Return where shares begin, and the total; nothing if they are even."""
     text = environment.get("PLIMSOLL_STARTS", "")
     starts = [int(each) if each.isdecimal() else -1 for each in text.split()]
     if text and ((starts[:1], starts[shares:]) != ([0], [total]) or starts != sorted(starts)):
@@ -169,7 +169,7 @@ def _listed(environment: Mapping[str, str], total: int, shares: int) -> list[int
 
 
 def _owed(talk: _Talk) -> Iterator[tuple[int, int]]:
-    """Return what others had of its share, where nobody says what became of that.
+    """Return what others had of its share, if nobody says what became of it.
 
     Without it the Job might succeed with items that nobody did.
     """
@@ -181,21 +181,21 @@ def _owed(talk: _Talk) -> Iterator[tuple[int, int]]:
 
 
 class _Talk:
-    """What a worker knows by Plimsoll's answers. at, goal: the range that it is to do now.
+    """What a worker knows from Plimsoll's answers. at, goal: the range that it is to do now.
 
     end: up to it the worker may go by itself. owed: pieces of its share that others have. The
-    thread beside the worker changes these two alone, and never gives it more to do.
+    thread beside the worker changes only these two, and never gives it more to do.
     """
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._turn = threading.Lock()
-        """Held while Plimsoll is asked, and so for long where it does not answer."""
+        """Held while Plimsoll is asked, so held for long if it does not answer."""
         self._moving = threading.Lock()
-        """Held while the worker goes on, or hears how far it may; never while Plimsoll is asked."""
+        """Held while the worker goes on, or learns how far it may; never while it asks Plimsoll."""
         self._lease: int | None = None
         self._known = 0
-        """Plimsoll knows that all before it is done; below ``at`` if it was not told yet."""
+        """Plimsoll knows that all items before this one are done; below ``at`` until it is told."""
         self._again_s = PAUSE_S
         self._answered = True
         self._next_try_s = 0.0
@@ -230,7 +230,7 @@ class _Talk:
         """Go on to the next range; False where there is none: finished, or cut off for too long."""
         until_s: float | None = None
         while not self.finished:
-            # Who is not answered asks no more while it has work: the thread beside it does.
+            # Without answers, the worker asks no more while it has work: the other thread asks.
             if (self._answered or self.at >= self.end) and self._tries(self._tell_and_ask):
                 until_s = None
                 if self.at < self.goal:
@@ -260,16 +260,16 @@ class _Talk:
         return first < self.at <= first + count
 
     def _keep(self) -> None:
-        """Say every now and then that it is at work, and hear where its part ends now."""
+        """Report now and then that the worker is at work, and learn where its part ends now."""
         while not self.ended.wait(self._again_s):
             self._seen_bytes = max(self._seen_bytes, _held_bytes())
             before = self.end
             if self._lease is not None and self._tries(self._renew) and self.end < before:
-                # Somebody waits to hear that it knows.
+                # Another worker waits until Plimsoll hears that this one knows.
                 self._tries(self._renew)
 
     def _tries(self, call: Callable[[], None]) -> bool:
-        """Say whether it was answered. While it is not, the next try is later and later."""
+        """Return whether it was answered. While it is not, the pauses between tries grow."""
         with self._turn:
             # The other thread may have tried while this one waited for its turn.
             if time.monotonic() < self._next_try_s:
@@ -337,7 +337,7 @@ class _Talk:
             self._hear(answer)
 
     def _hear(self, answer: Answer) -> None:
-        """What it has begun, it keeps, wherever its part shall end."""
+        """Take in an answer. The worker keeps the range it has begun, wherever its part ends."""
         owed = [(int(first), int(end)) for first, end in answer.get("owed", ())]
         with self._moving:
             if "lease" not in answer and "end" in answer:
@@ -346,11 +346,11 @@ class _Talk:
         self._again_s = min(max(0.05, float(answer.get("again_s", PAUSE_S))), 60.0)
 
     def _beyond(self, owed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Leave out what it has itself: its end may have been lowered as the answer was written."""
+        """Leave out its own part: its end may have been lowered as the answer was written."""
         for first, end in owed:
             pieces = [(first, end)]
             if first < self.end and end > self._known:
-                # Many pieces are told as one, in which its own part may lie.
+                # Many pieces are reported as one, which may contain its own part.
                 pieces = [(first, self._known), (self.end, end)]
             yield from ((one, other) for one, other in pieces if one < other)
 
@@ -387,7 +387,7 @@ def _limit() -> dict[str, int]:
 
 
 def _held_bytes() -> int:
-    """Return what the container holds now, of all its processes; 0 if nobody says."""
+    """Return what all processes of the container hold now; 0 if unknown."""
     for path, name in _STATS.items():
         with suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""What tests of all folders share: the real cluster, PostgreSQL, and how much they draw."""
+"""Fixtures of all folders: the real cluster, PostgreSQL, and how much tests draw at random."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected out of the collector's sight: it is much, and none of it garbage."""
+    """Hide the collected tests from the garbage collector: they are many, and none is garbage."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often tests kill at random, how much they replay, and what they are held to."""
+    """How often tests kill at random, how much they replay, and what speed they have to reach."""
     parser.addoption("--rounds", type=int, default=4, help="kills at random moments in a test")
     alone = "nothing else loads the machine: what is promised in seconds is held"
     whole = "public logs are replayed to their end, which takes minutes"
@@ -73,7 +73,7 @@ class Cluster:
         return self.handle.layout.kubeconfig
 
     def kubectl(self, *words: str, stdin: str | None = None) -> str:
-        """Run kubectl as administrator; what it printed. Its error is the test's."""
+        """Run kubectl as administrator; return what it printed. Its error fails the test."""
         done = subprocess.run(
             self.handle.kubectl(*words), input=stdin, capture_output=True, text=True, check=False
         )
@@ -95,7 +95,7 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The checkout's cluster; left as it was found: up if it was up, else taken down."""
+    """The checkout's cluster. It stays up if it was up before, else it is taken down."""
     handle = lifecycle.Cluster(layout_from(os.environ), dict(os.environ))
     started = lifecycle.up(handle, lambda text: print(text, file=sys.stderr))
     try:
@@ -113,7 +113,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def program(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """``plimsoll`` in the cluster's network, its imports done: for people who run it often."""
+    """``plimsoll`` in the cluster's network, its imports done: for tests that run it often."""
     with a_program_server() as server:
         yield server.put_on_path(tmp_path_factory.mktemp("programs"))
 
@@ -133,7 +133,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a database, either's, without any table."""
+    """The address of a database of either kind, without any table."""
     yield from _address(request, tmp_path, empty=True)
 
 

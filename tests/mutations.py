@@ -28,12 +28,12 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 UNSEEN_KEYWORDS = frozenset({"strict", "repr"})
-"""Arguments whose change shows only where the program is wrong already."""
+"""Arguments whose change shows only where the program is already wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change. source: the whole module with it. before, after: its words, cut to a line."""
+    """One change. source: the whole module with it. before, after: its text, cut to a line."""
 
     line: int
     before: str
@@ -59,7 +59,7 @@ def _made(source: str, node: ast.expr, after: ast.expr) -> Mutation:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Pairs of an expression and what stands in its place."""
+    """Pairs of an expression and its replacement."""
     if isinstance(node, ast.expr):
         for after in _changed(node):
             yield node, after

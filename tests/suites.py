@@ -1,11 +1,11 @@
 """All suites, as CI runs them: side by side.
 
-``python -m tests.suites`` is what ``make test`` does; ``down`` takes away what a killed one left.
-Most of what tests on a cluster do is wait: for kubelets, leases, timers. So lanes run beside each
-other, each with a cluster of its own, and the suites of a lane one after the other. A cluster whose
-lane is done takes what no lane has begun. What measures nothing but speed (pytest's marker
-``alone``) is left to `make bench-alone`. Every suite runs to its end, whatever became of others.
-Nothing goes on when a run ends, not even when it is killed.
+``make test`` runs ``python -m tests.suites``; ``down`` takes away what a killed run left. Tests on
+a cluster mostly wait: for kubelets, leases, timers. So lanes run beside each other, each with a
+cluster of its own, and the suites of a lane one after the other. A cluster whose lane is done takes
+targets that no lane has begun. Tests that only measure speed (pytest's marker
+``alone``) are left to `make bench-alone`. Every suite runs to its end, even if others fail. When a
+run ends, even by a kill, all its processes end.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ from deploy.local.trouble import Trouble
 from tests.rigs.processes.run_remains import end_marked, guard
 
 HEAVY = "10"
-"""Niceness of what needs no cluster: it uses all it gets, and what waits answers when it is due."""
+"""Niceness of suites without a cluster: they use all they get, and waiting suites come in time."""
 INTERRUPTED_WITHIN_S = 20.0
 THRIFTY = "GOGC=400 GOMEMLIMIT=1GiB GOMAXPROCS=1"
-"""What Kubernetes' programs are told in the lanes' clusters, which share few processors: to collect
-garbage a fourth as often while that takes no gigabyte, and to keep one thread busy. It takes 13% of
-their processor time away, and 0.5 GB more memory for each cluster, most of it for the API server.
+"""Settings of Kubernetes' programs in the lanes' clusters, which share few processors: collect
+garbage a fourth as often while that takes no gigabyte, and keep one thread busy. They save 13% of
+the programs' processor time, and cost 0.5 GB more memory for each cluster, most of it in the API
+server.
 """
 NO_CLUSTER = 2
 NOT_ALONE = "-m 'not alone'"
 NOT_RUN = "NOT RUN: "
-"""Begins the one line of a target that has nothing to run on."""
+"""The one line of a target that has nothing to run on begins with this."""
 TIMED = ("bash", "-c", """TIMEFORMAT='processor seconds: %U %S'; time "$@" """, "timed")
-"""What says, in its last line, what a command took of processors with all that it waited for: so
-not what runs in a cluster."""
+"""Prints in its last line the processor time of a command and all that it waited for: so not of
+what runs in a cluster.
+"""
 _TIME = re.compile(r"processor seconds: ([\d.,]+) ([\d.,]+)\n\Z")
 MAKES_OWN = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
-"""What the make that started this run says to those below it, of which ours are none."""
+"""Variables of the make that started this run, for makes below it. Ours are not such makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +106,16 @@ EVERYTHING = Plan(
 
 
 APART = ("test-engines", "test-placing", "bench-alone")
-"""What is run by itself: other people's servers, which take longer to start than a suite may, and
-what needs cores that nobody else loads: a cluster of two nodes, and what measures speed."""
+"""Suites that run alone: other people's servers, which start more slowly than a suite may, and
+suites that need idle cores: a cluster of two nodes, and measurements of speed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A target that has run. status: its exit status. not_run: why it had nothing to run on.
 
-    processor_s: what its own processes took, those of its cluster aside.
+    processor_s: time of its own processes, without those of its cluster.
     """
 
     target: str
@@ -150,7 +153,7 @@ class Run:
 
     @property
     def mark(self) -> str:
-        """Name of a variable that all has in its environment that runs of this checkout start."""
+        """Name of a variable in the environment of all that runs of this checkout start."""
         return f"PLIMSOLL_RUN_{Layout(self.home).key}"
 
     @property
@@ -197,9 +200,9 @@ class Run:
 
     @contextlib.asynccontextmanager
     async def clusters(self) -> AsyncIterator[dict[str, asyncio.Future[None]]]:
-        """New clusters, one after the other, each with what tells that it is up or why it is not.
+        """New clusters, one after the other; each one's future tells that it is up, or why not.
 
-        They are taken away with the block however that ends.
+        They are taken away at the block's end, however it ends.
         """
         loop = asyncio.get_running_loop()
         up: dict[str, asyncio.Future[None]] = {n: loop.create_future() for n in self.plan.clusters}
@@ -208,7 +211,8 @@ class Run:
         try:
             yield up
         finally:
-            # A thread cannot be interrupted: what it brings up is waited for, and taken away.
+            # A thread cannot be interrupted: wait for the cluster that it brings up, and take it
+            # away.
             ending.set()
             await asyncio.wait([bringing])
             self.down(self.plan.clusters)
@@ -256,7 +260,8 @@ class Run:
             environment["PLIMSOLL_CLUSTER_HOME"] = str(home)
             # Tests that stop one of its programs start it again.
             environment.setdefault(lifecycle.GO_SETTINGS, THRIFTY)
-            # By address, which all clusters share, kubectl would take another one's kinds for ours.
+            # All clusters share an address, by which kubectl would take another cluster's kinds for
+            # ours.
             environment["KUBECACHEDIR"] = str(home / "kubectl-cache")
         command = ["make", "--no-print-directory"]
         if not lane.on_cluster:
@@ -270,7 +275,7 @@ class Run:
             await asyncio.to_thread(self.down, [lane.name])
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
-        """Run one; what it printed follows when it has ended, in one piece."""
+        """Run one; print its output in one piece when it has ended."""
         target, began_s = command[-1], time.monotonic()
         log = self.logs / f"{target}.log"
         self.say(f"{target} begins")
@@ -294,7 +299,7 @@ class Run:
 def without_time(said: str) -> tuple[str, float]:
     """What a target printed, and the processor seconds that TIMED says in its last line.
 
-    0 where it was killed before that line, or something that it left behind printed after it.
+    They are 0 if it was killed before that line, or if a process that it left printed after it.
     """
     found = _TIME.search(said)
     if found is None:
@@ -319,7 +324,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 def only_one(logs: Path) -> Iterator[int]:
     """Refuse a second run of one checkout: it would take the first one's clusters away.
 
-    Returns what stands for the run: who inherits it holds the next run off.
+    Returns a descriptor that stands for the run: a process that inherits it blocks the next run.
 
     Raises:
         Trouble: if there is another.
@@ -340,7 +345,7 @@ async def _interruptible(run: Run) -> int:
     whole = asyncio.ensure_future(run.everything())
 
     def interrupt() -> None:
-        # Once: another time would break off how it ends.
+        # Once: a second cancellation would interrupt its clean-up.
         if not whole.cancelling():
             whole.cancel()
 

@@ -1,8 +1,8 @@
 """Admission against kopf's own dispatch: requests a second, latency, resident memory.
 
 Both servers decide with the same code and the same 100-tree model, over TLS keep-alive, on the
-same core; the load comes from the other one. Bursts alternate, so that both meet the same weather;
-what is compared is the median burst.
+same core; the load comes from the other one. Bursts alternate, so that both meet the same
+conditions; the median bursts are compared.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.admission.against_kopf [--quick]
 """
@@ -55,7 +55,7 @@ QUICK: Final = Plan(rounds=4, plimsoll_burst=1_000, kopf_burst=200, rss_from_rou
 
 @dataclass(slots=True)
 class Peer:
-    """One server under load and what was measured of it."""
+    """One server under load, and its measurements."""
 
     process: subprocess.Popen[bytes]
     load: Load
@@ -64,7 +64,7 @@ class Peer:
     cpu_s: float = 0.0
 
     async def burst(self, n_requests: int) -> None:
-        """One burst, and the memory after it."""
+        """Send one burst, and read the memory after it."""
         server = psutil.Process(self.process.pid)
         before = server.cpu_times()
         self.rounds.append(await self.load.burst(n_requests))
@@ -121,7 +121,8 @@ def _figures(plimsoll: Peer, kopf: Peer, plan: Plan) -> dict[str, float]:
         figures[f"{name}_p50_ms"] = statistics.median(r.p50_ms for r in peer.rounds)
         figures[f"{name}_p99_ms"] = statistics.median(r.p99_ms for r in peer.rounds)
         sent = sum(len(r.latencies_s) for r in peer.rounds)
-        # Of the server's processor alone: what remains of the comparison on a busy machine.
+        # The server's own processor time: the part of the comparison that a busy machine leaves
+        # valid.
         figures[f"{name}_cpu_us"] = peer.cpu_s / sent * 1e6
     return {key: round(value, 3) for key, value in figures.items()}
 
@@ -146,7 +147,7 @@ def _memory_in(answer: bytes) -> set[str]:
 def _served(
     peer: str, folder: Path, core: int
 ) -> Iterator[tuple[subprocess.Popen[bytes], Endpoint]]:
-    """A server as a process of its own, on one core."""
+    """Run a server as a process of its own, on one core."""
     own = folder / peer
     own.mkdir()
     for name in (SNAPSHOT, CERTIFICATE, KEY):

@@ -1,4 +1,4 @@
-"""What both servers are given: a certificate, a snapshot with a 100-tree model, a pod to review."""
+"""The inputs of both servers: a certificate, a snapshot with a 100-tree model, a pod to review."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def a_model() -> Model:
 
 
 def review() -> dict[str, Any]:
-    """The AdmissionReview of a pod with two containers and twelve features, as one arrives."""
+    """A typical AdmissionReview: a pod with two containers and twelve features."""
     prefix = "features.plimsoll.dev/"
     names = ("main", "metrics")
     containers = [

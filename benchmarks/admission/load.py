@@ -27,7 +27,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one burst of requests took.
+    """The times of one burst of requests.
 
     latencies_s: of each request, from its first byte sent to its answer's last byte read.
     """
@@ -58,7 +58,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def post(endpoint: Endpoint, body: bytes) -> bytes:
-    """A whole request."""
+    """Build a whole request."""
     head = (
         f"POST {endpoint.path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -68,7 +68,7 @@ def post(endpoint: Endpoint, body: bytes) -> bytes:
 
 @dataclass(slots=True)
 class _Shared:
-    """What the connections of one burst share."""
+    """The shared state of one burst's connections."""
 
     size: int
     left: int
@@ -92,7 +92,7 @@ class _Connection(asyncio.Protocol):
         self.last_answer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are writable without saying so by their class.
+        # uvloop's transports are writable, but their class does not say so.
         self.transport = cast(asyncio.WriteTransport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:

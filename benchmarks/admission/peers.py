@@ -2,8 +2,8 @@
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.admission.peers plimsoll|kopf FOLDER
 
-It serves until SIGTERM. Both size by the same snapshot in the folder with the same code; the second
-does so in an ordinary kopf handler.
+It serves until SIGTERM. Both size with the same code, from the same snapshot in the folder; kopf's
+does so in an ordinary handler.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ SNAPSHOT = "snapshot.jsonl"
 CERTIFICATE = "tls.crt"
 KEY = "tls.key"
 PORT = "port"
-"""File that a server writes its port to once it listens."""
+"""The file to which a server writes its port when it listens."""
 RESOURCE = "pods"
 
 
 def serve_plimsoll(folder: Path) -> None:
-    """The admission server, as deployed; its controller is down, it serves by its snapshot."""
+    """The admission server, as deployed; its controller is down, so it serves from its snapshot."""
     from plimsoll_operator.admission.settings import AdmissionSettings
     from plimsoll_operator.processes.admission import serve
 
@@ -72,7 +72,7 @@ async def _serve_kopf(folder: Path) -> None:
     insights.webhook_resources.add(
         Resource(group="", version="v1", plural=RESOURCE, kind="Pod", namespaced=True)
     )
-    # What kopf's operator binds before it hands the function to its webhook server.
+    # Kopf's operator binds this before it gives the function to its webhook server.
     answer = functools.partial(
         serve_admission_request,
         settings=kopf.OperatorSettings(),

@@ -5,15 +5,15 @@ Three acts, with the programs of `make demo`:
 1. a campaign of 60 scenarios of each task, most to learn next, while the controller, the agent and
    the trainer are killed (-9) at random, fifty times in all;
 2. the first forty production runs of each task, sized by what the campaigns found;
-3. the same scenarios in either order, one campaign at a time, as another one beside it would change
-   the runtimes that the estimate weighs: how many runs does the estimated saving need until it
-   stays at the plain order's final one?
+3. the same scenarios in each order, one campaign at a time, as another one beside it would change
+   the runtimes that the estimate weighs: after how many runs does the estimated saving stay at the
+   plain order's final one?
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.campaigns.node
         [--kills 50] [--only production|orders]
         [--orders-of train-demand|join-sales]
 
-It builds the demo's image, and takes some forty minutes. What it found is in bench-scale.json.
+It builds the demo's image, and takes some forty minutes. The results are in bench-scale.json.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from tests.rigs.processes.kills_at_random import killed_at_random
 
 KILLS: Final = 50
 BETWEEN_S: Final = 12.0
-"""A kill comes after half of it on average. A controller begins runs when an agent has said that it
-lives, which takes up to ten seconds."""
+"""The mean time to a kill is half of this. A controller begins runs when an agent has reported that
+it lives, which takes up to ten seconds."""
 WITHIN_S: Final = 1_500.0
 TRAINING_BUDGET_S: Final = 25
 KILLED: Final = "killed"
@@ -61,7 +61,7 @@ MOST_TO_LEARN: Final = "most"
 PLAIN: Final = "plain"
 PARTS: Final = ("production", "orders")
 BAR: Final = 0.5
-"""Share of the scenarios with which most to learn next reaches the plain order's final estimate."""
+"""Most to learn next must reach the plain order's final estimate with this share of scenarios."""
 MOST_KILLED: Final = 1
 MOST_ALLOCATED_OVER_PEAK: Final = 1.25
 
@@ -70,10 +70,10 @@ say = Console(stderr=True, highlight=False).print
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What became of one campaign.
+    """The result of one campaign.
 
-    twice: scenarios that succeeded more than once. lost: runs that nobody measured. estimates: what
-    sizing would save, after each need that became known.
+    twice: scenarios that succeeded more than once. lost: runs that were not measured. estimates:
+    what sizing would save, after each need that became known.
     """
 
     task: str
@@ -101,7 +101,7 @@ def estimates(runs: Sequence[CampaignRun], reference_bytes: int) -> tuple[float,
 async def _learn(
     stand: Stand, tasks: Sequence[str], order: str, image: str, kills: int = 0
 ) -> tuple[list[Learned], Counter[str]]:
-    """Run a campaign of each of these tasks in one order, all at once."""
+    """Run a campaign for each of these tasks in one order, all at once."""
     shop = Shop(stand.core, client.CustomObjectsApi(stand.core.api_client), stand.namespace)
     began_s = time.monotonic()
     plain = order == PLAIN
@@ -171,7 +171,7 @@ async def _play(
 
 
 async def _trained(stand: Stand) -> None:
-    """Wait until what the campaigns found is trained, and admission has it."""
+    """Wait until the campaigns' findings are trained, and admission has them."""
     for task in TASKS:
         known = len(stand.succeeded(task))
 
@@ -184,7 +184,7 @@ async def _trained(stand: Stand) -> None:
 
 
 def tables(found: Mapping[str, Any]) -> list[Table]:
-    """What happened, act by act; parts that were not played have no rows."""
+    """Return the results, act by act; acts that were not played have no rows."""
     first = Table(title=f"Campaigns on the real node; killed in the first: {found.get('killed')}")
     for column in ("task", "order", "scenarios", "known", "attempts", "OOM", "twice", "lost", "s"):
         first.add_column(column, justify="right")
@@ -208,7 +208,7 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
 
 
 def orders(campaigns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return, task by task, how many runs either order takes; a task without both has no row."""
+    """Return, per task, how many runs each order takes; a task without both has no row."""
     by_order = {(each["task"], each["order"]): each for each in campaigns}
     found = []
     for task in TASKS:
@@ -230,7 +230,7 @@ def orders(campaigns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def together(before: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was found, and of before what was not played now; orders by their task."""
+    """Return the new results, with earlier ones for acts not played now; orders by their task."""
     kept = [
         each
         for each in before.get("orders", ())
@@ -240,7 +240,7 @@ def together(before: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
 
 
 def missed(found: Mapping[str, Any], kills: int) -> list[str]:
-    """Return which bars are missed by what was played, a line each."""
+    """Return the bars that the played acts miss, one line each."""
     lines = []
     if (killed := found.get("killed")) is not None and sum(killed.values()) < kills:
         lines.append(f"{sum(killed.values())} of {kills} kills while campaigns ran")
@@ -267,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=PARTS, help="one part; what was found of the other stays")
     parser.add_argument("--orders-of", choices=TASKS, help="compare the orders of one task")
     asked = parser.parse_args(arguments)
-    # Ended from outside, what was started here ends as after Ctrl-C.
+    # If it is ended from outside, all that was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     image = built_image("demo")  # the node's network has no way out
     parts = (asked.only,) if asked.only else PARTS

@@ -79,7 +79,7 @@ def _succeeded(stand: Stand, not_ours: Collection[str]) -> list[Observation]:
 
 
 def _added_up(task: str, seen: Collection[Observation]) -> Production:
-    """Allocated counts every attempt; needed counts those that succeeded, in memory x time."""
+    """Sum memory x time: allocated over all attempts, needed over those that succeeded."""
     succeeded = [each for each in seen if each.outcome is Outcome.SUCCEEDED]
     allocated = sum((each.allocation_bytes or 0) * (each.runtime_s or 0.0) for each in seen)
     needed = sum((each.peak_bytes or 0) * (each.runtime_s or 0.0) for each in succeeded)

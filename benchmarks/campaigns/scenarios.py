@@ -20,16 +20,16 @@ from demo.runs.workload import (
 TASKS: Final = (TRAIN_DEMAND, JOIN_SALES)
 SCENARIOS: Final = 60
 MEMORY: Final = "3Gi"
-"""What each scenario gets: twice what the heaviest run of either task was seen to need."""
+"""The memory of each scenario: twice the largest need seen in either task."""
 PARALLELISM: Final = 2
-"""Of each of two campaigns that run at once."""
+"""The parallelism of each of two campaigns that run at once."""
 
 
 def scenarios(task: str) -> list[dict[str, str]]:
-    """Return a grid over what people expect to see, from the lightest to the heaviest.
+    """Return a grid over the expected range, from the lightest to the heaviest.
 
-    train-demand: ten sizes of a table in each number of columns. join-sales: fifteen numbers of
-    sales in each region.
+    train-demand: ten table sizes for each number of columns. join-sales: fifteen numbers of sales
+    for each region.
     """
     if task == TRAIN_DEMAND:
         sizes = _steps(CELLS[Weight.LIGHT][0], CELLS[Weight.HEAVY][1], SCENARIOS // len(COLUMNS))
@@ -71,6 +71,6 @@ def campaign(task: str, name: str, image: str, *, plain: bool) -> dict[str, Any]
 
 
 def _steps(least: int, most: int, count: int) -> list[int]:
-    """Return so many sizes from the least to the most, each as many times the one before."""
+    """Return so many sizes from the least to the most, at a constant factor."""
     factor = math.log(most / least) / (count - 1)
     return [round(least * math.exp(factor * number)) for number in range(count)]

@@ -36,11 +36,11 @@ from plimsoll_predictor.campaigns.saving import best_bins, learned_of, saving_of
 from plimsoll_predictor.campaigns.stopping import moves_no_more
 
 SITUATION_SEED: Final = 4
-"""As of benchmarks/thesis/comparison.py."""
+"""The same as in benchmarks/thesis/comparison.py."""
 WITHIN: Final = 0.02
-"""An order has reached an improvement once it stays within this of it."""
+"""An order has reached an improvement when it stays within this distance of it."""
 BAR: Final = 0.5
-"""Share of the scenarios with which most to learn next is to reach the plain order's estimate."""
+"""Most to learn next must reach the plain order's estimate with this share of the scenarios."""
 STOP_CHANGE: Final = 0.01
 STOP_RUNS: Final = 5
 """The stop rule of docs/campaigns.md."""
@@ -51,9 +51,9 @@ Choose = Callable[[Sequence[CampaignRun], Sequence[CampaignRun]], CampaignRun]
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How one order went: after each run, what was estimated and what would have been served.
+    """The course of one order: after each run, the estimate and the served improvement.
 
-    stopped: after so many runs the stop rule would have ended it.
+    stopped: after how many runs the stop rule would have ended it.
     """
 
     estimated: tuple[float, ...]
@@ -127,11 +127,11 @@ def _in_order(_: Sequence[CampaignRun], waiting: Sequence[CampaignRun]) -> Campa
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One task and seed, in either order: the plain one, and most to learn next (chosen).
+    """One task and seed, in both orders: the plain one, and most to learn next (chosen).
 
     estimated, served: after how many runs it reached the plain order's final figure. stopped: see
     Course. lost: how much less than the plain order's final figure is served by then. wrong: how
-    far from that the estimate is with half of the scenarios.
+    far the estimate is from that figure with half of the scenarios.
     """
 
     task: str

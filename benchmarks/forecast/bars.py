@@ -1,6 +1,6 @@
-"""What forecasts must reach, and whether they do. Pure: figures in, lines of a table out.
+"""The bars of forecasts, and whether they hold. Pure: figures in, lines of a table out.
 
-A figure is what one method did on one log, as `plimsoll replay --runtime --json` writes it.
+A figure is the result of one method on one log, as `plimsoll replay --runtime --json` writes it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ NFCORE_FILES: Final = (
     "nfcore-rnaseq",
     "cluster-mag",
 )
-"""One log together: the published figures are of the three runs on a cluster, too."""
+"""They form one log: the published figures are of the three runs on a cluster, too."""
 
 REPRODUCED_WITHIN: Final = 0.02
 GAIN_PER_TASK: Final = 0.19
 US_PER_FORECAST: Final = 120.0
 BYTES_PER_TASK: Final = 4096.0
 MAY_MISS: Final = 0.02
-"""Accuracy that labels by posterior may lose to the shape of before."""
+"""How much accuracy labels by posterior may lose against the previous shape."""
 MB_OF_100_000_TASKS: Final = 1000.0
 
 Pair = tuple[float, float]
@@ -39,7 +39,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What the product must reach on a log."""
+    """The bar of the product on a log."""
 
     pin: Pair
     p95_coverage: Pair
@@ -52,7 +52,7 @@ AIMS: Final[Mapping[str, Aim]] = {
     RICC: Aim((0.365, 0.537), (0.94, 0.96), (0.11, 0.26)),
     NFCORE: Aim((0.110, 0.338), (0.94, 0.96), (0.24, 0.20)),
 }
-# Pin over runs and tasks: found by another program, before this one.
+# Pin over runs and tasks: found by an earlier program.
 PUBLISHED: Final[Mapping[str, Mapping[str, Pair]]] = {
     "requested-time": {LLNL: (0.655, 0.660), HPC2N: (0.677, 0.661), RICC: (0.660, 0.859)},
     "last-20": {
@@ -99,14 +99,14 @@ def bars(figures: Figures) -> list[Bar]:
 
 
 def shape_bars(judged: Sequence[Figure]) -> list[Bar]:
-    """Of the next window's shape: the posterior beside the shape of before.
+    """Bars on the next window's shape: the posterior against the previous shape.
 
-    judged: as shapes/logs.py writes them, a log and normalisation each.
+    judged: as shapes/logs.py writes them, one per log and normalisation.
     """
     gains = {
         f"{each['log']}, {each['normalisation']}": window["posterior"] - window["same"]
         for each in judged
-        # The others are bars of its own, which these repeat.
+        # The other rows are the bars of shapes/logs.py itself, which these repeat.
         if "next_window" in each and (window := each["next_window"])["posterior"] is not None
     }
     lines = [
@@ -120,7 +120,7 @@ def shape_bars(judged: Sequence[Figure]) -> list[Bar]:
 
 
 def at_least(what: str, measured: float | None, least: float, form: str) -> Bar:
-    """A figure that may not be lower; None was not to be had, and holds nothing."""
+    """A figure that must not be lower; if it is None, the bar does not hold."""
     return Bar(
         what=what,
         measured="none" if measured is None else form.format(measured),

@@ -1,11 +1,11 @@
-"""Forecasts of runtimes on public logs, beside what they must reach: `make bench-forecast`.
+"""Forecasts of runtimes on public logs, against their bars: `make bench-forecast`.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.forecast.comparison
         [--traces FOLDER] [--quick] [--no-peers] [--json F]
 
 docs/forecast-benchmark.md says what the figures mean, and where the logs come from. Every
-runtime-*.csv in the folder is replayed, and its nf-core traces together. Ends with 1 where a bar
-is missed or could not be measured.
+runtime-*.csv in the folder is replayed, and its nf-core traces together. The exit status is 1 if
+a bar is missed or could not be measured.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WORKERS: Final = 1
 WHAT_IF_SEEDS: Final = 12
 """Tasks made up of each kind; its own program makes up more."""
 WIDTH: Final = 130
-"""Columns of the tables where there is no terminal."""
+"""Width of the tables without a terminal."""
 KEYS: Final = (
     "log",
     "method",
@@ -74,7 +74,7 @@ class Source:
     paths: tuple[Path, ...]
 
     def bytes(self) -> int:
-        """Of all files."""
+        """The size of all files."""
         return sum(path.stat().st_size for path in self.paths)
 
 

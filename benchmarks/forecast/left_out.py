@@ -1,8 +1,8 @@
-"""Constants chosen on the other logs, applied to each: `make bench-forecast` prints the table.
+"""Applies to each log the constants chosen on the others; `make bench-forecast` prints the table.
 
 The constants of the forecasts' expert that knows features were chosen with public logs in view. So
-each log is left out in turn: of a few settings the one that is best on all others, by the
-geometric mean of their pins, is applied to it. Played are the first LEFT_OUT_RUNS runs of a log.
+each log is left out in turn: of a few settings, the best on all other logs, by the geometric mean
+of their pins, is applied to it. Only the first LEFT_OUT_RUNS runs of a log are played.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SETTINGS: Final[Mapping[str, FitSettings | None]] = {
     "small trees": FitSettings(newest_runs=30_000, trees=40, depth=4, rate=0.15),
     SERVES: FIT_SETTINGS,
 }
-"""None: no expert knows features."""
+"""None: without the expert that knows features."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One log: the setting chosen on the others, and what it is worth here.
+    """One log: the setting chosen on the others, and its result here.
 
     pins: of each setting on this log. chosen: its name.
     """
@@ -57,9 +57,9 @@ def judge_setting(runtime_log: RuntimeLog, setting: str) -> dict[str, Any]:
 
 
 def left_out(figures: Sequence[Mapping[str, Any]]) -> list[LeftOut]:
-    """Choose for each log by the others; nothing of fewer than two logs.
+    """Choose for each log by the others; an empty list for fewer than two logs.
 
-    figures: as ``judge_setting`` gives them, of every log and setting.
+    figures: as ``judge_setting`` gives them, for every log and setting.
     """
     pins: dict[str, dict[str, float]] = {}
     for each in figures:
@@ -77,7 +77,7 @@ def left_out(figures: Sequence[Mapping[str, Any]]) -> list[LeftOut]:
 
 
 def left_out_table(found: Sequence[LeftOut]) -> Table:
-    """A log a line."""
+    """A row per log."""
     title = f"Settings chosen on the other logs: pin over runs, first {LEFT_OUT_RUNS:,} runs"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     table.add_column("log", no_wrap=True)

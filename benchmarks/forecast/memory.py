@@ -1,8 +1,8 @@
-"""Memory of a forecaster of many tasks, measured in a process of its own.
+"""Measures the memory of a forecaster of many tasks, in a process of its own.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.forecast.memory [TASKS]
 
-Prints the MB that the tasks took, beyond what the process had before them.
+Prints the MB that the tasks took, beyond the process's memory before them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _MB: Final = 1e6
 
 
 def resident_mb() -> float:
-    """What this process has in memory now."""
+    """The memory of this process now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / _MB
 
 
 def grown_mb(tasks: int) -> float:
-    """MB of so many tasks, each with a few runs of several lengths."""
+    """The MB of so many tasks, each with a few runs of several lengths."""
     from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 
     forecaster = Forecaster()

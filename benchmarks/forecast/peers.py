@@ -1,8 +1,8 @@
-"""Forecasts by models that learn once: what the literature would do with a log of runtimes.
+"""Forecasts by models that learn once: the literature's way with a log of runtimes.
 
-A random forest's forecast with the quantiles of its residuals, and gradient-boosted quantiles, both
-fitted on the first half of the submissions, on what is known as a run is submitted. Their features
-go on being kept up to date through the test; the models are not fitted again.
+A random forest's forecast with the quantiles of its residuals, and gradient-boosted quantiles. Both
+are fitted to the first half of the submissions, on what is known when a run is submitted. Their
+features stay up to date through the test; the models are not fitted again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from plimsoll_predictor.runtimes.runs.log_run import LogRun, RuntimeLog
 SEED: Final = 7
 NEWEST: Final = 20
 MOST_ROWS: Final = 150_000
-"""That a model is fitted on; of more, evenly chosen ones."""
+"""A model is fitted to at most so many rows; if there are more, evenly chosen ones."""
 _DAY_S: Final = 86400.0
 _UNKNOWN: Final = float("nan")
 
@@ -50,7 +50,7 @@ class _Newest:
 
 
 class Features:
-    """Collects what is known of each run as it is submitted: a method that forecasts nothing."""
+    """Collects what is known of each run when it is submitted: a method that forecasts nothing."""
 
     def __init__(self, runs: int) -> None:
         self.rows: list[list[float]] = [[]] * runs
@@ -78,10 +78,10 @@ class Features:
         return NOTHING
 
     def start(self, _number: int, _run: LogRun) -> None:
-        """Nothing is learned from it."""
+        """Learn nothing."""
 
     def finish(self, _number: int, run: LogRun) -> None:
-        """One more run of its task and owner is known."""
+        """Add a known run to its task and owner."""
         self._in_flight[run.task] -= 1
         for past in (
             self._tasks.setdefault(run.task, _Newest()),
@@ -92,22 +92,22 @@ class Features:
             past.runtimes_ln.append(runtime_ln(run))
 
     def bytes_per_task(self) -> float | None:
-        """Not told: the model is what is kept."""
+        """None: it keeps a model instead."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Precomputed:
-    """A forecast by its quantiles; between and beyond them in proportion."""
+    """A forecast by its quantiles, interpolated linearly between them."""
 
     at_ln: FloatArray
 
     def quantiles_ln(self) -> FloatArray:
-        """As they are."""
+        """Its quantiles unchanged."""
         return self.at_ln
 
     def longer_than(self, seconds: float) -> float:
-        """Beyond the outermost quantiles: half of what they leave."""
+        """Beyond the outermost quantiles: half of the remaining share."""
         below = float(np.interp(np.log(seconds), self.at_ln, SHARES, left=0.005, right=0.995))
         return 1.0 - below
 
@@ -122,26 +122,26 @@ class _Told:
         self._first, self._quantiles_ln = first, quantiles_ln
 
     def submit(self, number: int, _run: LogRun) -> Precomputed:
-        """What was made before."""
+        """The forecast made before."""
         if number < self._first:
             return NOTHING
         return Precomputed(self._quantiles_ln[number - self._first])
 
     def start(self, _number: int, _run: LogRun) -> None:
-        """Nothing is learned from it."""
+        """Learn nothing."""
 
     def finish(self, _number: int, _run: LogRun) -> None:
-        """Nothing is learned from it."""
+        """Learn nothing."""
 
     def bytes_per_task(self) -> float | None:
-        """Not told: the model is what is kept."""
+        """None: it keeps a model instead."""
         return None
 
 
 def judge_peer(log: RuntimeLog, name: str) -> Judged:
     """Fit a peer on the first half of a log, and score it on the last.
 
-    us_per_forecast: of the whole test at once, which is the least such a model can take.
+    us_per_forecast: of the whole test at once, the least time that such a model can take.
     """
     first = first_tested(len(log.runs))
     features = Features(len(log.runs))

@@ -27,7 +27,7 @@ HEADINGS: Final[dict[str, tuple[str, str]]] = {
 
 
 def figures_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """A method a line, the logs one after the other."""
+    """A row per method, one log after the other."""
     table = Table(title="Forecasts of runtimes", title_justify="left", box=SIMPLE_HEAD)
     for heading in ("log", "method"):
         table.add_column(heading, no_wrap=True)

@@ -1,8 +1,8 @@
 """Bursts on the real node: three small runs end first, then the rest start and grow.
 
-Each is played twice, with what running attempts show and without, and failed attempts are counted.
-The small runs end one after the other, in an order that is drawn once for both: which of them ended
-last decides the first sizes of all others.
+Each burst is played twice, with and without what running attempts show, and failed attempts are
+counted. The small runs end one after the other, in an order drawn once for both plays: the last one
+to end decides the first sizes of all others.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from tests.conftest import Cluster
 
 RUNS: Final = 40
 BURSTS: Final = 4
-"""So many are drawn and played; one alone says little, as pods start when the node lets them."""
+"""How many bursts are played; one alone says little, since the node decides when pods start."""
 SMALL_RUNS: Final = 3
 WAVE: Final = (4, 8)
-"""So many of the others start at a time, at least and at most."""
+"""The least and most large runs that start at a time."""
 WAVE_EVERY: Final = 0.25
-"""Between two waves, as a share of a large run's time."""
+"""The time between two waves, as a share of a large run's time."""
 TASK: Final = "burst"
 ASKS_MIB: Final = 1024
 SMALL_MIB: Final = (20, 24, 28)
 SMALL_RUNS_S: Final = 4
 SETTLES_S: Final = 2.0
 LEAST_SAVED: Final = 0.5
-"""The share of failed attempts that what running attempts show has to save."""
+"""The share of failed attempts that live bounds must save."""
 SWITCH: Final = "PLIMSOLL_LIVE_BOUNDS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Burst:
-    """What became of one.
+    """The result of one burst.
 
-    seed: what it was drawn by. waste_gb_h: memory allocated beyond the need, and of failed
-    attempts. runs: of each, when it was submitted, in seconds from the start, what it needed in the
-    end and what its attempts had.
+    seed: the seed of its draw. waste_gb_h: memory allocated beyond the need, and by failed
+    attempts. runs: for each, its submission in seconds from the start, its need in the end and its
+    attempts' sizes.
     """
 
     seed: int
@@ -62,7 +62,7 @@ def burst(
 ) -> dict[str, Any]:
     """Play bursts without live bounds and with them. runs_s: how long one of the large runs takes.
 
-    seed: of the first; the others have the next ones. Who goes first takes turns.
+    seed: of the first; the others have the next ones. The two ways take turns in going first.
     """
     found = list[Burst]()
     for turn in range(bursts):
@@ -144,7 +144,7 @@ def _runs(attempts: list[Observation]) -> list[dict[str, Any]]:
 
 
 def table(found: Mapping[str, Any]) -> Table:
-    """All bursts, and what live bounds saved of all failed attempts."""
+    """A table of all bursts, and the share of failed attempts that live bounds saved."""
     waves = f"then {WAVE[0]} to {WAVE[1]} every {WAVE_EVERY * found['runs_s']:g} s"
     words = f"Bursts of {found['runs']} runs: {SMALL_RUNS} small ones end first, {waves}"
     made = Table(title=f"{words}; a large run takes {found['runs_s']} s")
@@ -172,7 +172,7 @@ def table(found: Mapping[str, Any]) -> Table:
 
 
 def holds(found: Mapping[str, Any]) -> bool:
-    """Whether as many failed attempts are saved as have to be."""
+    """Whether enough failed attempts are saved."""
     return bool(found["saved"] >= LEAST_SAVED)
 
 

@@ -1,4 +1,4 @@
-"""The node's burst without a node: failed attempts and spare memory, by what needs are like.
+"""The node's burst without a node: failed attempts and spare memory, by the distribution of needs.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.live.burst_simulation [--draws 8]
 
@@ -33,12 +33,12 @@ DRAWS: Final = 8
 STEP_S: Final = 0.25
 RUNTIME_S: Final = 60.0
 TOLD_AFTER_S: Final = 1.5
-"""So old is what the controller knows of a running attempt; agents measure by the second."""
+"""The age of what the controller knows of a running attempt; agents measure every second."""
 STARTS_AFTER_S: Final = (0.5, 2.5)
 """From a pod's creation to its program's start, as on the node when it is busy."""
 TASK: Final = TaskId("replay", "burst")
 _BASE_MIB: Final = 6.0
-"""What a program holds before it grows."""
+"""The memory of a program before it grows."""
 
 Needs = Callable[[random.Random], float]
 NEEDS_MIB: Final[Mapping[str, Needs]] = MappingProxyType(
@@ -54,9 +54,9 @@ NEEDS_MIB: Final[Mapping[str, Needs]] = MappingProxyType(
 
 @dataclass(slots=True)
 class Run:
-    """A run, and the attempt that it has now. Seconds from the start of the burst.
+    """A run and its present attempt. Seconds from the start of the burst.
 
-    size_bytes: 0 while it is not decided. made_s, starts_s: of the attempt.
+    size_bytes: 0 before it is decided. made_s, starts_s: of the attempt.
     """
 
     row: TraceRow
@@ -68,19 +68,19 @@ class Run:
     ended: bool = False
 
     def made(self, at_s: float, size_bytes: int) -> None:
-        """Begin an attempt: its pod is made."""
+        """Begin an attempt: its pod is created."""
         self.made_s, self.size_bytes = at_s, size_bytes
         self.starts_s = at_s + self.chance.uniform(*STARTS_AFTER_S)
 
     def reached_bytes(self, at_s: float) -> float:
-        """What its attempt holds at that moment."""
+        """The memory of its attempt at that moment."""
         share = LINEAR.reached((at_s - self.starts_s) / self.row.runtime_s)
         return _BASE_MIB * MIB + share * (self.row.peak_bytes - _BASE_MIB * MIB)
 
 
 @dataclass(slots=True)
 class Played:
-    """A burst that is being played. failed: attempts. spare_gb_h: held beyond needs."""
+    """A burst in play. failed: attempts. spare_gb_h: held beyond needs."""
 
     sizer: ProductSizer
     runs: list[Run]
@@ -177,7 +177,7 @@ def _run(number: int, need_mib: float, runtime_s: float, at_s: float, seed: int)
 
 
 def played(needs: Needs, seed: int, *, shown: bool) -> Played:
-    """Play one draw, with what attempts in flight show or without."""
+    """Play one draw, with or without what running attempts show."""
     found = Played(ProductSizer(Knobs(growth=LINEAR if shown else None)), drawn(needs, seed), shown)
     found.play()
     return found

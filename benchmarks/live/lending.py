@@ -1,7 +1,7 @@
-"""A batch of cold runs on a full node, without lending and with it: how long, how much unused.
+"""A batch of cold runs on a full node, without lending and with it: its time and unused memory.
 
-Each run is the first of its own task, so that nothing is known of any. A pod that asks for nearly
-all of the node leaves room for ROOM of them at a time. A third of the runs reach their need within
+Each run is the first of its own task, so that nothing is known of it. A pod that asks for nearly
+all of the node leaves room for ROOM runs at a time. A third of the runs reach their need within
 a tenth of the runtime, a third grow over half of it, a third take everything in the last twentieth.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.live.lending [--runs 18] [--takes 80] [--flat 10]
@@ -54,7 +54,7 @@ class ColdRun:
     takes_s: int
 
     def pod(self) -> dict[str, Any]:
-        """Return its pod; its task is its own."""
+        """Return its pod; each run has its own task."""
         more, grows_s = self.need_mib - BASE_MIB, max(1, self.to_s - self.from_s)
         steps = min(more, grows_s)
         words = ["steps", str(BASE_MIB), str(self.from_s)]
@@ -71,7 +71,7 @@ class ColdRun:
         }
 
     def used_mib(self, age_s: float) -> float:
-        """Return what it uses so long after its start."""
+        """Return its memory in use, so long after its start."""
         share = (age_s - self.from_s) / max(1, self.to_s - self.from_s)
         return BASE_MIB + (self.need_mib - BASE_MIB) * min(1.0, max(0.0, share))
 
@@ -181,7 +181,7 @@ async def _fill(stand: Stand) -> None:
 
 
 async def _watch(stand: Stand, runs: dict[str, ColdRun]) -> Batch:
-    """Look at all pods until the last has ended, and add up what they ask for and do not use."""
+    """Look at all pods until the last has ended, and add up requested memory that is unused."""
     batch, last_s = Batch(), time.time()
     deadline_s = time.monotonic() + ENDED_WITHIN_S
     while len(batch.ended) < len(runs):
@@ -230,7 +230,7 @@ def _said(stand: Stand) -> list[str]:
 
 
 def tables(found: dict[str, Any]) -> list[Table]:
-    """Return what people read."""
+    """Return the tables for people."""
     table = Table(
         title=f"{found['runs']} cold runs of {found['run_s']} s, {found['asks_mib']} MiB asked,"
         f" room for {found['room_for']}"
@@ -261,7 +261,7 @@ def tables(found: dict[str, Any]) -> list[Table]:
 
 
 def holds(found: Mapping[str, Any]) -> bool:
-    """Whether as much is saved as has to be, at nobody's cost."""
+    """Whether enough is saved, at nobody's cost."""
     return bool(found["waste_saved"] >= LEAST_SAVED and not found["with"]["killed_or_evicted"])
 
 

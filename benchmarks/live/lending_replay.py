@@ -1,9 +1,9 @@
-"""Lending, replayed: cold runs of the public traces on full nodes, with it and without.
+"""Lending, replayed: cold runs of the public traces on full nodes, with and without it.
 
     TRACES=folder PYTHONPATH=. .venv/bin/python -P -m benchmarks.live.lending_replay
 
-Runs that were submitted before any of their task had ended, all at once, in their order. Traces do
-not say when a run reached its peak, so two ways of growing are assumed.
+It plays the runs that were submitted before any run of their task had ended, all at once, in their
+order. Traces do not say when a run reached its peak, so two ways of growing are assumed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _play(runs: Sequence[ColdRun], growth: Growth, patience: Patience | None) ->
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return what people read."""
+    """Return the table for people."""
     nodes = f"{NODES} nodes of {NODE_BYTES / 1e9:.0f} GB"
     shown = Table(title=f"Cold runs on {nodes}, lending off → on")
     for column in (

@@ -1,8 +1,8 @@
-"""`make bench-live`: Plimsoll on the real node, in figures, and bench-live.json.
+"""`make bench-live`: measures Plimsoll on the real node, and writes bench-live.json.
 
-Three recurring tasks, round after round; bursts, with what running attempts show and without; a
-batch of cold runs on a full node, with lending and without. A figure is beside its bound; ends with
-1 where one is missed.
+Three recurring tasks, round after round; bursts, with and without what running attempts show; a
+batch of cold runs on a full node, with and without lending. Each figure is beside its bound; the
+exit status is 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BURST_RUNS_S: Final = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, write. Returns 0 if every bound holds of what was measured."""
+    """Measure, print, write. Returns 0 if every measured bound holds."""
     options = _parser().parse_args(arguments)
     console, found = Console(), dict[str, Any]()
     if RESULTS.exists() and options.only:

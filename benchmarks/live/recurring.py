@@ -1,7 +1,7 @@
-"""Three recurring tasks on the real node, round after round: what each run got and needed.
+"""Three recurring tasks on the real node, round after round: each run's size and need.
 
-One is steady, one is ruled by a feature, one grows. A round begins when all that the round before
-taught is known.
+One task is steady, one is ruled by a feature, one grows. A round begins when everything that the
+round before taught is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.conftest import Cluster
 
 ROUNDS: Final = 14
 SETTLES_S: Final = 2.0
-"""From the last observation of a round to sizes that know it: a publication takes half a second."""
+"""From a round's last observation until sizes use it: a publication takes half a second."""
 MOST_ALLOCATED_OVER_PEAK: Final = 1.15
 MOST_KILLS: Final = 2
 ASKS_MIB: Final = 1024
@@ -32,7 +32,7 @@ ASKS_MIB: Final = 1024
 class Run:
     """One run of a task.
 
-    sizes_mib: the memory that each attempt had; the last one succeeded. peak_mib: of the last.
+    sizes_mib: the memory of each attempt; the last one succeeded. peak_mib: of the last one.
     why: the decision on the first attempt, in words.
     """
 
@@ -71,7 +71,7 @@ async def _recurring(cluster: Cluster, runs_s: int, seed: int, rounds: int) -> d
 
 
 def figures(runs: list[Run], runs_s: int) -> dict[str, Any]:
-    """What the rounds come to. Each task's first run has its request and counts in no ratio."""
+    """Sum up the rounds. Each task's first run has its request and counts in no ratio."""
     names = list(dict.fromkeys(run.task for run in runs))
     of_tasks = {
         name: {
@@ -124,7 +124,7 @@ def _tasks(found: Mapping[str, Any]) -> Table:
 
 
 def holds(found: Mapping[str, Any]) -> bool:
-    """Whether sizes are as near to the peaks, and kills as few, as they have to be."""
+    """Whether sizes are near enough to the peaks, and kills few enough."""
     near = found["allocated_over_peak"] <= MOST_ALLOCATED_OVER_PEAK
     return bool(near and found["kills"] <= MOST_KILLS)
 
@@ -173,7 +173,7 @@ _NEEDS: Final = {"steady": _steady, "ruled": _ruled, "growing": _growing}
 
 
 def _programs(name: str, runs_s: int, seed: int, rounds: int) -> list[Program]:
-    """A task's runs: memory is taken over half of the runtime."""
+    """A task's runs: each takes its memory over half of its runtime."""
     random_ = random.Random(f"{name} {seed}")
     found = []
     for number in range(rounds):

@@ -2,6 +2,6 @@
 
 ``make bench-placing`` runs ``simulation.py`` on public co-location matrices, which writes
 bench-placing.json; ``make bench-placing-nodes`` runs ``nodes.py``, which writes
-bench-placing-nodes.json. docs/placing.md has both protocols; the demo plays the latter's queue.
-May import: ``public_traces``, Plimsoll, ``tests``.
+bench-placing-nodes.json. docs/placing.md has both protocols; the demo plays the queue of the
+second. May import: ``public_traces``, Plimsoll, ``tests``.
 """

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Arm(Enum):
-    """Who chooses a pod's node, and which pod is next."""
+    """What chooses a pod's node, and the next pod."""
 
     USUAL = "as usual"
     HINTED = "with hints"
@@ -14,7 +14,7 @@ class Arm(Enum):
 
     @property
     def policy(self) -> dict[str, str]:
-        """What a SizingPolicy says of it."""
+        """The fields of its SizingPolicy."""
         return {
             "placing": "never" if self is Arm.USUAL else "enforce",
             "order": "enforce" if self is Arm.ORDERED else "never",

@@ -1,4 +1,4 @@
-"""What placing has to reach in simulation."""
+"""The bars of placing in simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll_predictor.replay.placing.playing import MOST_OVERTAKEN
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar over one row. least: whether the value has to be at least that, or at most."""
+    """A bar over one row. least: whether the value must be at least the bar, or at most."""
 
     words: str
     at: float

@@ -1,12 +1,12 @@
-"""What an order of a backlog gains that knows which jobs come: a measure for one that does not.
+"""What an order of a backlog gains by knowing the jobs to come: a measure for one that does not.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.placing.foresight MATRIX
         [--seeds 10] [--starts 80]
 
-Whoever is next is found by trying: each kind in the window starts in a copy of the queue, in which
-so many more jobs, those that really come, then start in Plimsoll's order. The one whose pairs lose
-least against the best mix is taken. So it has the same window and is overtaken as seldom, but knows
-the matrix, all jobs to come and what is left of each run. It is no bound, but hard to beat: looking
+It finds the next job by trying. Each kind in the window starts in a copy of the queue, and then
+some of the jobs that really come (--starts), in Plimsoll's order. It takes the kind whose pairs
+lose least against the best mix. It has the same window and overtakes as seldom, but it knows the
+matrix, all jobs to come and what is left of each run. It is no bound, but hard to beat: looking
 further ahead, or at jobs that were drawn, gained nothing.
 """
 
@@ -42,10 +42,10 @@ Rows = list[list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for all jobs, by kinds.
+    """Rules for all jobs, by kinds.
 
-    slow: of the row's kind beside the column's. work: a job's runtime alone. waste: what ranks jobs
-    in Plimsoll's order. loss: an hour of a pair, over what it is worth; what is to be least.
+    slow: of the row's kind beside the column's. work: a job's runtime alone. waste: ranks jobs in
+    Plimsoll's order. loss: an hour of a pair, over what it is worth; to be minimised.
     """
 
     slow: Rows
@@ -56,7 +56,7 @@ class Rules:
 
 @dataclass(slots=True)
 class Backlog:
-    """kinds: of all jobs. runs: (when the next one ends, node, who is then left, its work left)."""
+    """kinds: of all jobs. runs: (when the next one ends, node, the one left, its work left)."""
 
     rules: Rules
     kinds: Sequence[int]
@@ -67,16 +67,16 @@ class Backlog:
     most_overtaken: int = 0
 
     def copy(self) -> Backlog:
-        """Return one that may go on by itself."""
+        """Return a copy that can go on by itself."""
         mine = (list(self.runs), list(self.window), list(self.overtaken))
         return Backlog(self.rules, self.kinds, *mine, self.coming)
 
     def is_empty_node_next(self) -> bool:
-        """Say whether the next place is on a node where nobody runs."""
+        """Say whether the next place is on an empty node."""
         return self.runs[0][2] == NOBODY or self.runs[0][3] <= 1e-12
 
     def usual(self) -> int:
-        """Return the position of the job that Plimsoll's order takes, but for weights of kinds."""
+        """Return the position of the job that Plimsoll's order takes, without weights of kinds."""
         beside = self.rules.waste[self.runs[0][2]]
         best, least = 0, float("inf")
         for position, (kind, times) in enumerate(zip(self.window, self.overtaken, strict=True)):
@@ -88,7 +88,7 @@ class Backlog:
         return best
 
     def start(self, position: int) -> tuple[int, int, float]:
-        """Start a job. Returns who is beside whom, and for how long until one of them ends."""
+        """Start a job. Return the pairs side by side, and how long until one of them ends."""
         kind = self.window.pop(position)
         self.overtaken.pop(position)
         for earlier in range(position):
@@ -113,7 +113,7 @@ class Backlog:
         return kind, other, together
 
     def loses(self, position: int, starts: int) -> float:
-        """Return what pairs of so many starts lose if this job is the first of them."""
+        """Return the loss of the pairs of so many starts if this job is the first of them."""
         lost = 0.0
         for _ in range(starts):
             if not self.window:

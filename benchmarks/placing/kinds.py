@@ -1,4 +1,4 @@
-"""Four kinds of pods that take as long as each other alone, on whichever machine this is."""
+"""Four kinds of pods that take equally long alone, on any machine."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from tests.placing.kinds import HOSTNAME, NODES
 
 KINDS: Final = ("cpu", "mem", "mixed", "wait")
 """One computes; one steps about in more memory than a cache holds; one computes for a fifth of its
-time; one sleeps, and computes a little between."""
+time; one sleeps, and computes a little in between."""
 ALONE_S: Final = 4.0
-"""What a run of each kind takes alone, unless somebody says otherwise."""
+"""The time of a run of each kind alone, by default."""
 CPU_REQUEST: Final = "450m"
-"""Two fit on a node of one core."""
+"""Two pods fit on a node of one core."""
 _MIXED_TURNS, _MIXED_SHARE = 10, 0.2
 _WAIT_PAUSE_MS, _WAIT_SHARE = 100, 0.04
-"""Of its time a part, and not so many steps: on a node of a quarter of a core, the same steps were
+"""A share of its time, not a number of steps: on a node of a quarter of a core, the same steps took
 more of its time than the mixed kind computes."""
 _TRIED: Final = {"turns 1 6000 0": 6000, "walk 64 20": 20}
-"""What is timed, and how many million steps it is. The first steps in memory are slower than later
-ones, so it is about as many as are asked for."""
+"""What is timed, with its millions of steps. The first steps in memory are slower than later ones,
+so it is about as many as a run takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Millions of steps that a core does in a second while the other is as busy."""
+    """Millions of steps per second on a core while the other core is as busy."""
 
     arithmetic: float
     memory: float
 
     def commands(self, alone_s: float = ALONE_S) -> Mapping[str, str]:
-        """What a pod of each kind runs, to take so long alone."""
+        """The command of each kind that takes so long alone."""
         millions = self.arithmetic * alone_s
         pause_ms = 1000 * alone_s * (1 - _MIXED_SHARE) / _MIXED_TURNS
         between = _WAIT_SHARE / (1 - _WAIT_SHARE) * self.arithmetic * _WAIT_PAUSE_MS / 1000
@@ -53,7 +53,7 @@ class Pace:
 
 
 async def pace_of(shop: Shop) -> Pace:
-    """Time both kinds of steps, on both nodes at once, without anybody else."""
+    """Time both kinds of steps on both nodes at once, without other pods."""
 
     async def has_account() -> bool:
         found = await shop.core.list_namespaced_service_account(shop.namespace)
@@ -82,6 +82,6 @@ def a_pod_of(kind: str, name: str, command: str) -> Manifest:
 
 
 def took_s_of(pod: Any) -> float:
-    """How long a pod's program took, by itself. AssertionError unless it succeeded."""
+    """How long a pod's program took, by its own clock. AssertionError unless it succeeded."""
     assert pod.status.phase == "Succeeded", pod.status
     return int(pod.status.container_statuses[0].state.terminated.message) / 1000

@@ -1,4 +1,4 @@
-"""What mixes of the kinds that were learned gain at most: no order of many runs can beat them."""
+"""The most that mixes of the learned kinds can gain: no order of many runs can beat them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
 
 @dataclass(frozen=True, slots=True)
 class Mixes:
-    """By how much less runs take than beside neighbours as they come, as shares.
+    """How much shorter runs become than with random neighbours, as shares.
 
     best: in the best mix of pairs. fair: in the best that slows no kind by more than MOST_EXCESS.
     """
@@ -35,7 +35,7 @@ class Mixes:
 
 
 def mixes_of(runs: Sequence[PlacedRun]) -> Mixes:
-    """Learn from runs, and solve for the mixes of as many runs of each kind."""
+    """Learn from runs, and find the best mixes for equally many runs of each kind."""
     matrix = learned_from(runs).matrix()
     kinds = [kind for kind in matrix.kinds if kind != OTHERS]
     at = [matrix.place(kind) for kind in kinds]

@@ -3,8 +3,8 @@
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.placing.nodes
         [--learn 200] [--runs 100] [--repeats 3]
 
-docs/placing.md has the protocol. It writes bench-placing-nodes.json after each repeat, and takes
-minutes for each. What fails in a repeat is printed, and the others go on.
+docs/placing.md has the protocol. It writes bench-placing-nodes.json after each repeat; a repeat
+takes minutes. A repeat's failure is printed, and the others go on.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from tests.rigs.images.eater import load_eater
 ROOT: Final = Path(__file__).resolve().parents[2]
 WIDTH: Final = 140
 CORE_SHARE: Final = 1.0
-"""Of its core, what the pods of a node have. With less, the cores of a machine slow each other less
-where both are busy: nodes of a cluster do not at all."""
+"""How much of its core a node's pods have. With less, the cores of one machine slow each other less
+when both are busy; nodes of a cluster do not slow each other at all."""
 PARTS: Final = 2
-"""Of each arm's queue, between which the other arm's turn is."""
+"""How many parts each arm's queue has; the arms take turns between them."""
 BAR: Final = -0.10
-"""Of the mean runtime, against the default scheduler."""
+"""The change of the mean runtime against the default scheduler."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print and write. Returns 0 if the bar holds and nothing failed, else 1."""
     given = _parser().parse_args(arguments)
-    # Ended from outside, the nodes are taken down as after Ctrl-C.
+    # If the run is ended from outside, the nodes are taken down as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     with two_nodes(given.core_share) as cluster:
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell_what_is_believed(store_url: str) -> None:
-    """Print it as people see it: who loses by the order can look there for why."""
+    """Print what was learned, as people see it: it shows why a kind loses by the order."""
     sys.stdout.flush()
     placing_command(None, store_url, OutputForm.TABLE)
     store = Store.open(store_url)
@@ -95,14 +95,14 @@ def _tell_what_is_believed(store_url: str) -> None:
 
 
 def all_of(count: int, play: Callable[[int], Repeat], console: Console, path: Path) -> list[Repeat]:
-    """Play them all. After each, print what is known so far, and write every run of it."""
+    """Play all. After each, print the results so far, and write every run of it."""
     repeats: list[Repeat] = []
     for number in range(count):
         began_s = time.monotonic()
         try:
             repeats.append(play(number))
         except Exception:
-            # One that fails is told of, and is no reason to lose the others.
+            # A failed repeat is reported; the others must not be lost with it.
             console.print(f"repeat {number + 1} FAILED", traceback.format_exc(), markup=False)
             continue
         console.print(f"repeat {number + 1} took {time.monotonic() - began_s:.0f} s")
@@ -113,13 +113,13 @@ def all_of(count: int, play: Callable[[int], Repeat], console: Console, path: Pa
 
 
 def _holds(repeats: Sequence[Repeat]) -> bool:
-    """Whether runs are so much shorter, and nobody waited for longer than is promised."""
+    """Whether runs are short enough, and no pod waited longer than promised."""
     longest_s = max(done.longest_wait_s for arms in repeats for done in arms.values())
     return compared(repeats)[0] <= BAR and longest_s <= MOST_WAIT_S
 
 
 def summary_of(repeats: Sequence[Repeat]) -> str:
-    """How much less the mean runtime is, with its interval, beside the bar."""
+    """How much shorter the mean runtime is, with its interval and the bar."""
     return (
         f"{gain_of(repeats)}, bar {BAR:+.0%}, nobody waits {MOST_WAIT_S:.0f} s: "
         f"{'holds' if _holds(repeats) else 'SHORT'}"
@@ -127,7 +127,7 @@ def summary_of(repeats: Sequence[Repeat]) -> str:
 
 
 def gain_of(repeats: Sequence[Repeat]) -> str:
-    """How much less the mean runtime is, with its interval."""
+    """How much shorter the mean runtime is, with its interval."""
     less, low, high = compared(repeats)
     (placed,) = {arm for arms in repeats for arm in arms} - {Arm.USUAL}
     return (

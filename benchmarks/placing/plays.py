@@ -1,4 +1,4 @@
-"""One repetition of a world under all policies, and what repetitions come to."""
+"""One repetition of a world under all policies, and the summary of repetitions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ LEARNED: Final = f"{OWN}, learned"
 NOISE: Final = 0.1
 LEARNS_FROM: Final = 1000
 FAIR: Final = 1.02
-"""Of a kind's slowdown by chance: so much it may be in a fair mix."""
+"""In a fair mix, a kind's slowdown is at most so many times its slowdown by chance."""
 ROUNDS: Final = 20
 MARGIN: Final = 0.1
-"""Of the jobs that come over time, the first and last of this share do not count."""
+"""Of the jobs that come over time, this share at the start and at the end does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Play:
     jobs: int
 
     def of(self, source: str, load: float | None) -> bool:
-        """Say whether it is a repetition of that."""
+        """Say whether it is a repetition of this source and load."""
         return (self.source, self.load) == (source, load)
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """What each policy made of the same jobs: mean slowdowns of all and by kind."""
+    """Each policy's result on the same jobs: mean slowdowns of all and by kind."""
 
     means: Mapping[str, float]
     by_kind: Mapping[str, Array]
@@ -62,13 +62,13 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A policy in a world. gain: of mean slowdown against the usual, below zero if less.
+    """A policy in a world. gain: of mean slowdown against the usual, below zero if it is less.
 
-    of_best_mix: of the gain of a mix of pairs that no order can beat (placing/pairing.py).
-    of_fair_mix: of the best one in which no kind is slowed by more than FAIR times chance.
-    of_best_pairs: of pairing jobs as if all took as long, which is asked for in places.
-    worst_kind: how much more the kind is slowed that is slowed most against the usual, and its
-    standard error by the jackknife over seeds. The most of many is biased upwards by chance.
+    of_best_mix: as a share of the gain of a mix of pairs that no order can beat
+    (placing/pairing.py). of_fair_mix: of the best mix in which no kind is slowed by more than FAIR
+    times chance. of_best_pairs: of pairing jobs as if all took equally long; the bars use this one.
+    worst_kind: how much more the most slowed kind is slowed than with the usual policy, and its
+    standard error by the jackknife over seeds. The maximum of many is biased upwards by chance.
     """
 
     world: str
@@ -89,7 +89,7 @@ class Figures:
 
 
 def world_of(source: str, seed: int) -> World:
-    """Read the world, or draw it: each seed another."""
+    """Read the world, or draw it: another one for each seed."""
     return synthetic_world(seed) if source == SYNTHETIC else read_world(Path(source))
 
 
@@ -137,7 +137,7 @@ def _arrivals(world: World, shares: Array, job: Play, draw: random.Random) -> Re
 def _slowdowns_for_loads(world: World, shares: Array) -> Array:
     """Slowdowns by shares of time of kinds alone, up to 8% less than by chance on these matrices.
 
-    Loads are told by it since they were first told, so they stay what they were.
+    Loads were defined by them from the start, so this stays as it was.
     """
     met, slow = shares * world.work, np.ones(len(shares))
     for _ in range(ROUNDS):
@@ -170,7 +170,7 @@ def _repetition(
 
 
 def best_pairs(slowdowns: Array) -> float:
-    """The mean slowdown of pairs that are best together, over that of pairs as they come."""
+    """The mean slowdown of the best pairs, over that of random pairs."""
     costs = slowdowns + slowdowns.T
     rows, columns = linear_sum_assignment(costs)
     return float(costs[rows, columns].mean() / costs.mean())
@@ -179,7 +179,7 @@ def best_pairs(slowdowns: Array) -> float:
 def summed(
     world: World, load: float | None, repetitions: Sequence[Repetition]
 ) -> Iterator[Figures]:
-    """Bring repetitions together, each paired with the usual policy's on the same jobs."""
+    """Combine repetitions, each paired with the usual policy's on the same jobs."""
     usual = np.array([each.means[USUAL] for each in repetitions])
     best_mix = float((np.array([each.best_mix for each in repetitions]) / usual - 1).mean())
     fair_mix = float((np.array([each.fair_mix for each in repetitions]) / usual - 1).mean())
@@ -207,7 +207,7 @@ def summed(
 
 
 def _worst_kind(slowdowns: Array, usual: Array) -> tuple[float, float]:
-    """Return the worst kind's excess and its error. Arrays have a row a seed, a column a kind."""
+    """Return the worst kind's excess and its error. Arrays: a row per seed, a column per kind."""
     excess = slowdowns.mean(axis=0) / usual.mean(axis=0) - 1
     seeds = len(slowdowns)
     if seeds < 2:

@@ -18,13 +18,13 @@ from tests.e2e.witnesses import Witness, witnessing
 from tests.e2e.workloads import Manifest
 
 PLACES: Final = 4
-"""On two nodes."""
+"""Places on two nodes together."""
 HEARD_S: Final = 5.0
-"""Until admission has surely heard of a policy."""
+"""How long until admission surely knows a policy."""
 RUN_WITHIN_S, STARTED_WITHIN_S = 15.0, 180.0
-"""A queue that takes longer than so long for each of its runs does not end."""
+"""A queue that takes longer than this for each of its runs counts as endless."""
 HELD_WITHIN_S: Final = 60.0
-"""Until pods of a kind are held, if they are at all: what is known is looked at every 10 s."""
+"""How long until pods of a kind are held, if at all: the operator looks every 10 s."""
 _POLICY: Final = ("plimsoll.dev", "v1alpha1")
 
 
@@ -36,8 +36,8 @@ class NotHeld(Exception):
 class Submissions:
     """Pods that are submitted one after another.
 
-    name: begins the pods' names. commands: of each kind. unended: so many are there at once; who
-    comes next waits for an end.
+    name: begins the pods' names. commands: of each kind. unended: so many exist at once; the next
+    pod waits for an end.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Submissions:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One pod that succeeded. took_s: by itself. held: whether it waited for its turn."""
+    """One pod that succeeded. took_s: by its own clock. held: whether it waited for its turn."""
 
     kind: str
     node: str
@@ -80,12 +80,12 @@ class Played:
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Played:
-        """Those of one queue, without a break."""
+        """The runs of one queue without interruption."""
         began_s = min(run.created_s for run in runs)
         return cls(runs, max(run.finished_s for run in runs) - began_s)
 
     def and_then(self, others: Played) -> Played:
-        """Both parts of a queue; between them, another one was played."""
+        """Join both parts of a queue; another queue was played between them."""
         return Played([*self.runs, *others.runs], self.makespan_s + others.makespan_s)
 
     def of_kind(self, kind: str) -> list[float]:
@@ -99,17 +99,17 @@ class Played:
 
     @property
     def held(self) -> int:
-        """How many waited for their turn, and were let go."""
+        """How many waited for their turn and were released."""
         return sum(run.held for run in self.runs)
 
     @property
     def used(self) -> float:
-        """The share of all places' time in which pods ran, by themselves."""
+        """The share of all places' time in which pods ran, by their own clocks."""
         return sum(run.took_s for run in self.runs) / (PLACES * self.makespan_s)
 
     @property
     def longest_wait_s(self) -> float:
-        """Of any run, for its start."""
+        """The longest wait of a run for its start."""
         return max(run.waited_s for run in self.runs)
 
 

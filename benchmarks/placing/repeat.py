@@ -1,4 +1,4 @@
-"""One repeat on two real nodes: learned from nothing, then the same pods as usual and as placed."""
+"""One repeat on two real nodes: learn from nothing, then play the same pods as usual and placed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from tests.ha.turns.that_holds import a_plimsoll_that_holds
 SEED: Final = 16
 DRAWS: Final = 2000
 ROOM_LEFT: Final = 3
-"""Pods at once on four places, while it is learned: who is alone tells what neighbours cost."""
+"""Pods at once on four places while learning: a pod that is alone shows what neighbours cost."""
 BACKLOG: Final = 20
-"""Pods at once then: four run, one is next, and the order chooses among fifteen."""
+"""Pods at once after that: four run, one is next, and the order chooses among fifteen."""
 LEAST_RUNTIMES: Final = "1"
-"""Pods take seconds here, so that runs are many; on a cluster, only long tasks are ordered."""
+"""Pods take seconds here, so that there are many runs; on a cluster, only long tasks are
+ordered."""
 NOT_HERE: Final = ("agent",)
-"""Nodes of one machine share its processors: each would tell of all, and neither of itself."""
+"""Nodes of one machine share its processors: each agent would report all of them, not its own."""
 
 MORE: Final = 40
-"""Pods to learn from where those that were planned did not suffice, at most MOST_MORE times."""
+"""Pods to learn from if the planned ones did not suffice, at most MOST_MORE times."""
 MOST_MORE: Final = 2
 
 Repeat = dict[Arm, Played]
@@ -40,10 +41,10 @@ Repeat = dict[Arm, Played]
 class Plan:
     """What is played. commands: what a pod of each kind runs. learn, runs: how many pods of all.
 
-    arms: the usual one, and the other. learned: called with the store's URL once it is learned.
-    most_excess: how much more than beside neighbours as they come the order may slow a kind.
-    parts: each arm's queue is played in so many, and the arms take turns: A B, then B A. So a
-    machine that becomes slower, as one does whose neighbours are busy, is as slow for both.
+    arms: the usual one, and the other. learned: called with the store's URL after learning.
+    most_excess: how much more than with random neighbours the order may slow a kind. parts: each
+    arm's queue is played in so many parts, and the arms take turns: A B, then B A. So a machine
+    that becomes slower, such as one with busy neighbours, is as slow for both.
     """
 
     commands: Mapping[str, str]
@@ -56,7 +57,7 @@ class Plan:
     most_excess: float = MOST_EXCESS
 
     def turns(self, number: int, kinds: Sequence[str]) -> Iterator[tuple[Arm, str, Sequence[str]]]:
-        """Of one repeat, who plays which part of the submissions; a name for each."""
+        """Which arm plays which part of one repeat's submissions; a name for each."""
         for part in range(self.parts):
             first, end = (len(kinds) * at // self.parts for at in (part, part + 1))
             for arm in self.arms[:: -1 if (number + part) % 2 else 1]:
@@ -64,18 +65,18 @@ class Plan:
 
     @property
     def unended(self) -> int:
-        """How many pods are there at once when it is learned; a hint needs a place to choose."""
+        """How many pods exist at once while learning; a hint needs a place to choose."""
         return BACKLOG if Arm.ORDERED in self.arms else ROOM_LEFT
 
     def shuffled(self, runs: int, draw: Random) -> list[str]:
-        """So many submissions, as many of each kind, in a random order."""
+        """So many submissions, equally many of each kind, in a random order."""
         kinds = [kind for kind in self.commands for _ in range(runs // len(self.commands))]
         draw.shuffle(kinds)
         return kinds
 
 
 async def commands_for(cluster: Cluster, alone_s: float = ALONE_S) -> Mapping[str, str]:
-    """What a pod of each kind runs on this machine, to take so long alone."""
+    """The command of each kind that takes so long alone on this machine."""
     async with a_shop(cluster.kubeconfig) as shop:
         return (await pace_of(shop)).commands(alone_s)
 
@@ -84,7 +85,7 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
     """Learn from nothing, then play the same submissions both ways.
 
     number: from 0; each repeat draws other submissions, and begins with the other arm.
-    AssertionError, NotHeld or TimeoutError where pods fail, are not held, or do not end.
+    AssertionError, NotHeld or TimeoutError if pods fail, are not held, or do not end.
     """
     draw, about = Random(SEED + number), f"repeat {number + 1}"
     first = Submissions("learn", plan.shuffled(plan.learn, draw), plan.commands, ROOM_LEFT)
@@ -113,7 +114,7 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
 
 
 async def _played(shop: Shop, arm: Arm, submitted: Submissions, plan: Plan, draw: Random) -> Played:
-    """Play a queue. While too little is known for an order, some more pods are learned from."""
+    """Play a queue. While too little is known for an order, learn from some more pods."""
     for more in range(MOST_MORE):
         try:
             return await played(shop, arm, submitted)
@@ -126,7 +127,7 @@ async def _played(shop: Shop, arm: Arm, submitted: Submissions, plan: Plan, draw
 
 
 def in_words(done: Played) -> str:
-    """A queue that was played, in a line."""
+    """A played queue in one line."""
     return (
         f"{len(done.runs)} runs of {done.mean_s:.2f} s, {done.held} held and let go, "
         f"{done.makespan_s:.0f} s in all, places in use for {done.used:.0%}, "
@@ -135,7 +136,7 @@ def in_words(done: Played) -> str:
 
 
 def compared(repeats: Sequence[Repeat]) -> tuple[float, float, float]:
-    """How much less the mean runtime is as placed, and its 95% interval by paired bootstrap."""
+    """How much shorter the mean runtime is as placed, and its 95% interval by paired bootstrap."""
     pairs = [
         (usual.took_s, placed.took_s)
         for arms in repeats

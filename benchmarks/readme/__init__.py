@@ -1,4 +1,4 @@
-"""The figures of README.md, each beside its bound: ``make bench``.
+"""The figures of README.md, each with its bound: ``make bench``.
 
 ``figures.py`` runs the others, and ``admission.against_kopf``, as processes of their own, and
 writes bench-results.json. May import: Plimsoll, ``tests``.

@@ -35,7 +35,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table: what was measured, beside what, and whether it is as it should be."""
+    """One line of the table: the figure, its bound, and whether it holds."""
 
     what: str
     measured: str

@@ -1,6 +1,6 @@
-"""A controller that starts on thousands of finished pods: each is observed once; memory, calls.
+"""Starts a controller on thousands of finished pods: each is observed once; memory, calls.
 
-Runs inside the local cluster's network namespace (``make bench`` sees to it).
+Runs inside the local cluster's network namespace (``make bench`` arranges that).
 """
 
 from __future__ import annotations

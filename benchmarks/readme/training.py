@@ -43,7 +43,7 @@ def observations(seed: int) -> list[Observation]:
 
 
 def main() -> None:
-    """Train once and print what it took, as one JSON line."""
+    """Train once and print its cost, as one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=float, default=60.0)
     chosen = parser.parse_args()

@@ -1,4 +1,4 @@
-"""One row through a 300-tree, depth-6 model: our walk beside XGBoost's own inplace_predict."""
+"""One row through a 300-tree, depth-6 model: our walk against XGBoost's own inplace_predict."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _LOOK_S: Final = 0.1
 
 
 async def ran(stand: Stand, job: dict[str, Any]) -> tuple[float, list[Any]]:
-    """Run a Job until all its indexes have succeeded. Return its seconds, and its pods."""
+    """Run a Job until all its indexes have succeeded. Return its seconds and its pods."""
     batch, core = client.BatchV1Api(stand.core.api_client), stand.core
     began_s = time.monotonic()
     made = await batch.create_namespaced_job(stand.namespace, job)

@@ -1,4 +1,4 @@
-"""The real node of ``make bench-live``: Plimsoll on it, pods that grow, and what became of them."""
+"""The real node of ``make bench-live``: Plimsoll on it, pods that grow, and their results."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Program:
     features: Mapping[str, str]
 
     def pod(self, name: str, task: str, mark: str) -> dict[str, Any]:
-        """A bare pod that runs it; Plimsoll makes its next attempts."""
+        """A bare pod that runs it; Plimsoll creates its next attempts."""
         memory = {"memory": f"{self.asks_mib}Mi"}
         words = ["/task", "grow", *(str(n) for n in (self.needs_mib, self.grows_s, self.holds_s))]
         features = {f"{labels.FEATURE_PREFIX}{name}": text for name, text in self.features.items()}
@@ -105,7 +105,7 @@ class Stand:
     plimsoll: Plimsoll
 
     async def submit(self, name: str, task: str, program: Program) -> str:
-        """Create a run's first pod; its UID."""
+        """Create a run's first pod; return its UID."""
         made = await self.core.create_namespaced_pod(
             self.namespace, program.pod(name, task, self.namespace)
         )
@@ -113,7 +113,7 @@ class Stand:
 
     @property
     def pods(self) -> list[Seen]:
-        """All pods that ever were, oldest first."""
+        """All pods that ever existed, oldest first."""
         return self.watched.of(self.namespace)
 
     def observed(self, task: str) -> list[Observation]:
@@ -122,7 +122,7 @@ class Stand:
         return sorted(found, key=lambda each: (each.submitted_s or 0, each.attempt))
 
     def succeeded(self, task: str) -> list[Observation]:
-        """The attempts of a task that succeeded, and whose peaks are known."""
+        """The attempts of a task that succeeded and have a known peak."""
         return [
             each
             for each in self.observed(task)
@@ -130,11 +130,11 @@ class Stand:
         ]
 
     async def until(self, what: str, check: Callable[[], Any]) -> Any:
-        """Wait until ``check`` finds something true; AssertionError where it does not."""
+        """Wait until ``check`` returns something true; AssertionError if it does not in time."""
         return await until(what, check, ENDED_WITHIN_S)
 
     def decision(self, uid: str) -> Mapping[str, Any]:
-        """What Plimsoll wrote on a pod; empty if nothing."""
+        """The decision that Plimsoll wrote on a pod; empty if none."""
         seen = self.watched.pods.get(uid)
         return {} if seen is None else seen.decision
 
@@ -143,9 +143,9 @@ class Stand:
 async def a_stand(
     cluster: Cluster, *words: str, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[Stand]:
-    """Plimsoll on the node, and a namespace; both are gone with the block.
+    """Plimsoll on the node, and a namespace; both are removed at the end of the block.
 
-    words: more options of ``plimsoll run``. environment: more of its settings.
+    words: more options of ``plimsoll run``. environment: more environment variables.
     """
     settings = client.Configuration()
     await config.load_kube_config(

@@ -1,4 +1,4 @@
-"""What an agent costs on a node of a hundred pods: looks, readings and processor time."""
+"""The cost of an agent on a node of a hundred pods: looks, readings and processor time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the growing tasks of each kind and pace, without rescue and with it."""
+"""Counts the growing tasks that were killed, by kind and pace, without rescue and with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _key(task: GrowingTask) -> tuple[str, int]:
 
 
 def kinds_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return what people read."""
+    """Return the table for people."""
     table = Table(title="killed, and given more in vain, by kind and pace")
     for column in ("", "tasks", "headroom, MiB", "killed without", "killed with", "in vain"):
         table.add_column(column)

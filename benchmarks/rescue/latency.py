@@ -21,7 +21,7 @@ from tests.rigs.node.enforced_limits import limit_file, limit_in
 PODS: Final = 2
 RAISES: Final = 8
 SPACES_S: Final = {"close": 0.6, "apart": 4.1}
-"""Between two raises of a pod."""
+"""Seconds between two raises of a pod."""
 LOOK_S: Final = 0.002
 WITHIN_S: Final = 10.0
 MIB: Final = 1 << 20
@@ -93,7 +93,7 @@ async def _raise(kube: Kube, pod: dict[str, Any], limit_mib: int) -> tuple[float
 
 
 def summary(ms: list[float]) -> dict[str, float]:
-    """Return what is printed of measured milliseconds."""
+    """Return the figures printed for measured milliseconds."""
     ordered = sorted(ms)
     return {
         "least": round(ordered[0], 1),

@@ -47,13 +47,13 @@ OVER_NEED: Final = 1.3
 LEAST_AVOIDED: Final = 0.8
 MOST_OVER: Final = 0.05
 MOST_AGENT_SHARE: Final = 0.02
-"""Of a core, with a hundred pods on the node."""
+"""As a share of a core, with a hundred pods on the node."""
 UP_TO_MB_S: Final = 100
 
 
 @dataclass(slots=True)
 class Batch:
-    """What became of each task. limits_mib: what it had at its end."""
+    """The result of each task. limits_mib: its limit at its end."""
 
     ended: dict[str, str] = field(default_factory=dict)
     limits_mib: dict[str, float] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Batch:
 
 
 def tasks(cluster: Cluster, at_once: int, seed: int, **environment: str) -> dict[str, Any]:
-    """Run the forty tasks twice, and set both beside each other. environment: of rescues."""
+    """Run the forty tasks twice, and compare both batches. environment: of rescues."""
     batch = forty(seed)
     off = asyncio.run(_run(cluster, healthy_runs(), batch, "never", at_once))
     on = asyncio.run(_run(cluster, healthy_runs(), batch, "auto", at_once, **environment))
@@ -112,7 +112,7 @@ async def _run(
         }
         where = ("plimsoll.dev", "v1alpha1", stand.namespace, "sizingpolicies")
         await custom.create_namespaced_custom_object(*where, body)
-        await asyncio.sleep(2)  # admission hears of the policy; each size is what was asked for
+        await asyncio.sleep(2)  # admission learns of the policy; each size is the request
         done = Batch()
         await _all(stand, before, done, at_once)
         cpu_before_s, began_s = _cpu_s(stand.plimsoll.pid("agent")), time.monotonic()
@@ -204,7 +204,7 @@ def _figures(batch: Sequence[GrowingTask], off: Batch, on: Batch) -> dict[str, A
 
 
 def _over_at_any_time(batch: Sequence[GrowingTask], on: Batch) -> list[str]:
-    """Return the tasks that held more than so much for a while, before they gave it back."""
+    """Return the tasks that at some time held more than OVER_NEED times their need."""
     most_mib: dict[str, float] = {}
     for each in on.said:
         if each.get("event") == "rescued":
@@ -229,7 +229,7 @@ def _said(stand: Stand) -> list[dict[str, Any]]:
 
 
 def tables(found: dict[str, Any]) -> list[Table]:
-    """Return what people read."""
+    """Return the tables for people."""
     shown = []
     if "tasks" in found:
         shown.append(_tasks_table(found["tasks"]))
@@ -307,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def missed(found: Mapping[str, Any]) -> list[str]:
-    """Return which bars are missed by what was measured, a line each."""
+    """Return the bars that the measurements miss, one line each."""
     lines = list[str]()
     if (of_tasks := found.get("tasks")) is not None:
         avoided = _avoided(of_tasks)

@@ -1,4 +1,4 @@
-"""The picture of docs/rescue.md: which pace is survived at which headroom.
+"""The picture of docs/rescue.md: which pace is survived with which headroom.
 
 PYTHONPATH=. .venv/bin/python -P -m benchmarks.rescue.picture
 [bench-rescue.json] [docs/images/rescue.svg]

@@ -15,10 +15,10 @@ MIB: Final = 1 << 20
 RATES_MB_S: Final = (5, 10, 20, 50, 100, 200, 400)
 BEYOND: Final = (1.3, 1.6)
 WITHIN: Final = (0.9, 0.75)
-"""What a ramp needs, as a share of its limit."""
+"""The need of a ramp, as a share of its limit."""
 BASE_SHARE: Final = 0.5
 HOLDS_S: Final = 11
-"""What is given in vain is given back after some seconds; a real run holds for minutes."""
+"""An unneeded raise is given back after some seconds; a real run holds for minutes."""
 STEP_MIB: Final = 40
 STEP_S: Final = 3
 STAIRS: Final = (1.15, 1.3, 1.45, 1.6, 0.9, 0.75)
@@ -36,9 +36,9 @@ GRID_NEED: Final = 1.3
 
 @dataclass(frozen=True, slots=True)
 class GrowingTask:
-    """One run. words: of the eater. need_mib: None of a leak, which never ends.
+    """One run. words: the eater's arguments. need_mib: None for a leak, which never ends.
 
-    rate_mb_s: its pace; None of steps and page cache. headroom_mib: between what it holds when it
+    rate_mb_s: its pace; None for steps and page cache. headroom_mib: between its memory when it
     begins to grow and its limit.
     """
 
@@ -57,7 +57,7 @@ class GrowingTask:
         return self.need_mib is None or self.need_mib > self.limit_mib
 
     def pod(self) -> dict[str, Any]:
-        """Return its pod; its task is its own."""
+        """Return its pod; each run has its own task."""
         return {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -76,7 +76,7 @@ def ramp(name: str, limit_mib: int, base_mib: int, need_mib: int, rate_mb_s: int
 
 
 def forty(seed: int) -> list[GrowingTask]:
-    """Return the forty tasks, in an order by chance; half of them need more than they have."""
+    """Return the forty tasks, in a random order; half of them need more than they have."""
     tasks: list[GrowingTask] = []
     for rate in RATES_MB_S:
         limit_mib = 160 if rate <= 20 else 256 if rate <= 100 else 512

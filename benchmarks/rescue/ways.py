@@ -1,8 +1,8 @@
 """From a reading to the limit in force, both ways: the controller raises a pod, or its agent does.
 
-Until the API server tells a watcher that the pod's limit is larger, and until the kernel has it.
-
-Idle pods on the real node, and readings made by hand, so that both ways have the same to do.
+It measures until the API server reports the pod's larger limit to a watcher, and until the kernel
+has it. The pods on the real node are idle and the readings are made by hand, so that both ways do
+the same work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.rigs.node.hand_alarms import HandAlarms, hand_alarms
 
 PODS: Final = 30
 APART_S: Final = 2.0
-"""Between two pods: a kubelet carries out a pod's first raise at once."""
+"""Seconds between two pods: a kubelet carries out a pod's first raise at once."""
 LOOK_S: Final = 0.002
 AGAIN_S: Final = 0.3
 WITHIN_S: Final = 30.0
@@ -35,7 +35,7 @@ LIMIT_MIB: Final = 64
 
 
 async def both_ways(cluster: Cluster) -> dict[str, Any]:
-    """Raise pods for the first time, every second one by each way. Figures in milliseconds."""
+    """Raise pods for the first time, by each way in turn. Figures in milliseconds."""
     ways = ("controller", "agent")
     patched_ms: dict[str, list[float]] = {way: [] for way in ways}
     limit_ms: dict[str, list[float]] = {way: [] for way in ways}
@@ -75,7 +75,7 @@ async def _rescuing(stand: Stand) -> None:
     where = ("plimsoll.dev", "v1alpha1", stand.namespace, "sizingpolicies")
     custom = client.CustomObjectsApi(stand.core.api_client)
     await custom.create_namespaced_custom_object(*where, body)
-    await asyncio.sleep(2)  # admission hears of the policy
+    await asyncio.sleep(2)  # admission learns of the policy
 
 
 async def _idle(stand: Stand, number: int) -> str:
@@ -112,7 +112,7 @@ async def _raise_ms(stand: Stand, way: HandAlarms, number: int, uid: str) -> tup
         if now_s - began_s > WITHIN_S:
             raise TimeoutError(f"{uid} was not raised")
         if now_s - said_s > AGAIN_S:
-            way.sender.offer([way.alarm(uid)])  # as an agent says it again
+            way.sender.offer([way.alarm(uid)])  # as an agent repeats it
             said_s = now_s
         await asyncio.sleep(LOOK_S)
     limit_s = time.perf_counter()
@@ -120,7 +120,7 @@ async def _raise_ms(stand: Stand, way: HandAlarms, number: int, uid: str) -> tup
 
 
 async def _patched_s(stand: Stand, name: str) -> float:
-    """Return when a watcher of one pod hears that its limit is larger, by the counter's clock."""
+    """Return when a watcher of one pod sees the larger limit, by the counter's clock."""
     async with watch.Watch() as stream:
         events = stream.stream(
             stand.core.list_namespaced_pod,

@@ -1,4 +1,4 @@
-"""What Plimsoll is compared with on the builds. Each gives every build its first size, (n,)."""
+"""The baselines for Plimsoll on the builds. Each gives every build its first size, (n,)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from plimsoll_predictor.training.boosting import MAX_BIN, PARAMETERS, ROUNDS
 
 Sizes = NDArray[np.float64]
 LEAST_OF_A_PROFILE: Final = 3
-"""Builds of a profile before its own percentile is used rather than all profiles' together."""
+"""With fewer builds of a profile, the percentile of all profiles together replaces its own."""
 GROWTH: Final = 1.1
-"""Learned anew whenever a tenth more builds are known, as Plimsoll does."""
+"""It learns again whenever a tenth more builds are known, as Plimsoll does."""
 FIRST_LEARNED_AT: Final = 200
 N_BINS, CERTAIN, BIN_ROUNDS, BIN_DEPTH = 5, 0.8, 100, 6
 
@@ -28,7 +28,7 @@ Learner = Callable[[Sequence[Features], Sizes], Callable[[Sequence[Features]], S
 
 
 def requested(builds: Builds) -> Sizes:
-    """What was asked for."""
+    """The builds' requests."""
     return builds.requests_bytes
 
 
@@ -55,7 +55,7 @@ def boosted_97(builds: Builds) -> Sizes:
 
 
 def uniform_bins(builds: Builds) -> Sizes:
-    """XGBoost over bins of equal width: the likeliest, or the next above where unsure."""
+    """XGBoost over bins of equal width: the likeliest bin, or the next above if unsure."""
     return _learned_anew(builds, _uniform_bins, builds.features)
 
 
@@ -65,7 +65,7 @@ BASELINES: Final[Mapping[str, tuple[Callable[[Builds], Sizes], float]]] = {
     "quantile boosting, 0.97 x 1.1": (boosted_97, 90.4),
     "XGBoost, uniform bins": (uniform_bins, 117.5),
 }
-"""Name -> the rule, and the score it is published with; of the bins the middle of 112 to 123."""
+"""Name -> the rule, and its published score; for the bins the middle of 112 to 123."""
 
 
 def _with_times(builds: Builds) -> Sequence[Features]:

@@ -1,7 +1,7 @@
-"""A company's software builds as one recurring task, and the score sizes for them get.
+"""A company's software builds as one recurring task, and the score of sizes for them.
 
 The trace is not part of this project (docs/sap.md says where it is published); it is read from
-TRACES. A build submitted at t is known six hours later: the trace tells no end of any.
+TRACES. A build submitted at t counts as known six hours later: the trace has no end times.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from plimsoll_predictor.core.units import MIB
 FILE_NAME: Final = "sap-builds-april.csv.gz"
 FEEDBACK_S: Final = 6 * 3600.0
 SCORED_SHARE: Final = 0.7
-"""Of the builds, the latest: sizes of the earlier ones are not scored."""
+"""The share of the builds that is scored, the latest ones."""
 PENALTY: Final = 5.0
-"""What the score counts a per cent of builds given too little, in per cent of overshoot."""
+"""One per cent of builds with too little memory counts like this many per cent of overshoot."""
 FEATURES: Final = (
     "location",
     "branch",
@@ -38,20 +38,21 @@ FEATURES: Final = (
     "component",
     "ts_phase",
 )
-"""Known before a build, and all it says about itself. Its other columns are results."""
+"""Known before a build, and the only such columns. The others are results."""
 TASK: Final = TaskId("builds", "build")
 MOST_BUILDS: Final = 100_000
 
 
 class SapTraceError(ValueError):
-    """The trace cannot be read; the sentence says why and what to do."""
+    """The trace cannot be read; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Builds:
     """Builds in order of submission; all arrays (n,).
 
-    submitted_s: Unix time, only rising. known: how many builds are known when each is submitted.
+    submitted_s: Unix time, strictly rising. known: how many builds are known when each is
+    submitted.
     """
 
     submitted_s: NDArray[np.float64]
@@ -69,7 +70,7 @@ class Builds:
         return int(len(self) * (1 - SCORED_SHARE) + 1e-9)
 
     def observations(self, known: int) -> list[Observation]:
-        """The first ``known`` builds as training data; of runtimes nothing is known."""
+        """The first ``known`` builds as training data, without runtimes."""
         return [
             Observation(
                 attempt_uid=f"build-{place}",
@@ -90,8 +91,8 @@ class Builds:
 class Score:
     """5 x under_percent + over_percent; less is better.
 
-    under_percent: builds given less than they needed. over_percent: what all builds were given
-    beyond their needs, of all they needed; a build given too little counts nothing here.
+    under_percent: builds that got less than they needed. over_percent: what all builds got beyond
+    their needs, as a share of all needs; a build with too little counts nothing here.
     """
 
     score: float
@@ -100,7 +101,7 @@ class Score:
 
 
 def score(builds: Builds, sizes_bytes: NDArray[np.float64]) -> Score:
-    """The score of first sizes (n,); those before ``first_scored`` are not looked at.
+    """The score of first sizes (n,); those before ``first_scored`` are ignored.
 
     Raises ValueError if a scored one is not a finite number above zero.
     """
@@ -117,8 +118,8 @@ def read_builds(path: Path) -> Builds:
     """The builds of a file, in order of submission.
 
     Raises:
-        SapTraceError: if it is not there, lacks a column, has a cell that is not what it should
-            be, or more than MOST_BUILDS rows.
+        SapTraceError: if it is missing, lacks a column, has an invalid cell, or more than
+            MOST_BUILDS rows.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
@@ -146,7 +147,7 @@ class Build:
 
 
 def builds_of(rows: Sequence[Build]) -> Builds:
-    """At least one build, in any order."""
+    """Make the arrays of at least one build, given in any order."""
     rows = sorted(rows, key=lambda row: row.submitted_s)
     submitted_s = np.array([row.submitted_s for row in rows])
     return Builds(

@@ -1,10 +1,10 @@
-"""Software builds as a second kind of workload: Plimsoll beside what else was tried on them.
+"""Software builds as a second kind of workload: Plimsoll against the other methods tried on them.
 
     TRACES=folder PYTHONPATH=. .venv/bin/python -P -m benchmarks.sap.comparison
         [--quick] [--json FILE]
 
-docs/sap.md says how to read the table. Ends with 1 where a bar is missed; --quick trains less
-often and misses none that the full run keeps.
+docs/sap.md says how to read the table. The exit status is 1 if a bar is missed; --quick trains
+less often, and misses no bar that the full one keeps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.sap.served import FULL, QUICK, Effort, Served, joined, served, s
 ROOT: Final = Path(__file__).resolve().parents[2]
 WORKERS: Final = 2
 WIDTH: Final = 100
-"""Columns of the table where there is no terminal."""
+"""Width of the table without a terminal."""
 OVERALL: Final = "Plimsoll"
 CLASSIFIER: Final = "the classifier alone"
 BOOSTING: Final = "boosting alone"
@@ -40,7 +40,7 @@ BARS: Final = {OVERALL: 88.0, CLASSIFIER: 105.0}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One policy's figures. published: the score it is published with; bar: what it must keep."""
+    """One policy's figures. published: its published score; bar: the score that it must keep."""
 
     policy: str
     figures: Score
@@ -54,7 +54,7 @@ class Line:
 
 
 def main() -> int:
-    """Print the table; 1 where a bar is missed, 2 where the trace cannot be read."""
+    """Print the table; 1 if a bar is missed, 2 if the trace cannot be read."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

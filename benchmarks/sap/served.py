@@ -1,4 +1,4 @@
-"""The builds as Plimsoll serves them: trained when it would train, decided as it decides."""
+"""The builds as Plimsoll serves them: it trains and decides as in service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plimsoll_predictor.training.train import TrainingPlan, train
 from plimsoll_predictor.training.when_due import Since, should_train
 
 POLICY: Final = Policy(penalty=PENALTY)
-"""The defaults, but for what a failed build counts: the score says that."""
+"""The defaults, except the cost of a failed build: the score defines that."""
 SEED: Final = 1
 
 
@@ -29,7 +29,7 @@ class Effort:
     """How much is trained.
 
     iterations: of the search for a classifier, per training.
-    every: of the trainings Plimsoll would make only each ``every``-th is made.
+    every: only each ``every``-th training that Plimsoll would make is made.
     """
 
     iterations: int
@@ -51,7 +51,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """First sizes in bytes of a span's builds by each expert, and by who served.
+    """First sizes in bytes of a span's builds by each expert, and the sizes that were served.
 
     cheapest: the expert that had been the cheapest out of time. bins: of the classifier.
     """
@@ -73,7 +73,7 @@ def spans(builds: Builds, effort: Effort) -> list[Span]:
         if should_train(Since(runs=known, min_runs=POLICY.min_runs, trained_runs=trained)):
             starts.append(place)
             trained = known
-    # Counted from the last one before the first scored build, which must have a training.
+    # Count from the last one before the first scored build, which must have a training.
     before = sum(start <= builds.first_scored for start in starts)
     kept = starts[max(before - 1, 0) :: effort.every]
     ends = [*kept[1:], len(builds)]

@@ -1,7 +1,7 @@
-"""Whether admission is slower, or takes more, beside a store of many more observations.
+"""Whether a store of many more observations makes admission slower or larger.
 
-Two controllers' feeds, each of a store of its own with the same tasks, and a replica of each. They
-decide by turns, so that what else the machine does falls on both alike.
+Two controllers' feeds, each from its own store with the same tasks, and a replica of each. They
+decide in turns, so that other load on the machine falls on both alike.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLL_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionFigures:
-    """What was measured, of the smaller store and of the larger.
+    """The measurements of the smaller store and of the larger.
 
     per_s: decisions a second, the median of the rounds. rss_bytes: of the replica at its peak.
     share: the larger's decisions a second over the smaller's, the median of the rounds.
@@ -68,7 +68,7 @@ async def measure(folder: Path, smaller_url: str, larger_url: str) -> AdmissionF
 
 @asynccontextmanager
 async def _a_replica(folder: Path, url: str) -> AsyncIterator[tuple[Load, int]]:
-    """A replica that has heard all that a controller takes up from the store, and its pid."""
+    """A replica that has received all that a controller reads from the store, and its pid."""
     folder.mkdir()
     async with AsyncExitStack() as stack:
         store = Store.open(url)
@@ -80,7 +80,7 @@ async def _a_replica(folder: Path, url: str) -> AsyncIterator[tuple[Load, int]]:
         await take_up(store, writer, board)
         feed_url = await stack.enter_async_context(a_feed(board))
         (caller,), (process,) = await stack.enter_async_context(replicas(folder, feed_url, 1))
-        while not board.readers:  # it has heard all, and waits for news
+        while not board.readers:  # it has received all, and waits for news
             await asyncio.sleep(_POLL_S)
         port = urlsplit(caller.url).port
         assert port is not None
@@ -90,7 +90,7 @@ async def _a_replica(folder: Path, url: str) -> AsyncIterator[tuple[Load, int]]:
 
 
 def _a_creation() -> bytes:
-    """What the API server asks for a pod of the task that ran most."""
+    """The API server's question about a pod of the task that ran most."""
     task = TaskId.parse(task_name(0))
     pod = a_pod().in_namespace(task.namespace).labelled(task.name).asking("16Gi")
     return json.dumps(a_review(pod, namespace=task.namespace)).encode()

@@ -1,4 +1,4 @@
-"""A store as years of use leave it: a million observations of thousands of tasks."""
+"""A store as after years of use: a million observations of thousands of tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SECONDS_APART: Final = 30
 class Size:
     """How much a store holds.
 
-    models: tasks that have one, of ``trees`` trees each. decisions: kept per task.
+    models: tasks with a model, of ``trees`` trees each. decisions: kept per task.
     """
 
     observations: int = 1_000_000
@@ -48,7 +48,7 @@ def task_name(number: int) -> str:
 
 
 def fill(url: str, size: Size) -> None:
-    """Fill a new store; rows are made by the database itself."""
+    """Fill a new store; the database itself generates the rows."""
     Store.open(url).close()
     database = Database.connect(url, 60.0)
     with database.write_long() as connection:
@@ -145,7 +145,7 @@ def _fill_standings(connection: sa.Connection, size: Size) -> None:
 
 
 def _learned() -> tuple[str, object]:
-    """The experts of a task that ran 150 times, as they are kept, and the pool."""
+    """The experts of a task that ran 150 times, as they are stored, and the pool."""
     fleet = TaskStandings()
     for number in range(150):
         features: dict[str, FeatureValue] = {

@@ -25,12 +25,12 @@ PART: Final = "bench.plimsoll.dev/part"
 END: Final = "bench.plimsoll.dev/end"
 AFTER: Final = "bench.plimsoll.dev/after"
 ENDED: Final = "bench.plimsoll.dev/Ended"
-"""A condition whose message is the moment at which kwok wrote a pod's end."""
+"""A condition whose message is the moment when kwok wrote a pod's end."""
 FAKE: Final = {"kwok.x-k8s.io/node": "fake"}
 PLAYED_AT_ONCE: Final = 32
 READ: Final = 500
 LOST: Final = 20
-"""So many are named of pods that something is wrong with."""
+"""How many pods with a fault are named at most."""
 
 RUNNING_STATUS: Final = """
 {{ $now := Now }}
@@ -79,7 +79,7 @@ containerStatuses:
 def stage(
     name: str, phase: str, status: str, *, part: str | None = None, after: str | None = None
 ) -> dict[str, Any]:
-    """Return a stage of pods in a phase. part: only those with it; after: annotation of a delay."""
+    """Return a stage of pods in a phase. part: only pods with it; after: annotation of a delay."""
     selector: dict[str, Any] = {
         "matchExpressions": [{"key": ".status.phase", "operator": "In", "values": [phase]}]
     }
@@ -103,7 +103,7 @@ STARTS: Final = stage("starts", "Pending", RUNNING_STATUS)
 
 
 def ends(part: str, *, after: str | None = None) -> dict[str, Any]:
-    """Return the stage in which a part of the pods ends: at once, or after what each one says."""
+    """Return the stage in which a part of the pods ends: at once, or after each pod's own delay."""
     return stage("ends", "Running", ENDED_STATUS, part=part, after=after)
 
 
@@ -119,18 +119,18 @@ class FakeNodes:
 
     @property
     def path(self) -> str:
-        """Of the pods."""
+        """The API path of the pods."""
         return path_of(CORE, "pods", self.namespace)
 
     async def make_nodes(self, count: int) -> list[str]:
-        """Create them; return their names."""
+        """Create the nodes; return their names."""
         names = [f"{self.namespace}-{number}" for number in range(count)]
         nodes = path_of(CORE, "nodes")
         await at_once(self._made(nodes, _node(name)) for name in names)
         return names
 
     async def make_pods(self, pods: Iterable[Mapping[str, Any]], tell: Callable[[], None]) -> None:
-        """Create them. tell: is called after each."""
+        """Create the pods. tell: is called after each."""
 
         async def one(body: Mapping[str, Any]) -> None:
             await self._made(self.path, body)
@@ -144,13 +144,13 @@ class FakeNodes:
 
     @contextlib.contextmanager
     def played(self, stage: Mapping[str, Any]) -> Iterator[int]:
-        """Let kwok play one stage meanwhile; return its process id."""
+        """Let kwok play one stage meanwhile; yield its process id."""
         settings = {
             "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
             "kind": "KwokConfiguration",
             "options": {"podPlayStageParallelism": PLAYED_AT_ONCE, "enableCRDs": []},
         }
-        # Else kwok would keep nodes alive for a controller that rests meanwhile.
+        # Otherwise kwok would keep nodes alive for a controller that is not running.
         still = stage_of_no_node()
         name = stage["metadata"]["name"]
         file = self.folder / f"{name}.yaml"
@@ -177,7 +177,7 @@ class FakeNodes:
                 await asyncio.sleep(0.5)
 
     async def each(self) -> AsyncIterator[dict[str, Any]]:
-        """All pods, page by page: there may be more than a list of Plimsoll's own reads."""
+        """All pods, page by page: there may be more than Plimsoll's own list reads."""
         more: str | None = ""
         while more is not None:
             query = {"limit": str(READ), **({"continue": more} if more else {})}
@@ -187,7 +187,7 @@ class FakeNodes:
             more = (page.get("metadata") or {}).get("continue") or None
 
     async def ended_s(self) -> dict[str, float]:
-        """UID -> when kwok wrote the pod's end, Unix seconds; of those that have ended."""
+        """UID -> when kwok wrote the pod's end, Unix seconds; only pods that have ended."""
         return {
             pod["metadata"]["uid"]: datetime.fromisoformat(each["message"]).timestamp()
             async for pod in self.each()
@@ -196,7 +196,7 @@ class FakeNodes:
         }
 
     async def remove(self, tell: Callable[[], None]) -> None:
-        """Delete pods and nodes: with grace nobody would confirm that they ended."""
+        """Delete pods and nodes, without grace: nobody would confirm that they ended."""
         names = [pod["metadata"]["name"] async for pod in self.each()]
 
         async def one(name: str) -> None:
@@ -260,7 +260,7 @@ def _node(name: str) -> dict[str, Any]:
 
 
 def stage_of_no_node() -> dict[str, Any]:
-    """Return a stage that no node ever reaches, instead of kwok's own, which beat every node's."""
+    """Return a stage that no node ever reaches; it replaces kwok's own heartbeat of every node."""
     never = stage("still", "never", "{}")
     never["spec"]["resourceRef"]["kind"] = "Node"
     return never

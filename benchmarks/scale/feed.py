@@ -1,6 +1,6 @@
-"""How models of many tasks reach admission's replicas, and what they take there.
+"""How models of many tasks reach admission's replicas, and what they cost there.
 
-The replicas are processes of their own, asked over TLS as the API server asks them.
+The replicas are separate processes, asked over TLS as the API server asks them.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ serve(AdmissionSettings())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedFigures:
-    """What was measured.
+    """The measurements.
 
-    synced_s: from a replica's start until the last of all knows every task.
-    update_s: from a task's new model to the last replica that uses it; the longest of some.
-    retrained_s: likewise, when all models are new at once.
-    rss_bytes: of the largest replica, at its peak. board_bytes: what the controller's side grew by.
+    synced_s: from a replica's start until the last of all knows every task. update_s: from a task's
+    new model to the last replica that uses it; the longest of some. retrained_s: the same, when all
+    models are new at once. rss_bytes: of the largest replica, at its peak. board_bytes: growth of
+    the controller's side.
     """
 
     tasks: int
@@ -63,7 +63,7 @@ class FeedFigures:
 
 
 async def measure(folder: Path, tasks: int, models: int) -> FeedFigures:
-    """Feed replicas with that many tasks, of which the last ``models`` have a model."""
+    """Feed replicas with that many tasks; the last ``models`` of them have a model."""
     template, before = a_template(), psutil.Process().memory_info().rss
     board = FeedBoard("bench", max_models_bytes=2**40)
     board.set_defaults(Policy(mode=Mode.ENFORCE), nodes=nodes_of(a_node("64Gi")))
@@ -145,7 +145,7 @@ def _knowledge(number: int, model: Model | None, round_number: int) -> Knowledge
 
 
 def _of_round(model: Model, task: TaskId, round_number: int) -> Model:
-    """The model as another training would have made it: its smallest bin is another."""
+    """The model as if from another training: its smallest bin differs."""
     first, *others = model.bins.ceilings_bytes
     bins = replace(model.bins, ceilings_bytes=(first + round_number * MIB, *others))
     return replace(model, task=str(task), bins=bins, trained_s=float(round_number), version="")
@@ -161,7 +161,7 @@ async def _update(board: FeedBoard, callers: Sequence[Caller], known: Knowledge)
 
 
 async def _until_used(callers: Sequence[Caller], number: int, round_number: int) -> None:
-    """Until every replica decides by the task's model of that round."""
+    """Wait until every replica decides by the task's model of that round."""
     known = _knowledge(number, a_template(), round_number)
     assert known.model is not None
     for caller in callers:
@@ -174,7 +174,7 @@ _TEMPLATES: list[Model] = []
 
 
 def a_template() -> Model:
-    """The model that all have, trained once."""
+    """The model that all tasks have, trained once."""
     if not _TEMPLATES:
         _TEMPLATES.append(a_model())
     return _TEMPLATES[0]
@@ -197,7 +197,7 @@ async def _patch(caller: Caller, task: TaskId) -> str:
 
 
 def peak_rss_bytes(process: int) -> int:
-    """The most that a process was resident with so far."""
+    """The largest resident memory of a process so far."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024

@@ -27,16 +27,16 @@ from tests.rigs.servers.databases import postgresql_server
 FEEDS: Final = ((500, 500), (2_500, 500), (10_000, 500), (10_000, 2_500))
 """Tasks, and how many of them have a model."""
 SMALL: Final = 100
-"""One in so many observations make the store that admission is compared beside."""
+"""One in so many observations makes up the smaller store that admission is compared with."""
 LEAST_SHARE: Final = 0.9
-"""Of the decisions a second; two equal replicas differ by some hundredths."""
+"""As a share of the decisions a second; two equal replicas differ by some hundredths."""
 
 Figures = TypeVar("Figures")
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table. holds: None where no bound was set."""
+    """One line of the table. holds: None if no bound was set."""
 
     what: str
     measured: str
@@ -90,7 +90,7 @@ def _a_database() -> Iterator[str]:
 
 
 def _apart(work: Callable[..., Figures], *arguments: object) -> Figures:
-    """In a process of its own, so that none inherits another's memory."""
+    """Run in a process of its own, so that none inherits another's memory."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(work, *arguments).result()
 

@@ -2,8 +2,8 @@
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.scale.page [--observations N] [--postgresql]
 
-Asked over HTTP, one after the other, each for something that was not asked for before, so that
-nothing is kept from last time.
+Requests go over HTTP, one after the other. Each asks for something that was not asked for before,
+so that no answer was kept from an earlier one.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _took_ms(address: str) -> float:
 
 
 def _live(store: Store) -> LiveTasks:
-    """What a controller knows: a policy and a status of every task."""
+    """What a controller knows: a policy and a status for every task."""
     hub = Hub()
     book = TaskBook(TaskPolicies(Policy(), hub), hub)
     for task in store.totals.by_task():

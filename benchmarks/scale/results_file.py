@@ -1,4 +1,4 @@
-"""`bench-scale.json`: what each of the benchmarks of scale found last, under keys of its own."""
+"""`bench-scale.json`: the last results of each benchmark of scale, under keys of its own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def keep(found: Mapping[str, Any]) -> None:
 
 
 def kept() -> dict[str, Any]:
-    """Return what was found before."""
+    """Return the earlier results."""
     found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return found

@@ -1,4 +1,4 @@
-"""What a store of a million observations costs: to start on, to show, to write to, to prune."""
+"""The cost of a store of a million observations: to start on, to show, to write to, to prune."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ _KEPT_PER_TASK: Final = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFigures:
-    """What was measured.
+    """The measurements.
 
-    start_s: to open the store and take up all it knows, as a controller does before it is ready.
-    start_cpu_s: processor time of it, without the server's. start_rss_bytes: what it takes.
-    tasks_s: to read what a page of all tasks shows; task_s: of the task with the most attempts.
+    start_s: to open the store and read all it knows, as a controller does before it is ready.
+    start_cpu_s: the processor time for that, without the server's. start_rss_bytes: its memory.
+    tasks_s: to read what a page of all tasks shows; task_s: the same for the task with the most
+        attempts.
     write_s, pruned_write_s: the longest of some single observations' waits for their commits,
-        alone and while rows are pruned beside them. pruned_rows: how many.
+        alone and while rows are pruned at the same time. pruned_rows: how many.
     """
 
     observations: int
@@ -91,7 +92,7 @@ async def _measure(url: str, size: Size) -> StoreFigures:
 
 
 async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
-    """As ``Controller.restore`` restores what the store knows."""
+    """Restore what the store knows, like ``Controller.restore``."""
     hub = Hub()
     book = TaskBook(TaskPolicies(Policy(), hub), hub)
     standings = Standings(store, writer, book, ControllerMetrics().restart_seconds)
@@ -116,7 +117,7 @@ def _of_one(store: Store, task: TaskId) -> object:
 
 
 def _best(work: Callable[[], object]) -> float:
-    """The shortest of three, in seconds: the machine may be busy with others."""
+    """The shortest of three, in seconds: the machine may be busy with other work."""
     took: list[float] = []
     for _ in range(3):
         began_s = time.monotonic()

@@ -1,10 +1,11 @@
-"""`make bench-trainings`: rounds of trainings on PostgreSQL, by one worker, by two, and killed.
+"""`make bench-trainings`: rounds of trainings on PostgreSQL, by one worker, by two, and with kills.
 
-The third round has two workers, of which one is killed again and again. With a sample, a fourth has
-two train all tasks.
+The third round has two workers; again and again, one of the two is killed. With --sample, two
+workers train all tasks in a fourth round.
 
-Workers are the processes that a Job's pods run; here they are started as its controller does: an
-index after another, so many at once, and again what failed. Pods' starts are not in the figures.
+Workers are the processes that a Job's pods run. They are started as the Job's controller does it:
+one index after another, a fixed number at once, and failed ones again. The figures leave out the
+start of pods.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Round:
 
     @property
     def seconds_each(self) -> float:
-        """Of a training, whichever worker did it."""
+        """Seconds per training, whichever worker did it."""
         return self.seconds / max(self.trainings, 1)
 
 
@@ -68,7 +69,7 @@ class Size:
 
 
 def fill(store: Store, tasks: int) -> None:
-    """Two kinds of runs in each task, light and heavy ones, told apart by a feature."""
+    """Two kinds of runs in each task, light and heavy ones, separated by a feature."""
     draws = random.Random(1)
     for number in range(tasks):
         task = TaskId("bench", f"task-{number:05}")
@@ -94,7 +95,7 @@ def _run(task: TaskId, run: int, draws: random.Random) -> Observation:
 
 
 class Pods:
-    """Starts workers as the Job's controller does, and kills some if it is told to."""
+    """Starts workers as the Job's controller does, and kills some on request."""
 
     def __init__(self, url: str, size: Size, workers: int) -> None:
         self._words = ("--budget", str(size.budget_s), "--store", url)
@@ -128,7 +129,7 @@ class Pods:
 
 
 def play(store: Store, url: str, size: Size, workers: int, kill_every_s: float | None) -> Round:
-    """Have the first ``size.tasks`` tasks trained, and count what came of it."""
+    """Have the first ``size.tasks`` tasks trained, and count the results."""
     name = f"bench-{workers}-{time.time_ns()}"
     before = _trained(store)
     store.due.ask(
@@ -193,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rounds = [one, two, killed]
         if sample != size:
             rounds.append(play(store, url, size, 2, None))
-    # Of the same tasks: each worker's start counts less among many.
+    # Over the same tasks: each worker's start counts less among many.
     speedup = one.seconds / two.seconds
     found = {
         "rounds": [asdict(each) for each in rounds],

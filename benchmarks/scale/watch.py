@@ -1,15 +1,15 @@
-"""`make bench-watch`: a controller that watches thousands of pods, of which hundreds end a second.
+"""`make bench-watch`: a controller that watches thousands of pods while hundreds end per second.
 
 A real API server; kwok plays the kubelets (`fake_nodes.py`), the controller is a process of its
 own on SQLite. For each number of pods:
 
 1. pods run, and the controller starts: what it takes to know them all;
 2. agents have measured them, and they end at a rate: how late each end is observed;
-3. it is stopped (SIGSTOP) while a quarter as many more end, and goes on: ends a second that it
-   bears alone, when neither kwok nor the API server asks for the processor.
+3. it is stopped (SIGSTOP) while a quarter as many more end, and goes on: how many ends a second it
+   handles alone, when neither kwok nor the API server uses the processor.
 
-At last a controller is stopped for some seconds and then killed (kill -9) while pods end. Every end
-has to be observed and counted once, each time.
+At last a controller is stopped for some seconds and then killed (kill -9) while pods end. Each
+time, every end must be observed and counted once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ WITHIN_S: Final = 900.0
 NEXT: Final = "rate"
 BACKLOG: Final = "backlog"
 MOST_GROWTH: Final = 1.5
-"""What a pod costs among the most pods, of what it costs among the fewest."""
+"""The most that a pod may cost among the most pods, over its cost among the fewest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Plan:
 
     @property
     def all_pods(self) -> int:
-        """How many run at first."""
+        """How many pods run at first."""
         return self.pods + self.backlog
 
 
@@ -88,14 +88,14 @@ class Bench:
     folder: Path
     progress: Progress
     servers: Mapping[str, int] = field(default_factory=dict)
-    """Process ids of what the cluster runs, by name."""
+    """Process ids of the cluster's programs, by name."""
     rows: Rows = field(init=False)
 
     def __post_init__(self) -> None:
         self.rows = Rows(self.folder / "plimsoll.db")
 
     async def start_pods(self) -> None:
-        """Make the pods, and let kwok have them all running."""
+        """Make the pods, and let kwok set them all running."""
         pods = self.plan.all_pods
         hosts = await self.nodes.make_nodes(-(-pods // PODS_OF_A_NODE))
 
@@ -115,7 +115,7 @@ class Bench:
             await self.nodes.wait_until_none_is("Pending", WITHIN_S)
 
     async def report_peaks(self, controller: ControllerProcess) -> None:
-        """Say what an agent would say of running pods: half to all of their limits."""
+        """Report for running pods what an agent would: half to all of their limits."""
         (serves, *_) = logged(self.folder, "controller serves")[-1:]
         token = (self.folder / "token").read_text()
         draw = random.Random(0)
@@ -139,7 +139,7 @@ class Bench:
 
     @contextlib.contextmanager
     def shown(self, what: str, count: int) -> Iterator[Callable[[int | None], None]]:
-        """Show how far it is; what is returned takes how many there are, or None for one more."""
+        """Show the progress; the result takes the number done, or None for one more."""
         bar = self.progress.add_task(f"{self.plan.all_pods:,} pods: {what}", total=count)
 
         def tell(there: int | None) -> None:
@@ -154,7 +154,7 @@ class Bench:
             self.progress.remove_task(bar)
 
     async def measure(self) -> Watched:
-        """Measure one controller, as the module says; one is killed where there is no backlog."""
+        """Measure one controller, as the module says; one is killed if there is no backlog."""
         return await (self._measure() if self.plan.backlog else self._kill())
 
     async def _measure(self) -> Watched:
@@ -180,7 +180,7 @@ class Bench:
         return await self._watched(mine)
 
     async def _catch_up(self, costs: Costs) -> tuple[float, float]:
-        """Let the rest end while it is stopped; ends a second after that, CPU seconds of 1,000."""
+        """Let the rest end while it is stopped; ends a second after that, CPU seconds per 1,000."""
         backlog = self.plan.backlog
         os.kill(costs.pid, signal.SIGSTOP)
         try:
@@ -264,7 +264,7 @@ def _peak(uid: str, draw: random.Random) -> PeakReport:
 async def a_bench(
     cluster: lifecycle.Cluster, plan: Plan, kwok: Path, progress: Progress
 ) -> AsyncIterator[Bench]:
-    """A namespace of its own, empty; it goes with all in it."""
+    """An empty namespace of its own; it is removed with all in it."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         kubeconfig = cluster.layout.kubeconfig
@@ -278,7 +278,7 @@ async def a_bench(
         stack.push_async_callback(api.delete, f"{spaces}/{namespace}")
         while not await api.items(path_of(CORE, "serviceaccounts", namespace)):
             await asyncio.sleep(0.2)
-        # It would take the fake nodes for dead, and collect pods that ended.
+        # It would think that the fake nodes are dead, and collect pods that ended.
         stack.enter_context(without(cluster, "kube-controller-manager", "kube-scheduler"))
         nodes = FakeNodes(api, namespace, kwok, kubeconfig, folder)
         servers = {name: cluster.running()[name] for name in ("kube-apiserver", "etcd")}
@@ -293,21 +293,21 @@ async def a_bench(
 async def measured(
     cluster: lifecycle.Cluster, plans: Sequence[Plan], kwok: Path, console: Console
 ) -> list[Watched]:
-    """Measure all plans; show each as soon as it is."""
+    """Measure all plans; show each as soon as it is measured."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     found: list[Watched] = []
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         for plan in plans:
             async with a_bench(cluster, plan, kwok, progress) as bench:
                 found.append(await bench.measure())
-                # Before the pods go: who ends it now loses nothing.
+                # Before the pods go: an interruption now loses nothing.
                 keep(plan, found[-1])
                 console.print(table(found[-1:]))
     return found
 
 
 def keep(plan: Plan, watched: Watched) -> None:
-    """Write it among what was found of other numbers of pods."""
+    """Write it beside the results for other numbers of pods."""
     name = "watch" if plan.backlog else "watch_killed"
     others = results_file.kept().get(name) or {}
     results_file.keep({name: {**others, str(plan.pods): asdict(watched)}})

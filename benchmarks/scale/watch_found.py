@@ -1,4 +1,4 @@
-"""What was found of a controller that watches many pods, and the table of it."""
+"""The results of a controller that watches many pods, and their table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.scale.watch_seen import Lag
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What the controller's process cost.
+    """The cost of the controller's process.
 
-    known_s: until the one that started knew all pods as running. rss_bytes: then, at most and at
-    last. cpu_s_of_1000: processor time for a thousand ends. alone_per_s: observed a second after
-    the SIGSTOP, and for that alone_cpu_s_of_1000. processors: that each process on the machine used
-    while pods ended. 0 is where nothing was measured.
+    known_s: until the one that started knew all pods as running. rss_bytes: at that time, at most
+    and at last. cpu_s_of_1000: processor time for a thousand ends. alone_per_s: observed a second
+    after the SIGSTOP; alone_cpu_s_of_1000: the processor time for these alone. processors: how many
+    each process on the machine used while pods ended. 0 means not measured.
     """
 
     known_s: float
@@ -31,10 +31,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What was measured of one number of pods.
+    """The measurements for one number of pods.
 
-    counted: by the tasks' totals. twice: UIDs of which there was more than one row. ended_per_s:
-    as kwok reached it, of what was wanted. lag: of these pods, not of the backlog.
+    counted: by the tasks' totals. twice: UIDs with more than one row. ended_per_s: the rate that
+    kwok reached, of the rate wanted. lag: of these pods, not of the backlog.
     """
 
     pods: int
@@ -102,5 +102,5 @@ def _growth(found: Sequence[Watched]) -> str:
 
 
 def growth(found: Sequence[Watched]) -> float:
-    """Return what an end costs among the most pods, of what it costs among the fewest."""
+    """Return an end's cost among the most pods, over its cost among the fewest."""
     return found[-1].process.cpu_s_of_1000 / found[0].process.cpu_s_of_1000

@@ -1,4 +1,4 @@
-"""What a controller has made of pods that ended: rows by the moment they were there, its costs."""
+"""What a controller made of pods that ended: rows with the moment they appeared, and its costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import psutil
 
 LOOK_EVERY_S: Final = 0.05
 STILL_S: Final = 4.0
-"""A controller that used STILL_SHARE of a processor at most for so long has nothing left to do."""
+"""A controller that uses at most STILL_SHARE of a processor for so long has nothing left to do."""
 STILL_SHARE: Final = 0.25
 
 
@@ -25,7 +25,7 @@ STILL_SHARE: Final = 0.25
 class Rows:
     """The store's observations, in the order in which they came.
 
-    seen_s: attempt UID -> when it was there, Unix seconds, LOOK_EVERY_S late at most.
+    seen_s: attempt UID -> when its row appeared, Unix seconds, LOOK_EVERY_S late at most.
     """
 
     store: Path
@@ -34,7 +34,7 @@ class Rows:
     _last: int = -1
 
     def look(self) -> int:
-        """Read what is new; return how many there are."""
+        """Read new rows; return how many there are."""
         if not self.store.exists():
             return 0
         with closing(self._connected()) as store:
@@ -50,7 +50,7 @@ class Rows:
         return len(self.seen_s)
 
     async def wait_for(self, count: int, within_s: float, tell: Callable[[int], None]) -> None:
-        """Look until there are so many. tell: is called with how many there are."""
+        """Look until there are so many. tell: is called with the number so far."""
         async with asyncio.timeout(within_s):
             while (there := self.look()) < count:
                 tell(there)
@@ -58,7 +58,7 @@ class Rows:
             tell(there)
 
     def counted(self) -> int:
-        """Return how many attempts the tasks' totals count: one counted twice shows there."""
+        """Return how many attempts the tasks' totals count: it shows one that is counted twice."""
         with closing(self._connected()) as store:
             found = store.execute("SELECT sum(observations) FROM totals").fetchone()
         return int(found[0] or 0)
@@ -69,7 +69,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """From the moment at which a kubelet wrote a pod's end until its observation was there, s."""
+    """Seconds from the moment when a kubelet wrote a pod's end until its observation appeared."""
 
     p50_s: float
     p99_s: float
@@ -83,14 +83,14 @@ def lag_of(ended_s: Mapping[str, float], seen_s: Mapping[str, float]) -> Lag:
 
 
 def rate_of(times_s: Collection[float]) -> float:
-    """Return how many a second there were, from the first to the last."""
+    """Return the rate per second, from the first to the last."""
     took_s = max(times_s) - min(times_s)
     return (len(times_s) - 1) / took_s if took_s else float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a process costs. pid: its own; trainings are processes beside it."""
+    """A process's costs. pid: its own; trainings are separate processes."""
 
     pid: int
 
@@ -102,12 +102,12 @@ class Costs:
 
     @property
     def rss_bytes(self) -> int:
-        """Return what it takes now."""
+        """Return its memory now."""
         return int(psutil.Process(self.pid).memory_info().rss)
 
     @property
     def peak_rss_bytes(self) -> int:
-        """Return the most that it ever took."""
+        """Return the most memory that it ever used."""
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
         return int(found[1]) * 1024 if found else 0
@@ -127,12 +127,12 @@ EVERYTHING: Final = "all there is"
 
 @dataclass(frozen=True, slots=True)
 class Processors:
-    """Who uses the machine's processors. pids: of processes, by their names."""
+    """How much each process uses the machine's processors. pids: by the processes' names."""
 
     pids: Mapping[str, int]
 
     def used_s(self) -> dict[str, float]:
-        """Return the processor time that each has used, and everything on this machine."""
+        """Return the processor time used by each, and by everything on this machine."""
         used = {name: Costs(pid).cpu_s for name, pid in self.pids.items()}
         busy = psutil.cpu_times()
         return {**used, EVERYTHING: float(busy.user + busy.nice + busy.system)}
@@ -141,5 +141,5 @@ class Processors:
 def shares(
     before_s: Mapping[str, float], after_s: Mapping[str, float], took_s: float
 ) -> dict[str, float]:
-    """Return how many processors each used meanwhile; of who came meanwhile, since it is there."""
+    """Return how many processors each used meanwhile; a new process counts from its start."""
     return {name: (used_s - before_s.get(name, 0.0)) / took_s for name, used_s in after_s.items()}

@@ -1,4 +1,4 @@
-"""What it costs that nodes are chosen: a scheduler's pods a second, an answer, a hint.
+"""The cost of choosing nodes: a scheduler's pods a second, an answer, a hint.
 
 ``make bench-scheduling`` runs ``throughput.py`` on the local cluster, which writes
 bench-scheduling.json. ``extender.py`` and ``hints.py`` are run by hand, and print tables of

@@ -3,8 +3,8 @@
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.scheduling.extender
 
 One process answers questions about pods of fifty tasks in turn, with names alone and with whole
-nodes. Each burst of pods that are scored is compared with the one beside it of pods that nobody
-labelled: both meet the same weather. The question's JSON is read and the answer's written in both.
+nodes. Each burst of scored pods is compared with the adjacent burst of unlabelled pods: both meet
+the same conditions. The question's JSON is read and the answer's written in both.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ROUNDS: Final = 21
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one number of nodes: medians of bursts, a processor's microseconds for an answer.
+    """For one number of nodes: medians of bursts, a processor's microseconds per answer.
 
-    loaded_us: scored, with loads told. ratio: scored over unscored, of bursts beside each other.
+    loaded_us: scored, with loads known. ratio: scored over unscored, of adjacent bursts.
     """
 
     nodes: int
@@ -79,7 +79,7 @@ def measure(nodes: int, *, whole: bool) -> Figures:
 
 
 def a_scorer(board: FeedBoard) -> Scorer:
-    """One that has just heard all that the board tells."""
+    """One that has just received everything on the board."""
     state = a_state(board.message(0, None), Placing.ENFORCE)
     now_s = time.monotonic
     scorer = Scorer(state, ExtenderMetrics(), QuietLog(now_s), now_s, deadline_s=60.0)

@@ -1,9 +1,9 @@
-"""What a hint at nodes costs admission, by the number of nodes; and what the feed tells for it.
+"""What a hint at nodes costs admission, by the number of nodes; and what the feed sends for it.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.scheduling.hints
 
 One process decides pods of fifty tasks in turn, without hints and with them, in bursts that
-alternate. Each burst without is compared with the one beside it: both meet the same weather.
+alternate. Each burst without is compared with the adjacent one with: both meet the same conditions.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ TASKS: Final = [TaskId("shop", f"task-{number}") for number in range(MOST_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one number of nodes: medians of bursts, a processor's microseconds for an answer.
+    """For one number of nodes: medians of bursts, a processor's microseconds per answer.
 
-    added_us: of sets of bursts beside each other; bound is 200. loaded_us: with loads, too.
+    added_us: of adjacent sets of bursts; the bound is 200. loaded_us: with loads, too.
     a_load_bytes: of one node in a message.
     """
 
@@ -110,7 +110,7 @@ def hosts_of(nodes: int) -> list[str]:
 
 
 def tell_loads(board: FeedBoard, hosts: Sequence[str]) -> None:
-    """What is left of nodes, as drawn: one in five has less than a pod here needs."""
+    """Put what is left of nodes on the board, drawn: one in five has less than a pod here needs."""
     draw = np.random.default_rng(SEED)
     for host in hosts:
         idle, room_mib = draw.integers(0, 36_000), draw.integers(-4_000, 60_000)
@@ -118,7 +118,7 @@ def tell_loads(board: FeedBoard, hosts: Sequence[str]) -> None:
 
 
 def tell(board: FeedBoard, hosts: Sequence[str], namespace: str = "shop") -> None:
-    """Nodes with tasks drawn on them, and costs of pairs as drawn. namespace: of the tasks."""
+    """Put drawn tasks on nodes and drawn costs of pairs on the board. namespace: of the tasks."""
     draw = np.random.default_rng(SEED)
     places = len(TASKS) + 1
     rows = draw.lognormal(-1.0, 0.8, (places, places))
@@ -130,7 +130,7 @@ def tell(board: FeedBoard, hosts: Sequence[str], namespace: str = "shop") -> Non
 
 
 def a_state(message: bytes, placing: Placing) -> AdmissionState:
-    """What the feed's message tells, and fifty tasks that a classifier of 100 trees sizes."""
+    """A state with the feed's message, and fifty tasks that a classifier of 100 trees sizes."""
     state = AdmissionState()
     take(state, message)
     state.nodes = nodes_of(a_node("72Gi", cpu="36"))
@@ -156,21 +156,21 @@ def take(state: AdmissionState, message: bytes) -> None:
 
 
 def an_answerer(state: AdmissionState) -> Answerer:
-    """One that has just heard the controller."""
+    """One that has just received the controller's message."""
     freshness = Freshness(86_400.0)
     freshness.hear(time.monotonic())
     return Answerer(state, freshness, AdmissionMetrics(), QuietLog(time.monotonic), time.monotonic)
 
 
 def a_body(task: TaskId) -> bytes:
-    """What the API server asks for a new pod."""
+    """The API server's question about a new pod."""
     pod = a_pod().in_namespace(task.namespace).labelled(task.name).asking("16Gi").limited("16Gi")
     pod = pod.knowing(**{f"x{number}": 40.0 * number for number in range(12)})
     return json.dumps(a_review(pod, namespace=task.namespace)).encode()
 
 
 def burst_us(answerer: Answerer, bodies: Sequence[bytes]) -> float:
-    """Answer some, and return how much of the processor's time one took."""
+    """Answer some, and return the processor time of one."""
     answerer.freshness.hear(time.monotonic())
     began_s = time.thread_time()
     for number in range(BURST):

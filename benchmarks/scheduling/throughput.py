@@ -3,9 +3,9 @@
     make bench-scheduling
 
 The scheduler is the local cluster's program, in a process of its own with the chart's settings.
-Nodes are objects of which no kubelet knows. A number of pods waits before a scheduler starts; pods
-a second are those bound after the first tenth, until the last. Without and with alternate, and each
-pair met the same weather.
+The nodes are objects without a kubelet. All pods wait before a scheduler starts; the rate counts
+the pods after the first tenth. Turns without and with the extender alternate, so that each pair
+meets the same conditions.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ EXTENDER_PORT: Final = 19444
 METRICS_PORT: Final = 19445
 ALONE, EXTENDED = "alone", "with the extender"
 BAR: Final = 0.8
-"""With the extender, of the scheduler's own."""
+"""With the extender, as a share of the scheduler's own rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,20 @@ class Plan:
 
 @dataclass(slots=True)
 class Found:
-    """Pods a second by way, a round each, and milliseconds that the extender took for an answer."""
+    """Pods a second by way, one per round, and milliseconds of the extender per answer."""
 
     rates: dict[str, list[float]] = field(default_factory=dict)
     answer_ms: list[float] = field(default_factory=list)
     results: dict[str, float] = field(default_factory=dict)
 
     def share(self, way: str) -> float:
-        """Of the scheduler's own pods a second: the median of pairs."""
+        """As a share of the scheduler's own pods a second: the median of pairs."""
         pairs = zip(self.rates[way], self.rates[ALONE], strict=True)
         return statistics.median(one / other for one, other in pairs)
 
 
 def configuration(way: str, plan: Plan, kubeconfig: Path, folder: Path) -> list[str]:
-    """Write a scheduler's configuration as the chart makes it; its arguments."""
+    """Write a scheduler's configuration as the chart makes it; return its arguments."""
     with CHART.open() as file:
         objects = [each for each in yaml.safe_load_all(file) if each]
     text = next(
@@ -95,7 +95,7 @@ def configuration(way: str, plan: Plan, kubeconfig: Path, folder: Path) -> list[
     )
     document = yaml.safe_load(text)
     document["leaderElection"] = {"leaderElect": False}
-    # Of both: the default's 50 requests a second would be the bound, not what is measured.
+    # For both ways: the default's 50 requests a second would be the bound, not what is measured.
     connection = {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 10000}
     document["clientConnection"] = connection
     if plan.scored:
@@ -111,7 +111,7 @@ def configuration(way: str, plan: Plan, kubeconfig: Path, folder: Path) -> list[
 
 @contextlib.contextmanager
 def a_process(argv: Sequence[str], log: Path) -> Iterator[None]:
-    """A program that runs meanwhile."""
+    """Run a program meanwhile."""
     with log.open("wb") as file:
         process = subprocess.Popen(argv, stdout=file, stderr=file)
         try:
@@ -125,7 +125,7 @@ def a_process(argv: Sequence[str], log: Path) -> Iterator[None]:
 class Bench:
     """One cluster with nodes that nothing runs on, and an extender that knows them.
 
-    Plans may differ in all but the nodes.
+    Plans may differ in everything except the nodes.
     """
 
     api: ApiServer
@@ -153,7 +153,7 @@ class Bench:
         return (plan.pods - skipped) / (bound_s[-1] - bound_s[skipped - 1])
 
     async def _bound(self, pods: int) -> list[float]:
-        """When each pod was bound, as the API server tells it; in order."""
+        """When each pod was bound, as the API server reports it; in order."""
         seen: dict[str, float] = {}
         async for event in self._events():
             pod = event["object"]
@@ -226,7 +226,7 @@ async def _many(calls: Iterator[Any]) -> None:
 
 @contextlib.asynccontextmanager
 async def a_bench(cluster: lifecycle.Cluster, plan: Plan) -> AsyncIterator[Bench]:
-    """Nodes, and an extender that a feed told who runs there."""
+    """Nodes, and an extender that a feed told which tasks run there."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         api = ApiServer(client.ApiClient(await api_settings(str(cluster.layout.kubeconfig), None)))
@@ -234,17 +234,17 @@ async def a_bench(cluster: lifecycle.Cluster, plan: Plan) -> AsyncIterator[Bench
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         await _made(api, path_of(CORE, "namespaces"), space)
         await _account(api)
-        for left in await api.items(path_of(CORE, "nodes")):  # by a run that was killed
+        for left in await api.items(path_of(CORE, "nodes")):  # left by a killed run
             if left["metadata"]["name"].startswith("bench-"):
                 await api.delete(path_of(CORE, "nodes", None, left["metadata"]["name"]))
-        # They would take the fake nodes for dead, and a part of the processor.
+        # They would think that the fake nodes are dead, and use a part of the processor.
         stack.enter_context(without(cluster, "kube-controller-manager", "kube-scheduler"))
         names = [f"bench-{number}" for number in range(plan.nodes)]
         nodes = path_of(CORE, "nodes")
         own = path_of(CORE, "nodes", None, "node-1")
         await api.patch(own, {"spec": {"unschedulable": True}})
         await _many(api.create(nodes, _node(name)) for name in names)
-        # The API server taints new nodes until somebody has seen that they are ready.
+        # The API server taints new nodes until they are reported as ready.
         await _many(api.patch(f"{nodes}/{name}", {"spec": {"taints": None}}) for name in names)
         try:
             await stack.enter_async_context(an_extender(folder, names))
@@ -256,7 +256,7 @@ async def a_bench(cluster: lifecycle.Cluster, plan: Plan) -> AsyncIterator[Bench
 
 
 async def _made(api: ApiServer, path: str, body: dict[str, Any]) -> None:
-    """Create an object; one that a run before left is as good."""
+    """Create an object; one left by an earlier run will do."""
     with contextlib.suppress(AlreadyThere):
         await api.create(path, body)
 
@@ -269,7 +269,7 @@ async def _account(api: ApiServer) -> None:
 
 @contextlib.contextmanager
 def without(cluster: lifecycle.Cluster, *programs: str) -> Iterator[None]:
-    """Programs of the cluster rest meanwhile."""
+    """Stop programs of the cluster meanwhile."""
     for name in programs:
         if name in cluster.running():
             lifecycle.stop_program(cluster, name)
@@ -282,7 +282,7 @@ def without(cluster: lifecycle.Cluster, *programs: str) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def an_extender(folder: Path, hosts: Sequence[str]) -> AsyncIterator[None]:
-    """An extender in a process of its own, which knows fifty tasks and who runs on the nodes."""
+    """An extender in its own process; it knows fifty tasks, and which of them run on the nodes."""
     board = FeedBoard("bench")
     board.set_defaults(Policy(mode=Mode.ENFORCE, placing=Placing.ENFORCE))
     for task in TASKS:
@@ -309,7 +309,7 @@ async def _is_ready(session: aiohttp.ClientSession) -> bool:
 
 
 async def extender_metrics() -> tuple[dict[str, float], float, float]:
-    """Questions by what became of them; seconds of answers, and how many."""
+    """Questions by their result; seconds of answers, and how many."""
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"http://127.0.0.1:{METRICS_PORT}/metrics") as answer,
@@ -341,7 +341,7 @@ async def found_by(bench: Bench, plan: Plan) -> Found:
 
 
 def table(found: Found, plan: Plan) -> Table:
-    """Show medians, and the share of the scheduler's own."""
+    """Show medians, and the share of the scheduler's own rate."""
     scored = f"{plan.scored}% of nodes scored" if plan.scored else "as the chart configures it"
     shown = Table(title=f"Pods a second on {plan.nodes} nodes, {scored}")
     for column in ("", "pods a second", "least to most", "of alone (pairs)"):

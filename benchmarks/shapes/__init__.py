@@ -1,5 +1,5 @@
-"""Shapes of runtimes on public logs: whether the next is foretold, and the pictures.
+"""Shapes of runtimes on public logs: whether the next one is forecast right, and the pictures.
 
-``make bench-forecast`` takes in ``logs.py``, which alone prints the tables of docs/shapes.md and,
-with ``--images``, draws its pictures. May import: ``public_traces``, Plimsoll.
+``make bench-forecast`` includes ``logs.py``, which by itself prints the tables of docs/shapes.md
+and, with ``--images``, draws its pictures. May import: ``public_traces``, Plimsoll.
 """

@@ -1,4 +1,4 @@
-"""Shapes on logs of runtimes: learned, labelled, foretold, explained. Part of `bench-forecast`.
+"""Shapes on logs of runtimes: learned, labelled, forecast, explained. Part of `bench-forecast`.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.shapes.logs [--traces FOLDER] [--images FOLDER]
 
@@ -39,7 +39,7 @@ from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable, table_of
 
 SHAPES: Final = 8
-"""As in the paper; what the elbow chooses is printed beside."""
+"""As in the paper; the elbow's choice is printed, too."""
 MAY_MISS: Final = 0.02
 WIDTH: Final = 130
 EXPLAINED: Final = ("runtime-hpc2n", Normalisation.RATIO)
@@ -59,9 +59,9 @@ class Judged:
 
 
 def tables(traces: Path, console: Console, logs: Sequence[RuntimeLog] = ()) -> list[dict[str, Any]]:
-    """Judge and print every `runtime-*` log of a folder; a line of figures each, and of each bar.
+    """Judge and print every `runtime-*` log of a folder; return rows of figures and of bars.
 
-    logs: as read already; else they are read from the folder.
+    logs: if already read; else they are read from the folder.
     """
     judged = [one for log in logs or _logs(traces) for one in judge(log.name, table_of(log.runs))]
     for one in judged:
@@ -83,7 +83,7 @@ def _logs(traces: Path) -> Iterator[RuntimeLog]:
 
 
 def judge(name: str, table: RunTable) -> list[Judged]:
-    """Shapes of the first half's runs, held against the second half's; both normalisations."""
+    """Shapes of the first half's runs, compared with the second half's; both normalisations."""
     histories = table.known_histories(cut_of(table))
     found = []
     for kind in Normalisation:
@@ -114,7 +114,7 @@ def explained(learned: Learned, catalogue: ShapeCatalogue) -> Explanation:
 
 
 def bars(judged: Sequence[Judged]) -> list[tuple[str, bool]]:
-    """The posterior beside 'same as before': never far below, and above on average."""
+    """The posterior against 'same as before': never far below, and above on average."""
     gains = {
         (one.log, one.catalogue.normalisation): one.time_order.posterior - one.time_order.same
         for one in judged
@@ -135,7 +135,7 @@ def bars(judged: Sequence[Judged]) -> list[tuple[str, bool]]:
 
 
 def figures(one: Judged) -> dict[str, Any]:
-    """What the JSON says of one log by one normalisation."""
+    """The JSON figures of one log by one normalisation."""
     return {
         "log": one.log,
         "table": "shapes",

@@ -1,4 +1,4 @@
-"""The pictures of docs/shapes.md: shapes, and what tells them (the paper's figures 5 and 9).
+"""The pictures of docs/shapes.md: shapes, and what predicts them (the paper's figures 5 and 9).
 
 The same catalogue or explanation gives the same picture.
 """
@@ -45,7 +45,7 @@ def standalone(picture: Markup) -> str:
 def shapes_plot(catalogue: ShapeCatalogue) -> Markup:
     """Every shape in a panel, the narrowest first; heights are square roots of the masses.
 
-    Square roots, as the usual runtime holds most of the mass and the tails are what differs.
+    Square roots, because the usual runtime holds most of the mass and only the tails differ.
     """
     width, height = PANEL
     rows = -(-len(catalogue.shapes) // COLUMNS)
@@ -93,7 +93,7 @@ def _amount(value: float, kind: Normalisation) -> str:
 
 
 def effects_plot(explanation: Explanation) -> Markup:
-    """The features that tell most, a dot a row: right is likelier, red is a high value."""
+    """The most important features, a dot per row: right is likelier, red is a high value."""
     effects = explanation.effects
     height = 44 + EFFECT_ROW * len(effects)
     reach = max((abs(at) for effect in effects for _, at in effect.points), default=1.0) or 1.0

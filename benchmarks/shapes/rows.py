@@ -1,4 +1,4 @@
-"""How often a shape is foretold right on a log of runtimes: the paper's way, and in time order."""
+"""How often a shape is forecast right on a log of runtimes: the paper's way, and in time order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from plimsoll_predictor.runtimes.shapes.windows import next_windows, window_edge
 
 SEED: Final = 7
 MOST_ROWS: Final = 5000
-"""Runs the classifier learns from, and is held against, the paper's way."""
+"""In the paper's way: how many runs the classifier learns from, and how many test it."""
 PAPER_SUPPORT: Final = 3
 PAPER_TRAINING: Final = (0.5, 0.8)
 """Shares of the submissions: the paper's 15 days (D2) before its 5 (D3)."""
@@ -38,7 +38,7 @@ PAPER_TRAINING: Final = (0.5, 0.8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracies:
-    """How often each way was right, 0 to 1; None where there was nothing to learn from."""
+    """How often each way was right, 0 to 1; None if there was nothing to learn from."""
 
     rows: int
     majority: float
@@ -51,7 +51,7 @@ class Accuracies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
-    """A classifier with the rows it was held against, to be explained."""
+    """A classifier with its test rows, to be explained."""
 
     model: ShapeClassifier
     rows: FeatureRows
@@ -89,7 +89,7 @@ def in_time_order(table: RunTable, catalogue: ShapeCatalogue) -> tuple[Accuracie
 
 
 def _classifier(table: RunTable, catalogue: ShapeCatalogue, cut_s: float) -> ShapeClassifier | None:
-    """Learned from the windows that were over when the test begins."""
+    """Learn from the windows that were over when the test begins."""
     start_s = float(table.submitted_s[0])
     try:
         windows = next_windows(table, catalogue, window_edges(start_s, cut_s), seed=SEED)
@@ -100,10 +100,10 @@ def _classifier(table: RunTable, catalogue: ShapeCatalogue, cut_s: float) -> Sha
 
 
 def as_the_paper(table: RunTable, catalogue: ShapeCatalogue) -> Accuracies | None:
-    """One label a task, from all its runs, those of the test among them: the paper's protocol.
+    """One label per task, from all its runs, also those of the test: the paper's protocol.
 
-    A run is a row; what is learned from comes before what is tested, but a task's label and the
-    statistics of its past are of all its runs in both: knowing the task is knowing the answer.
+    A run is a row, and the training runs come before the test runs. But in both, a task's label and
+    the statistics of its past are from all its runs: knowing the task is knowing the answer.
     """
     labels = _labels_of_tasks(table, catalogue)
     first, second = (int(share * table.size) for share in PAPER_TRAINING)
@@ -152,7 +152,7 @@ def _labels_of_tasks(
 
 
 def _moments(table: RunTable, places: IntArray) -> Moments:
-    """Each run with all that will be known of its task at the end."""
+    """Each run with everything that will be known of its task at the end."""
     end_s = float(table.finished_s.max())
     return Moments(
         task=table.task[places], at_s=np.full(places.size, end_s), place=places.astype(np.intp)

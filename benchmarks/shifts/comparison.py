@@ -1,4 +1,4 @@
-"""Tasks that change: what noticing it saves, and how often it is noticed where nothing changed.
+"""Tasks that change: what noticing a change saves, and how often one is noticed where none was.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.shifts.comparison
         [--traces FOLDER] [--quick] [--decide start] [--json F]
@@ -57,12 +57,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What came of a job.
+    """The result of a job.
 
-    changed: tasks that change. noticed: of them, those seen to change after they did. false: shifts
-        seen where there was none: all in a trace as it is, those before the change elsewhere.
+    changed: tasks that change. noticed: how many of them were seen to change after they did. false:
+        shifts seen without a change: all in an unchanged trace, those before the change elsewhere.
     delay_runs: runs learned after the change until it was seen, the median; None if it never was.
-    waste_gb_h, failed_attempts: of the runs after a change; of all in a trace as it is.
+    waste_gb_h, failed_attempts: of the runs after a change; of all in an unchanged trace.
     """
 
     trace: str
@@ -122,12 +122,12 @@ def measured(job: Job) -> Figures:
 def _noticed(
     noticed: Mapping[str, Sequence[int]], ended: Sequence[ReplayedRow], moved: set[int]
 ) -> tuple[list[int], int]:
-    """For each task that was seen to change after it did, how many runs that took; false ones."""
+    """For each task seen to change after it did, how many runs that took; and the false ones."""
     delays: list[int] = []
     false = 0
     for task, places in noticed.items():
         after = [each.row.line in moved for each in ended if each.row.task == task]
-        # Runs of before may end after the first of those that changed.
+        # Runs from before may end after the first of those that changed.
         since = [sum(after[:place]) for place in places]
         late = [runs for runs in since if runs]
         delays += late[:1]

@@ -1,4 +1,4 @@
-"""Plimsoll under replay, with and without its eye for change, and told of it by an image."""
+"""Plimsoll under replay: with and without its eye for change, and with a new image as a sign."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Eye(StrEnum):
     NONE = "none"
     """Nothing: every run counts for ever."""
     LEVELS = "levels"
-    """The levels of needs, as the product does where no image is new."""
+    """The levels of needs, like the product if no image is new."""
     IMAGES = "levels + image"
-    """And that the runs after the change are of another image."""
+    """Also that the runs after the change have another image."""
 
 
 class _Blind(Drift):
@@ -44,13 +44,13 @@ class WatchedFleet(TaskStandings):
         self.noticed: dict[str, list[int]] = {}
 
     def standing(self, task: str) -> Standing:
-        """The task's standing; one without an eye for change where that is measured."""
+        """The task's standing; without an eye for change if that is measured."""
         if self._eye is Eye.NONE and self.get(task) is None:
             self._standings[task] = Standing(drift=_Blind())
         return super().standing(task)
 
     def learn(self, task: str, ended: Ended) -> None:
-        """Learn a run and note whether a shift was seen by it."""
+        """Learn a run and note whether it showed a shift."""
         version = self.version if self._eye is Eye.IMAGES else ""
         before = self.standing(task).drift.shifts
         super().learn(task, replace(ended, version=version))
@@ -68,6 +68,6 @@ class ShiftSizer(ProductSizer):
         self._after = after
 
     def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
-        """As the product, which is told the run's image."""
+        """Do as the product does, with the run's image."""
         self.fleet.version = "after" if row.line in self._after else "before"
         super().completed(row, allocation_bytes, now_s)

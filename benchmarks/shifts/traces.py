@@ -1,4 +1,4 @@
-"""Traces cut and joined so that tasks change: what a task needs moves to another level. Pure."""
+"""Traces cut and joined so that tasks change: a task's need moves to another level. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 
 LEAST_RUNS: Final = 32
-"""A task of fewer runs is left as it is: there must be a before and an after."""
+"""A task with fewer runs is left as it is: there must be a before and an after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ def scaled(rows: Sequence[TraceRow], factor: float) -> Shifted:
 def joined(rows: Sequence[TraceRow]) -> Shifted:
     """Two tasks' histories under one name: a task that becomes another program.
 
-    Pairs are of neighbours in the number of runs. The second history begins when the first has
-    ended, and asks for what the first did: nobody has looked at the request again.
+    Pairs are neighbours in the number of runs. The second history begins when the first has ended,
+    and has the same request: nobody has looked at the request again.
     """
     tasks = [runs for runs in _by_task(rows).values() if len(runs) >= LEAST_RUNS]
     tasks.sort(key=lambda runs: (len(runs), runs[0].task))

@@ -1,6 +1,6 @@
-"""What the sizes must reach, and whether they do. Pure: figures in, lines of a table out.
+"""The bars of sizes, and whether they hold. Pure: figures in, lines of a table out.
 
-A figure is what one policy did on one trace, as `plimsoll replay --json` writes it.
+A figure is the result of one policy on one trace, as `plimsoll replay --json` writes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.public_traces import FIVE, TRACES
 BASELINES: Final = ("preset", "max-seen", "max-seen-1.1", "last-20", "tovar", "p95-vpa")
 OWN: Final = "plimsoll"
 OPT_IN: Final = 0.75
-"""The opt-in first size of tasks never seen, as a share of their request."""
+"""The opt-in first size of unknown tasks, as a share of their request."""
 
 WARM_MEAN: Final = 0.60
 WARM_WORST: Final = 1.00
@@ -28,8 +28,8 @@ OPTED_IN: Final = dict(zip(FIVE, (0.30, 0.42, 0.27, 0.57, 0.60), strict=True))
 MS_PER_DECISION: Final = 0.5
 REPRODUCED_WITHIN: Final = 0.005
 
-# GB·h and failed attempts, decided at submission: found by another program, before this one. Of the
-# newest trace it told three.
+# GB·h and failed attempts, decided at submission: found by an earlier program. It reported three
+# policies of the newest trace.
 PUBLISHED: Final[Mapping[str, Mapping[str, tuple[float, int]]]] = {
     "nfcore-methylseq": dict(
         zip(
@@ -75,7 +75,7 @@ Figures = Mapping[tuple[str, str, str, float], Figure]
 
 
 def by_setting(figures: Sequence[Figure]) -> Figures:
-    """Figures by what they are of."""
+    """Figures by their setting."""
     return {
         (each["trace"], each["policy"], each["decide"], float(each["first_size"])): each
         for each in figures
@@ -83,7 +83,7 @@ def by_setting(figures: Sequence[Figure]) -> Figures:
 
 
 def bars(figures: Figures) -> list[Bar]:
-    """Every bar on the sizes of which something was measured."""
+    """Every bar on sizes with a measurement."""
     traces = [name for name in TRACES if (name, "preset", "submit", 1.0) in figures]
     own = [name for name in traces if (name, OWN, "submit", 1.0) in figures]
     lines = [*_reproduced(figures, traces)]
@@ -199,7 +199,7 @@ def _opted_in(figures: Figures, traces: Sequence[str]) -> Iterator[Bar]:
         found = figures.get((trace, OWN, "start", OPT_IN))
         if found:
             share = found["waste_gb_h"] / best(figures, trace, "waste_gb_h")
-            # Not at parity: what a team gains that leaves its own requests, all at once.
+            # Not at parity: the whole gain of a team that gives up its own requests, all at once.
             what = f"{trace}: at start, first size {OPT_IN:g} ÷ best baseline's at submit, size 1"
             yield below(what, share, OPTED_IN[trace])
 

@@ -1,10 +1,10 @@
-"""Every policy on every trace, beside what it must reach: `make bench-sizes`.
+"""Every policy on every trace, against its bars: `make bench-sizes`.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.sizes.comparison
         [--traces FOLDER] [--quick] [--json FILE]
 
-docs/replay.md says what the figures mean, and where the traces come from. Ends with 1 where a bar
-is missed or could not be measured.
+docs/replay.md says what the figures mean, and where the traces come from. The exit status is 1 if
+a bar is missed or could not be measured.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from plimsoll_predictor.replay.sizes.traces import Trace, TraceError, read_trace
 REPLAY_S, REPLAY_MB = 90.0, 700.0
 WORKERS: Final = 2
 WIDTH: Final = 130
-"""Columns of the tables where there is no terminal."""
+"""Width of the tables without a terminal."""
 PLAYED: Final = (OWN, *(name for name in NAMED if name.startswith(LIVE)), *BASELINES)
 TRAINED: Final = f"{OWN} with trainings"
 TRAINED_TRACE: Final = "nfcore-eager"
-"""Trainings take a minute and more a trace: one shows what models add."""
+"""Trainings take a minute or more per trace: one shows what models add."""
 KEYS: Final = (
     "trace",
     "policy",
@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
-    """The longest first."""
+    """The jobs, the longest first."""
     sizes = sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
     settings = [
         Setting(decide_at=moment, first_size=share)
@@ -196,7 +196,7 @@ def _whole_command(paths: Sequence[Path], console: Console) -> list[Bar]:
     name = trace_name(path)
     if status != 0:
         return [Bar(what=f"plimsoll replay {name}", measured="failed", bar="ends", holds=False)]
-    # Linux tells kilobytes of 1024.
+    # Linux reports kilobytes of 1024.
     peak_mb = usage.ru_maxrss * 1024 / 1e6
     return [
         below(f"{name}: seconds of `plimsoll replay --policy {OWN}`", took_s, REPLAY_S, "{:.1f}"),

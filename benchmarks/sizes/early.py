@@ -2,7 +2,7 @@
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.sizes.early
 
-Prints, for synthetic tasks, what these runs waste over what they need, beside the best rule. Part
+Prints, for synthetic tasks, the waste of these runs over their need, next to the best rule's. Part
 of `make bench-sizes`.
 """
 
@@ -32,7 +32,7 @@ from plimsoll_predictor.replay.synthetic.worlds import (
 )
 
 ENDED: Final = (5, 8)
-"""So many runs have ended when those that are looked at are decided, at least and at most."""
+"""The least and most runs that have ended when the judged runs are decided."""
 DRAWS: Final = 24
 FAMILIES: Final = (Family.FEATURE, Family.UNINFLUENCED)
 RUNTIMES: Final = ("20 s", "1 h")

@@ -44,7 +44,7 @@ class Figures:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay and print. Returns 2 where a trace is missing."""
+    """Replay and print. Returns 2 if a trace is missing."""
     parser = argparse.ArgumentParser(prog="benchmarks.sizes.error_budget", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the traces")
     given = parser.parse_args(arguments)

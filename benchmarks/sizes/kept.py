@@ -1,8 +1,8 @@
-"""Figures of replays in a file, so that a long table goes on where it was interrupted.
+"""Figures of replays in a file, so that a long table goes on after an interruption.
 
-What is kept counts only while the code sizes as it did then. Nobody can tell that from a version,
-so what is served is played anew each time: where one digit of it differs, what is kept of that
-trace is dropped.
+Kept figures are valid only while the code sizes as it did then. A version cannot show that, so the
+served configuration is played anew each time: if one digit of it differs, that trace's kept figures
+are dropped.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SERVED_WORDS: Final = "as served"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of a policy on a trace.
+    """The result of a policy on a trace.
 
-    warm_gb_h: wasted by runs that were decided after one of their task had ended.
+    warm_gb_h: wasted by runs that were decided after a run of their task had ended.
     """
 
     waste_gb_h: float
@@ -36,7 +36,7 @@ Found = Mapping[tuple[str, str], Figures]
 class Kept:
     """The figures found so far at one moment of deciding, by trace and words.
 
-    path: of the JSON file; None keeps nothing. Raises ValueError if the file is not one of these.
+    path: of the JSON file; None keeps nothing. Raises ValueError if the file has another content.
     """
 
     def __init__(self, path: Path | None, moment: str) -> None:
@@ -48,10 +48,10 @@ class Kept:
         self.found: dict[tuple[str, str], Figures] = {}
 
     def add(self, trace: str, words: str, figures: Figures) -> int:
-        """Keep what was played; the number of figures that were dropped or taken up thereby.
+        """Keep the figures; return how many older ones are taken up or dropped for that.
 
-        What is served must come first for each trace: it tells whether the rest still holds.
-        Positive: so many older figures hold; negative: so many do not any more.
+        The served configuration must come first for each trace: it shows whether the rest is still
+        valid. Positive: so many older figures are valid; negative: so many are not any more.
         """
         self.found[trace, words] = figures
         others = {key: each for key, each in self._before.items() if key[0] == trace}
@@ -77,7 +77,7 @@ class Kept:
         beside.replace(self._path)
 
     def _all(self) -> dict[tuple[str, str], Figures]:
-        """What was found, and what an earlier time found of traces not reached yet."""
+        """New figures, and earlier ones for traces not reached yet."""
         reached = {trace for trace, words in self.found if words == SERVED_WORDS}
         before = {key: each for key, each in self._before.items() if key[0] not in reached}
         return {**before, **self.found}

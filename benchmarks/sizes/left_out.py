@@ -3,9 +3,9 @@
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.sizes.left_out
         [--traces FOLDER] [--quick] [--start]
 
-Every configuration of GRID plays every trace, which takes a while: it says how far it is, and
---kept FILE goes on where an earlier time ended. For each trace the constants are chosen that do
-best on the others; docs/replay.md says by what measure.
+Every configuration of GRID plays every trace, which takes a while: it prints how far it is, and
+--kept FILE goes on where an earlier call ended. For each trace it chooses the constants that do
+best on the others; docs/replay.md gives the measure.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ GRID: Final[Mapping[str, Sequence[float]]] = MappingProxyType(
         "young_margin": (0.4, 0.6, 1.0),
     }
 )
-"""Constant -> what is tried in place of what is served; one is changed at a time."""
+"""Constant -> values to try instead of the served one; one is changed at a time."""
 OVERHEADS_S: Final = (1200.0, 4800.0)
-"""What is tried as the default price of a failed attempt, in place of what is served."""
+"""Values to try instead of the served default price of a failed attempt."""
 FAILURES_WEIGHT: Final = 0.1
-"""What a logarithm of failed attempts counts beside one of waste: half of them is worth 7%."""
+"""The weight of a logarithm of failed attempts against one of waste: half of them is worth 7%."""
 WORKERS: Final = 2
 WIDTH: Final = 130
 
@@ -101,15 +101,15 @@ class LeftOut:
     best_rule_gb_h: float
     best_rule_warm_gb_h: float
     live: Figures | None = None
-    """With the chosen constants and what running attempts show; None where it was not played."""
+    """With the chosen constants and live bounds; None if it was not played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playing:
     """How the replays are played.
 
-    kept: the file that goes on where it was; None keeps nothing. workers: processes.
-    minutes: no further configuration starts then; None plays all. A table has the
+    kept: the file with the figures of an earlier call; None keeps nothing. workers: processes.
+    minutes: no further configuration starts after that; None plays all. A table has the
         configurations that every trace has played.
     """
 
@@ -119,7 +119,7 @@ class Playing:
 
 
 def configurations() -> list[Tried]:
-    """What is served first, then each change of one constant."""
+    """The served one first, then each change of one constant."""
     changed = [
         Tried(f"{name} {value:g}", _with(name, value))
         for name, values in GRID.items()
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def left_out_tables(
     paths: Sequence[Path], decide_at: DecideAt, console: Console, playing: Playing = Playing()
 ) -> tuple[list[Table], list[LeftOut]]:
-    """Play all configurations, and tell what came of leaving each trace out, and of each."""
+    """Play all configurations; return the tables, and the result of leaving each trace out."""
     found = _played(paths, decide_at, console, playing)
     traces = [trace_name(path) for path in paths]
     lines = _with_live(left_out(found, traces), paths, decide_at, playing)
@@ -172,7 +172,7 @@ def left_out_tables(
 def _with_live(
     lines: Sequence[LeftOut], paths: Sequence[Path], decide_at: DecideAt, playing: Playing
 ) -> list[LeftOut]:
-    """Play what others chose for each trace with live bounds, too."""
+    """Play each trace with the configuration that the others chose, now with live bounds."""
     tried = {each.words: each for each in configurations()}
     jobs = [
         Job(path, LIVE.name, decide_at, tried[line.chosen])
@@ -186,7 +186,7 @@ def _with_live(
 
 
 def played(found: Found, traces: Sequence[str]) -> list[str]:
-    """The configurations that every trace has played, in words; what is served is one of them."""
+    """The configurations that every trace has played, in words; the served one is among them."""
     return [
         each.words
         for each in configurations()
@@ -195,7 +195,7 @@ def played(found: Found, traces: Sequence[str]) -> list[str]:
 
 
 def left_out(found: Found, traces: Sequence[str]) -> list[LeftOut]:
-    """For each trace, what the others would choose for it."""
+    """For each trace, the configuration that the others would choose for it."""
     names = played(found, traces)
     lines = []
     for trace in traces:
@@ -222,9 +222,9 @@ def _best_rule(found: Found, trace: str) -> Figures:
 
 
 def _cost(found: Found, trace: str, name: str) -> float:
-    """A configuration's waste on a trace beside the best rule's, and its failures, in logarithms.
+    """A configuration's waste on a trace over the best rule's, and its failures, in logarithms.
 
-    Failures are weighed beside those of max-seen: the best rule may be the request, without any.
+    Failures are compared with those of max-seen: the best rule may be the request, without any.
     """
     figures, rule = found[trace, name], _best_rule(found, trace)
     failed = (figures.failed_attempts + 1) / (found[trace, "max-seen-1.1"].failed_attempts + 1)
@@ -233,7 +233,7 @@ def _cost(found: Found, trace: str, name: str) -> float:
 
 
 def _jobs(paths: Sequence[Path], decide_at: DecideAt) -> tuple[list[Job], list[Job], list[Job]]:
-    """What is served, the rules, and one configuration after the other."""
+    """The served one, the rules, and one configuration after the other."""
     first, *others = configurations()
     return (
         [Job(path, OWN, decide_at, first) for path in paths],
@@ -251,7 +251,7 @@ def _played(
     began_s = time.monotonic()
     ends_s = math.inf if playing.minutes is None else began_s + 60 * playing.minutes
     with ProcessPoolExecutor(playing.workers, multiprocessing.get_context("spawn")) as pool:
-        # What is served is played to its end first: it tells which kept figures still hold.
+        # The served one is played to its end first: it shows which kept figures are still valid.
         for part, until_s in ((served, math.inf), (rules, math.inf), (others, ends_s)):
             left = [job for job in part if (trace_name(job.path), job.words) not in kept.found]
             for job, figures in _as_they_end(pool, left, playing.workers, until_s):
@@ -302,7 +302,7 @@ def _trace(path: Path) -> Trace:
 
 
 def _each(found: Found, traces: Sequence[str], decide_at: DecideAt) -> Table:
-    """Each configuration over all traces, the order of GRID."""
+    """Each configuration over all traces, in the order of GRID."""
     table = Table(
         title=f"Each configuration over all of {len(traces)} traces, at {decide_at}",
         caption=f"÷: geometric means over the best of {', '.join(BASELINES)}",

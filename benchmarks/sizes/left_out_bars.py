@@ -1,6 +1,6 @@
-"""What sizes must reach with constants that only the other traces have chosen.
+"""The bars of sizes with constants that only the other traces have chosen.
 
-Pure: what came of leaving each trace out in, lines of a table out.
+Pure: results of leaving each trace out in, lines of a table out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BEST: Final = f"the best of {', '.join(RULES)}"
 
 
 def left_out_bars(lines: Sequence[LeftOut], decide_at: DecideAt) -> Iterator[Bar]:
-    """The bars of each trace, and of all together where all were played."""
+    """The bars of each trace, and of all together if all were played."""
     for line in lines:
         what = f"{line.trace}, left out: all waste ÷ {BEST}, at {decide_at}"
         yield below(what, line.found.waste_gb_h / line.best_rule_gb_h, TO_BEST_RULE)

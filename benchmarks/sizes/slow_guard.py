@@ -76,7 +76,7 @@ def played(job: Job) -> str:
 
 
 def hostile(name: str) -> list[str]:
-    """What a task holds whose runs need a little more than they are about to be given."""
+    """Play a task whose runs need a little more than their next size; return its figures."""
     guard.LEAST_RUNS, guard.ROOM = GUARDS[name]  # type: ignore[misc]
     sizer, told = ProductSizer(Knobs()), []
     for block in range(BLOCKS):

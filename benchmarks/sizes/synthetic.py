@@ -1,8 +1,8 @@
-"""Plimsoll on synthetic tasks, beside an oracle that knows their laws; part of `make bench-sizes`.
+"""Plimsoll on synthetic tasks, against an oracle that knows their laws; part of `make bench-sizes`.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.sizes.synthetic [--quick] [--json FILE]
 
-docs/replay.md says what the figures mean. Ends with 1 where a bar is missed.
+docs/replay.md says what the figures mean. The exit status is 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RULES: Final = ("preset", "max-seen-1.1", "last-20")
 PLAYED: Final = (ORACLE, OWN, *RULES)
 SEEDS: Final = 2
 BAR_SEEDS: Final = 6
-"""Worlds that have a bar are drawn so often: one draw has two failures, another none."""
+"""How often worlds with a bar are drawn: one draw has two failures, another none."""
 WORKERS: Final = 2
 WIDTH: Final = 140
 TO_ORACLE: Final = 1.5
@@ -52,7 +52,7 @@ FAILED_PER_100: Final = 2.0
 BAR_RUNTIMES: Final = ("20 s", "1 h")
 NO_WORSE: Final = 1.02
 LINEAR: Final = ("linear", "linear, exact")
-# GB·h wasted in all by the sizes before young tasks used features, on the same draws.
+# GB·h wasted in all before young tasks used features, on the same draws.
 UNINFLUENCED_BEFORE: Final[Mapping[tuple[str, str], float]] = MappingProxyType(
     {
         ("steady", "20 s"): 0.2214,
@@ -202,7 +202,7 @@ def _need_gb_h(ended: Sequence[ReplayedRow]) -> float:
 
 
 def bars(found: Sequence[Found]) -> list[Bar]:
-    """The bars of what was measured."""
+    """The bars of the measured worlds."""
     return [line for each in found for line in _bars_of(each)]
 
 
@@ -227,7 +227,7 @@ def _document(found: Sequence[Found], lines: Sequence[Bar]) -> dict[str, Any]:
 
 
 def figures_table(found: Sequence[Found]) -> Table:
-    """The figures beside the best rule's."""
+    """The figures next to the best rule's."""
     table = Table(
         title="Synthetic tasks: waste ÷ the oracle's, and failed attempts per 100 runs",
         caption=(
@@ -275,7 +275,7 @@ def _ratio(each: Found, policy: str, *, later: bool) -> str:
 
 
 def _short(figure: float) -> str:
-    """Three digits or so."""
+    """About three digits."""
     return f"{figure:,.{2 if figure < 10 else 1 if figure < 100 else 0}f}"
 
 

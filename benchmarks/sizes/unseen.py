@@ -1,4 +1,4 @@
-"""What sizes must reach on every trace, and on all together: bars on work that nobody tuned for.
+"""The bars of sizes on every trace, and on all together: on work that nobody tuned for.
 
 Pure: figures in, lines of a table out; see bars.py for what a figure is.
 """
@@ -17,21 +17,21 @@ from plimsoll_predictor.replay.sizes.policies import LIVE as LIVE_POLICY
 from plimsoll_predictor.replay.sizes.policies import LIVE_LATE
 
 RULES: Final = ("preset", "max-seen-1.1", "last-20")
-"""Those that anybody would use: the request, and two on the largest need."""
+"""The rules that anybody would use: the request, and two on the largest need."""
 MOMENTS: Final = ("submit", "start")
 TO_BEST_RULE: Final = 1.03
 WARM_TO_BEST_RULE: Final = 0.60
 """The geometric mean over the traces."""
 BURSTS: Final = "nfcore-chipseq"
-"""The trace of bursts: there most failed attempts are of runs submitted when few had ended."""
+"""The trace of bursts: most of its failed attempts are of runs submitted when few had ended."""
 BURST_FAILURES: Final = 0.70
-"""Failed attempts with what running attempts show, over those without."""
+"""Failed attempts with live bounds, over those without."""
 FAILED: Final = 950
 FAILED_WITH_LIVE: Final = 800
 LIVE: Final = "plimsoll-live"
-"""How names of policies begin that see what running attempts show."""
+"""The beginning of the names of policies that see what running attempts show."""
 SEES_NOTHING: Final = (OWN, LIVE_LATE.name)
-"""Those of which nothing is shown until runs end: they need not fail less."""
+"""Policies that see nothing until runs end: they need not fail less."""
 LOST_H: Final = MappingProxyType({"submit": 492.1, "start": 499.9})
 """Hours that failed attempts ran over the six traces, before sizes took bursts into account."""
 LOST_SHARE: Final = 0.65

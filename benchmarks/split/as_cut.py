@@ -1,4 +1,4 @@
-"""Jobs as admission cuts them: by its rules, into even chunks, or some that become smaller."""
+"""Jobs as admission cuts them: by its rules, into even chunks, or into decreasing ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 
 class AsCut:
-    """Decides once a run, at its beginning. most_listed: see ``CuttableJob``."""
+    """Decides once per run, at its beginning. most_listed: see ``CuttableJob``."""
 
     def __init__(self, most_listed: int) -> None:
         self._most_listed = most_listed
@@ -21,7 +21,7 @@ class AsCut:
         self._waited_s = 0.0
 
     def begin(self, job: Job, cut: Cut) -> None:  # noqa: ARG002 (of the interface)
-        """Cut the Job, whose author wrote a pod for each worker."""
+        """Cut the Job; its author wrote one pod per worker."""
         self._waited_s = max(0.0, job.wait_s - NEXT_POD_S)
         self._sizes = iter(_sizes(job, self._runs, self._most_listed))
 
@@ -30,11 +30,11 @@ class AsCut:
         return min(left, next(self._sizes, left))
 
     def done(self, chunk: Chunk) -> None:
-        """Keep what it took."""
+        """Keep the chunk's time."""
         self._runs.append(ChunkRun(chunk.items, chunk.seconds, self._waited_s))
 
     def ended(self, makespan_s: float) -> None:
-        """Know no more than the chunks told."""
+        """Learn nothing beyond the chunks."""
 
 
 def _sizes(job: Job, runs: deque[ChunkRun], most_listed: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What splitting has to reach in simulation; each bar is held by its worst job."""
+"""The bars of splitting in simulation; each is judged by its worst job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Bar(Generic[Row]):
-    """A bar over the rows that it judges: none may be above."""
+    """A bar over the rows that it judges: no row may be above it."""
 
     words: str
     most: float
@@ -25,7 +25,7 @@ class Bar(Generic[Row]):
 
 
 def _admitted(row: Figures) -> bool:
-    """Say whether the row is of what admission does to Jobs that are cut."""
+    """Say whether the row shows what admission does to Jobs that are cut."""
     return (row.mode, row.strategy) in {(Cut.BEFORE.value, name) for name in AS_ADMITTED}
 
 

@@ -1,10 +1,10 @@
-"""What a cut Job's first run takes in several times as many pods as workers, with nothing known.
+"""How long a cut Job's first run takes with several pods per worker, when nothing is known.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.first [--seeds 20]
 
-The jobs are those of `make bench-split`, cut before they begin, with pods that take 1.5 s to start,
-as there, and longer. Over all jobs, the mean and the worst: over the even chunk that is best in
-hindsight, and over the shares that the author wrote, a pod a worker.
+The jobs are those of `make bench-split`, cut before they begin. Their pods take 1.5 s to start, as
+there, or longer. The table has the mean and the worst over all jobs, as multiples of the even chunk
+that is best in hindsight, and of the author's shares, one pod per worker.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PODS_A_WORKER: Final = (1, 2, 3, 4, 8)
 
 
 def first_runs(kind: Kind, start_s: float, seeds: int) -> Mapping[int, tuple[float, float]]:
-    """Return, by pods a worker, the mean time over the best even chunk's, and over the share's."""
+    """Return the mean time by pods per worker, over the best even chunk's and over the share's."""
     job = replace(kind.job(Cut.BEFORE), wait_s=start_s)
     drawn = [
         lognormal_items(kind.items, kind.median_s, kind.sigma, FIRST_JUDGED + APART * seed)

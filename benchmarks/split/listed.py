@@ -1,10 +1,10 @@
-"""What Jobs of the node's benchmark take that Plimsoll cuts, even and by a list, in random orders.
+"""How long the node benchmark's Jobs take, cut even and by a list, with items in random orders.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.listed [--orders 100] [--start 1]
 
-Two workers, the kinds of items of `make bench-split-node`, in another order in each Job. A task's
-first Job is in shares, its later ones as admission cuts them. Over the bound, the mean of all
-orders; the bound is the work by two, and a start.
+Two workers do the kinds of items of `make bench-split-node`, in another order in each Job. A task's
+first Job is in shares; admission cuts the later ones. The figures are means over all orders, as
+multiples of the bound: half of the work, and a pod's start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SEED: Final = 11
 
 
 def over_bound(kind: Kind, listed: int, start_s: float, orders: int) -> Sequence[float]:
-    """Return of each of a task's Jobs the mean. listed: of how many pods chunks may be listed."""
+    """Return the mean for each of a task's Jobs. listed: up to how many pods a list is allowed."""
     job = Job(kind.items, WORKERS, 0.0, start_s)
     bound_s = start_s + kind.work_s / WORKERS
     found = np.zeros((orders, JOBS))

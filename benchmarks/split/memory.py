@@ -1,6 +1,6 @@
-"""Memory and chunk together: three jobs whose peak grows with the chunk, like Spark jobs'.
+"""Memory and chunk together: three jobs whose peak grows with the chunk, as in Spark jobs.
 
-A run in containers of half of what the share needs, then one as it is proposed.
+The first run has containers of half of the share's need, the second those that are proposed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ JUDGED: Final = FIRST_JUDGED + 20_000
 class MemoryFigures:
     """A job, over all seeds; times in seconds, means. kills: of workers, in all seeds' runs.
 
-    half_*: in the first run, in half of what the share needs. memory_time: of the proposed run over
-    the share's, which is given exactly what it needs on average.
+    half_*: in the first run, with half of the share's need. memory_time: of the proposed run over
+    the share's, which gets exactly its mean need.
     """
 
     job: str
@@ -100,7 +100,7 @@ def memory_figures(seeds: int) -> Iterator[MemoryFigures]:
 
 
 def _need(peaks: Mapping[int, float]) -> Need:
-    """Fit base + slope ÷ partitions; two partitions are what a worker's share is here."""
+    """Fit base + slope ÷ partitions; two partitions are a worker's share here."""
     measured = np.array(list(peaks.values()))
     parts = np.array([[1.0, 2 / count] for count in peaks]) / measured[:, None]
     base, slope = np.linalg.lstsq(parts, np.ones(len(measured)), rcond=None)[0]

@@ -3,18 +3,18 @@
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.node
         [--quick] [--leased] [--times] [--weighed]
 
-Two workers; items of 10 ms, 200 ms and 5 s in the mean, lognormal with σ .5 and 1.5. Each kind is
-run in shares, which teaches what its chunks take, by pods that lease their items, of a task that
-nobody knows, with a pod for each item, and in shares again, which Plimsoll cuts: into even chunks,
-or some that become smaller, as their program reads where its items begin. Items wait, so that it is
-the pods that cost. Pods that lease are Python's, which take longer to start and to end
-than the others' few kilobytes; so their bound has their own start, taken from pods of the same
-program that do their shares. --leased leaves out what is cut.
+Two workers do items of 10 ms, 200 ms and 5 s in the mean, lognormal with σ .5 and 1.5. Each kind
+runs in four ways: in shares, which teaches the times of its chunks; by pods that lease items of an
+unknown task; with a pod for each item; and in shares again, which Plimsoll cuts into even chunks,
+or into ones that become smaller, as their program reads where its items begin. Items only wait, so
+that the pods cause the cost. Pods that lease run Python, which takes longer to start and to end
+than the few kilobytes of the others. So their bound has its own start, measured on pods of the same
+program that do shares. --leased leaves out the cut Jobs and the pods for each item.
 
-One rule says how many items a kind has (``node_kinds.fair_items``). A pod each for more than
-MOST_SINGLE items would take half an hour: it is reckoned by what pods without work take. Kinds of
-long items run beside each other, in shares and by leases at once: what they do is to wait, and the
-longest Job takes four minutes. All six kinds take some eleven (--times: these alone).
+One rule sets the number of items of a kind (``node_kinds.fair_items``). A pod each for more than
+MOST_SINGLE items would take half an hour: its time is computed from pods without work. Kinds of
+long items run side by side, in shares and by leases at once, as they only wait; the longest Job
+takes four minutes. All six kinds take some eleven minutes (--times: these alone).
 
 Then Jobs whose memory grows with the chunk, in shares, and leased in half of what a share needs,
 and Jobs of one task where memory counts as much as time (--weighed: these alone).
@@ -50,21 +50,21 @@ from tests.split.leased_work import Work
 
 OUTPUT: Final = Path("bench-split-node.json")
 WIDTH: Final = 120
-"""Of the table, where it is not printed to a terminal."""
+"""The width of the table if it is not printed to a terminal."""
 MOST_SINGLE: Final = 64
-"""Items that are run with a pod for each; of more it is reckoned."""
+"""So many items are run with a pod each; for more, the time is computed."""
 EMPTY_PODS: Final = 16
 LONG_S: Final = 1.0
-"""Kinds with longer items run beside each other."""
+"""Kinds with longer items run side by side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """One kind. Seconds from the Job's creation until its last pod was seen to have succeeded.
 
-    bound_s: the work by the workers, and a pod's start and end; leased_bound_s: that of a pod that
-    leases. one_each_s, cut_s: None where they were left out; reckoned: whether the first was not
-    run.
+    bound_s: the work divided by the workers, plus a pod's start and end; leased_bound_s: the same
+    with a pod that leases. one_each_s, cut_s: None if left out; reckoned: whether the first was
+    computed, not run.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class Measured:
 
     @property
     def ratios(self) -> dict[str, float | None]:
-        """How it was run -> its makespan over its bound."""
+        """The way it was run -> its makespan over its bound."""
         one, cut, bound = self.one_each_s, self.cut_s, self.bound_s
         return {
             "one each": None if one is None else one / bound,
@@ -92,9 +92,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Seconds of a Job without work, of the pods of some kilobytes and of those that lease.
+    """Seconds of a Job without work, for the pods of some kilobytes and for those that lease.
 
-    next_s: what one more pod of a worker takes, of the first.
+    next_s: what one more pod of a worker takes, of the first kind.
     """
 
     small_s: float
@@ -149,7 +149,7 @@ async def _measured(stand: Stand, kind: Kind, starts: Starts, *, cut: bool) -> M
 
 
 async def _shares(stand: Stand, kind: Kind, *, cut: bool) -> tuple[float, float | None, int]:
-    """Return the seconds in shares, and again as Plimsoll cuts them, in how many pods."""
+    """Return the seconds in shares, and again as Plimsoll cuts them, with the number of pods."""
     share_s, _ = await _run(stand, kind, kind.name, WORKERS, 0)
     if not cut:
         return share_s, None, WORKERS
@@ -174,7 +174,7 @@ async def _others(
 
 
 async def _by_python(stand: Stand, kind: Kind, name: str, *, leased: bool = True) -> float:
-    """Return the makespan by Python's pods; AssertionError if an item is not done once.
+    """Return the makespan by Python's pods; AssertionError unless each item is done once.
 
     leased: whether they lease their items; else each does its share.
     """
@@ -238,7 +238,7 @@ def _job(kind: Kind, name: str, task: str, pods: int) -> dict[str, Any]:
 
 
 def shown(found: Sequence[Measured]) -> Table:
-    """The table for people; of what took how many seconds, the ratio to its bound beside it."""
+    """The table for people; next to each number of seconds is its ratio to the bound."""
     title = "Seconds of a Job with two workers, and its bound's multiple"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     names = ("bound", "shares", "one each", "cut", "pods", "its bound", "leased")
@@ -266,7 +266,7 @@ def _told(seconds: float | None, ratio: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that was measured."""
+    """All measurements."""
 
     jobs: Sequence[Measured]
     in_half: Sequence[InHalf]
@@ -274,7 +274,7 @@ class Found:
 
 
 class Part(StrEnum):
-    """What is measured, each by itself if it is asked for alone."""
+    """The parts of the measurement; each can be run alone."""
 
     TIMES = "times"
     HALF = "half"
@@ -331,7 +331,7 @@ def main() -> int:
 
 
 def _worst(jobs: Sequence[Measured]) -> dict[str, float]:
-    """Return the largest makespans over their bounds, by how Plimsoll had a Job run."""
+    """Return the largest makespans over their bounds, by the way Plimsoll ran a Job."""
     ran_so = {name: [each.ratios[name] for each in jobs] for name in ("leased", "cut")}
     known = {name: [each for each in found if each] for name, found in ran_so.items()}
     return {name: max(found) for name, found in known.items() if found}

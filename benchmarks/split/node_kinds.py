@@ -1,4 +1,4 @@
-"""Items of Jobs on the real node: how long each takes, and how many of them say something."""
+"""Items of Jobs on the real node: how long each takes, and how many are enough for a judgement."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from plimsoll_predictor.splitting.makespans import played_s
 
 WORKERS: Final = 2
 MOST_RATIO: Final = 1.10
-"""Aimed at: a makespan over what no cut can beat."""
+"""The aim: a makespan over the one that no cut can beat."""
 LEAST_WORK_S: Final = 20.0
 ORDERS: Final = 1000
 MOST_MISSED: Final = 0.05
-"""Of random orders, those that may be above MOST_RATIO if items are taken one at a time."""
+"""The share of random orders that may be above MOST_RATIO if items are taken one at a time."""
 _QUANTILES: Final = 16
 _SEED: Final = 5
 
@@ -32,7 +32,7 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """As it is shown, and as its task is called."""
+        """As it is shown, and the name of its task."""
         return f"items-{self.mean_s * 1000:.0f}ms-s{self.sigma * 10:.0f}"
 
     @property
@@ -45,23 +45,23 @@ class Kind:
 
     @property
     def each_s(self) -> list[float]:
-        """Of each item, by the hash of tests/rigs/images/eater.py."""
+        """The time of each item, by the hash of tests/rigs/images/eater.py."""
         times = self.times_us
         return [times[(at * 2654435761 >> 7) % _QUANTILES] / 1e6 for at in range(self.items)]
 
     @property
     def work_s(self) -> float:
-        """Of all items, one after the other."""
+        """The time of all items, one after the other."""
         return sum(self.each_s)
 
 
 def fair_items(mean_s: float, sigma: float) -> int:
-    """Return how many items a kind has so that the bar is the method's, and not the draw's.
+    """Return how many items a kind needs so that the bar judges the method, not the draw.
 
-    The fewest, by as many as the hash knows times, that are LEAST_WORK_S of work, so that a start
-    is not most of it, and of which few random orders miss the bar, if items are taken one at a
-    time: who does not know which are long can do no better. Of 12 items of 5 s, σ 1.5, four of ten
-    orders miss it.
+    It is the smallest multiple of the hash's quantiles with two properties. It is at least
+    LEAST_WORK_S of work, so that a start is not most of it; and few random orders miss the bar if
+    items are taken one at a time, the best way if the long ones are unknown. With 12 items of 5 s,
+    σ 1.5, four of ten orders miss it.
     """
     enough = math.ceil(LEAST_WORK_S / mean_s / _QUANTILES) * _QUANTILES
     while _missed(Kind(enough, mean_s, sigma)) > MOST_MISSED:

@@ -20,10 +20,10 @@ WORKERS: Final = 2
 ITEMS: Final = 120
 ITEM_S: Final = 0.2
 BASE_MIB: Final = 36
-"""Of Python, and room over what a share holds."""
+"""The memory of Python, with room over what a share holds."""
 ITEM_KIB: Final = (1024, 2048, 3072)
 MOST_SHARE: Final = 0.75
-"""Aimed at: memory times time, of the share's."""
+"""The aim: memory times time, over that of the Job in shares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +39,12 @@ class InHalf:
 
     @property
     def share(self) -> float:
-        """Memory times time of the leased Job, of that in shares."""
+        """Memory times time of the leased Job, over that of the Job in shares."""
         return self.leased_mib * self.leased_s / (self.share_mib * self.share_s)
 
 
 async def in_half(stand: Stand) -> list[InHalf]:
-    """Run each Job in shares, in what a share needs, and leased in half of that."""
+    """Run each Job in shares, with a share's need, and leased with half of that."""
     return [await _in_half(stand, item_kib) for item_kib in ITEM_KIB]
 
 

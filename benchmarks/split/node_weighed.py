@@ -1,7 +1,7 @@
-"""Jobs of one task, one after the other, where memory counts as much as time: chunks become small.
+"""Jobs of one task in sequence, where memory counts as much as time: chunks become small.
 
-Each Job is written with what a share needs. The first teaches; how the others are cut, or how large
-their leases are, and what memory their pods get, is chosen together (``splitting.memoryWeight`` 1).
+Each Job is written with a share's need. The first teaches. For the others, the cut or the size of
+leases is chosen together with the memory of their pods (``splitting.memoryWeight`` 1).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ WORKERS: Final = 2
 ITEMS: Final = 240
 LEASED_S: Final = 0.2
 CUT_S: Final = 0.5
-"""Of an item. A pod of Python costs some seconds, which a chunk has to be worth."""
+"""Seconds of an item. A pod of Python costs some seconds, and a chunk must be worth that."""
 ITEM_MIB: Final = 2
 BASE_MIB: Final = 36
-"""Of Python, and room over what a share holds."""
+"""The memory of Python, with room over what a share holds."""
 JOBS: Final = 5
 FED_S: Final = 15.0
-"""Until admission knows what a Job taught: its pods' last peaks come some seconds after them."""
+"""Until admission knows a Job's results: its pods' last peaks come some seconds after them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Weighed:
     pods: int
     failed: int
     share: float = 1.0
-    """Memory times time, of the first Job's."""
+    """Memory times time, as a share of the first Job's."""
 
 
 async def weighed(stand: Stand) -> list[Weighed]:

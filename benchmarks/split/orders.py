@@ -1,13 +1,13 @@
-"""What the order of a leased Job's items decides: who does not know which are long needs luck.
+"""What the order of a leased Job's items decides: without knowing the long ones, it takes luck.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.orders [--draws 100]
 
-The record of leases is the controller's own, workers and their clocks are simulated. Items are
-lognormal with a mean of 5 s. The first table has makespans over the bound of items that come in
-random order, and how many orders miss it by more than a tenth: taken one at a time by whoever is
-free, which nobody beats who does not know which are long, and by leases. In the second, somebody
-guesses each item's time, with a correlation to its logarithm, and deals the items so that each
-share begins with the longest (``plimsoll_chunks.dealt``).
+The record of leases is the controller's own; workers and their clocks are simulated. Items are
+lognormal with a mean of 5 s. In the first table, items come in random order. It has the makespan
+over the bound, and how many orders miss the bound by more than a tenth: with items taken one at
+a time by any free worker, which is the best without knowing the long ones, and by leases. In the
+second table, each item's time is guessed, with a correlation to its logarithm, and the items are
+dealt so that each share begins with the longest (``plimsoll_chunks.dealt``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEAN_S: Final = 5.0
 POD_S: Final = 3.0
 """A pod's start and end, as on the real node."""
 AGAIN_S: Final = 0.25
-"""A worker says that it is at work, or asks again, so often."""
+"""How often a worker says that it is at work, or asks again."""
 CALL_S: Final = 0.01
 MISSED: Final = 1.10
 SIGMAS: Final = (0.5, 1.5)
@@ -51,7 +51,7 @@ GUESSED: Final = ((32, 2, 0.5), (64, 2, 1.5), (2000, 16, 0.5), (2000, 16, 1.5))
 """Items, workers, σ."""
 CORRELATIONS: Final = (0.5, 0.8, 1.0)
 FEWER: Final = 4
-"""Of large Jobs, as many times fewer draws."""
+"""Large Jobs get so many times fewer draws."""
 _JOB: Final = JobName("bench", "orders", "run")
 
 
@@ -64,7 +64,7 @@ class _Unkept:
 
 @dataclass(slots=True)
 class _At:
-    """A worker: what it knows of its lease, and up to where it works now."""
+    """A worker: what it knows of its lease, and the item up to which it works now."""
 
     worker: Worker
     heard: Heard | None = None
@@ -79,7 +79,7 @@ _Next = list[tuple[float, _Call]]
 
 
 class LeasedPlay:
-    """One leased Job. each_s: of each item, in their order."""
+    """One leased Job. each_s: the time of each item, in their order."""
 
     def __init__(self, each_s: Sequence[float], workers: int) -> None:
         self._before_s = [0.0, *accumulate(each_s)]
@@ -90,7 +90,7 @@ class LeasedPlay:
         self._at = [_At(Worker(f"w-{at}", at, "life", True)) for at in range(workers)]
 
     async def makespan_s(self) -> float:
-        """Play it: seconds until its last item is done."""
+        """Play it; return the seconds until its last item is done."""
         numbers = count()
         heap: list[tuple[float, int, _At, _Call]] = []
         for at in self._at:
@@ -120,7 +120,7 @@ class LeasedPlay:
         return [(self._now_s + CALL_S, self._asks)]
 
     async def _renews(self, at: _At) -> _Next:
-        """Say that it is at work; at once again, if its part became smaller by it."""
+        """Say that it is at work; repeat that at once if its part became smaller by it."""
         for _ in range(2 if at.first < at.goal else 0):
             assert at.heard is not None
             part = await self._keeper.renew(_JOB, at.worker, at.heard)
@@ -135,29 +135,29 @@ class LeasedPlay:
 
 
 def leased_s(each_s: Array, workers: int) -> float:
-    """Return what a leased Job takes whose task nobody knows."""
+    """Return the time of a leased Job of an unknown task."""
     return asyncio.run(LeasedPlay(each_s.tolist(), workers).makespan_s())
 
 
 def singly_s(each_s: Array, workers: int) -> float:
-    """Return what it takes if whoever is free does the next item, and asking costs nothing."""
+    """Return the time if each free worker does the next item, and asking costs nothing."""
     return played_s(each_s.tolist(), workers, POD_S)
 
 
 def shares_s(each_s: Array, workers: int) -> float:
-    """Return what it takes if each worker does its share."""
+    """Return the time if each worker does its share."""
     spans = (share_of(len(each_s), workers, index) for index in range(workers))
     return POD_S + max(float(each_s[first:end].sum()) for first, end in spans)
 
 
 def drawn(items: int, sigma: float, seed: int) -> tuple[Array, Array]:
-    """Draw items: how long each takes, and the normal variate that is behind it."""
+    """Draw items: their times, and the normal variates behind them."""
     normal = np.random.default_rng(seed).standard_normal(items)
     return MEAN_S * np.exp(sigma * normal - sigma**2 / 2), normal
 
 
 def bound_s(each_s: Array, workers: int) -> float:
-    """Return what no order beats: all work shared evenly, or the longest item."""
+    """Return the time that no order beats: all work shared evenly, or the longest item."""
     return POD_S + max(float(each_s.sum()) / workers, float(each_s.max()))
 
 

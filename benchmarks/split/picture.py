@@ -1,4 +1,4 @@
-"""The picture of docs/splitting.md: time and memory by the chunk, as one run told them.
+"""The picture of docs/splitting.md: time and memory by the chunk, as learned from one run.
 
 PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.picture [docs/images/split.svg]
 """
@@ -46,7 +46,7 @@ Place = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A plot. points: chunk, what is expected, from, to. seen: chunk, what it was.
+    """A plot. points: chunk, expected, from, to. seen: chunk, measured.
 
     marks: a chunk, and its words. unit: of the values.
     """
@@ -59,7 +59,7 @@ class Panel:
 
 
 def time_panel() -> Panel:
-    """Times of even chunks, as the first run in shares told them."""
+    """Times of even chunks, as learned from the first run in shares."""
     job, planned = TIMED.job(Cut.BEFORE), Planned()
     play(planned, job, _items(TIMED.items, 0), Cut.BEFORE)
     costs = planned.past.costs()
@@ -78,7 +78,7 @@ def time_panel() -> Panel:
 
 
 def memory_panel() -> Panel:
-    """Peaks of chunks, as a leased run in half of the share's memory told them."""
+    """Peaks of chunks, as learned from a leased run with half of the share's memory."""
     half = round(NEED.base_bytes + JOB.share * NEED.slope_bytes) // 2
     guided = Guided(half)
     times = lognormal_items(JOB.items, MEDIAN_S, SIGMA, FIRST_JUDGED)

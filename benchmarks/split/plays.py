@@ -1,4 +1,4 @@
-"""One task's runs under one strategy, and what the runs of all seeds come to."""
+"""One task's runs under one strategy, and the summary over the runs of all seeds."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from plimsoll_predictor.splitting.strategies.strategy import Cut, Strategy
 
 POD_START_S: Final = 1.5
 LEASE_S: Final = 0.05
-"""Both as they were measured: docs/splitting.md."""
+"""Both are as measured: docs/splitting.md."""
 FIRST_JUDGED: Final = 50_000
 """Seeds from here on judge; constants were chosen with seeds of 1,000 to 2,000."""
 APART: Final = 100
-"""Seeds of a task's runs follow each other; tasks are so far apart."""
+"""The distance of tasks in seeds; seeds of a task's runs follow each other."""
 
 
 AS_ADMITTED: Final = ("even cut", "by a list")
-"""Names of what admission does to Jobs that are cut: those that read no list, and those that do."""
+"""Names for what admission does to cut Jobs: to those that read no list, and to those that do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A job: its items' median in seconds, how their logarithm is spread, items and workers."""
+    """A job: its items' median in seconds, the spread of their logarithm, items and workers."""
 
     median_s: float
     sigma: float
@@ -52,7 +52,7 @@ class Kind:
         return f"{self.items:,} × {self.median_s:g} s, σ {self.sigma:g}, {self.workers} workers"
 
     def job(self, cut: Cut) -> Job:
-        """Leases cost a way each, and pods their start once; else each chunk is a pod."""
+        """A lease costs a request, and a pod starts once; if cut before, each chunk is a pod."""
         if cut is Cut.LEASED:
             return Job(self.items, self.workers, POD_START_S, LEASE_S)
         return Job(self.items, self.workers, 0.0, POD_START_S)
@@ -85,7 +85,7 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a task's runs took under each strategy, a number a run, and in even chunks by size."""
+    """A task's times under each strategy, one per run, and in even chunks by size."""
 
     taken_s: Mapping[str, Sequence[float]]
     even_s: Mapping[int, Sequence[float]]
@@ -98,11 +98,11 @@ class Figures:
     """A strategy on a kind of job, over all seeds. Seconds are means of a run.
 
     mode: how it is cut. default_s, tuned_s, bound_s: a worker's share; the strategy, from its
-    second run on; all work shared evenly, and one start. one_s: one item a chunk, of one run.
+    second run on; all work shared evenly, plus one start. one_s: one item per chunk, of one run.
     best_items, best_s: the even chunk that is best over all these runs. first, later: the
-    strategy's time over that, in its first run and from the second on. lucky: the same, where each
-    run has an even chunk of its own that is best for it. worst_learning: the worst of the runs'
-    times over the share's. Peaks are None where memory is no matter.
+    strategy's time over that, in its first run and from the second on. lucky: the same, if each run
+    has its own best even chunk. worst_learning: the worst run's time over the share's. Peaks are
+    None if memory does not matter.
     """
 
     job: str
@@ -128,9 +128,9 @@ class Figures:
 
 
 def strategies(play_of: Play) -> Mapping[str, Callable[[], Strategy]]:
-    """Return all strategies; the one that draws draws by the task's seed.
+    """Return all strategies; the random one uses the task's seed.
 
-    Of Jobs that are cut before, also what admission does: even chunks, and a list of them.
+    For Jobs that are cut before, they include what admission does: even chunks, and a list of them.
     """
     found: dict[str, Callable[[], Strategy]] = {
         **STRATEGIES,
@@ -164,7 +164,7 @@ def _draws(play_of: Play) -> Iterator[Array]:
 
 
 def summed(kind: Kind, cut: Cut, tasks: Sequence[Task]) -> Iterator[Figures]:
-    """Sum tasks of one kind up, a row a strategy."""
+    """Sum up the tasks of one kind, a row per strategy."""
     job = kind.job(cut)
     sizes = set.intersection(*(set(task.even_s) for task in tasks))
     even = {items: _runs(task.even_s[items] for task in tasks) for items in sizes}

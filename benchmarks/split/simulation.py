@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _times(rows: Sequence[Figures], cut: Cut, seeds: int) -> Table:
-    """A row a job, a column a strategy: its first run, and those after it."""
+    """A row per job, a column per strategy: its first run, and those after it."""
     of_mode = [row for row in rows if row.mode == cut.value]
     table = Table(
         "job",

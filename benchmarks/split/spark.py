@@ -1,15 +1,15 @@
-"""A real Spark on the real node, as written and as its drivers are given: `make bench-spark-node`.
+"""A real Spark on the real node, as written and with given properties: `make bench-spark-node`.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.split.spark
         [--only join|sort|adaptive|written|configured|killed]
 
-join, sort: without adaptive execution, where nobody chose the 200 partitions; two runs, of which
-the second's log teaches, and four more. adaptive: the same join with it, in turns in
-a namespace that is left alone and in one where drivers are given what logs teach. written: the same
-join without adaptive execution at 2,000 partitions that its user wrote. configured: the join and
-the sort at the same, where the policy has the number in configuration replaced; as join and sort.
-killed: a job whose executors its cgroup kills at its default, run again until it gets through.
-Seconds are the job's, without the start of Spark.
+join, sort: without adaptive execution, at 200 partitions, which nobody chose; two runs, then four
+more with the lesson of the second's log. adaptive: the same join with adaptive execution, in turns
+in a namespace that is left alone and in one where drivers are given what logs teach. written: the
+same join without adaptive execution, at 2,000 partitions that its user wrote. configured: the join
+and the sort at 2,000 partitions in the configuration, which the policy lets Plimsoll replace; runs
+as for join and sort. killed: a job whose executors their cgroup kills at the default memory;
+it runs again until it succeeds. Seconds are the job's, without the start of Spark.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ MOST_LOSS: Final = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One job. first_s, then_s: of each run as it was written, and as its driver was given.
+    """One job. first_s, then_s: of each run as written, and with what its driver was given.
 
-    said: what the log taught, in words. aim: the least gain. given: the properties of the last run.
+    said: the log's lesson, in words. aim: the least gain. given: the properties of the last run.
     """
 
     job: str
@@ -77,7 +77,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Stand:
-    """Two namespaces: one in which drivers are given something, one that is left alone."""
+    """Two namespaces: one in which drivers are given properties, one that is left alone."""
 
     cluster: Cluster
     shop: Shop
@@ -92,7 +92,7 @@ class Stand:
         return ran
 
     def replaces(self, job: Application) -> None:
-        """Write that the number of partitions in configuration counts as nobody's for a job."""
+        """Declare for a job that the configuration's number of partitions counts as nobody's."""
         name = f"spark.{job.name}.driver"
         self.cluster.apply(
             {
@@ -104,7 +104,7 @@ class Stand:
         )
 
     async def teach(self, job: Application) -> str:
-        """Have the newest log teach, and wait until admission knows it; what was said."""
+        """Let the newest log teach, and wait until admission knows it; return the lesson."""
         log = max(self.logs.iterdir(), key=lambda each: each.stat().st_mtime)
         words = ["spark", str(log), "--teach", f"{self.shop.namespace}/spark.{job.name}.driver"]
         kubeconfig = ("--kubeconfig", str(self.cluster.kubeconfig))
@@ -117,7 +117,7 @@ class Stand:
 
 
 def given_to(ran: Ran) -> str:
-    """What a driver was given, in short; "nothing" without it."""
+    """The properties that a driver was given, in short; "nothing" without any."""
     text = (ran.driver.metadata.annotations or {}).get(labels.SPARK)
     if text is None:
         return "nothing"
@@ -152,7 +152,7 @@ async def _learned(stand: Stand, job: Application, what: str) -> Measured:
 
 
 async def adaptive(stand: Stand) -> list[Measured]:
-    """A join with adaptive execution, by turns without Plimsoll's hand and with it."""
+    """A join with adaptive execution, without and with Plimsoll in turns."""
     job = Application(name="adapts", words=("join", JOBS["join"]), logs=stand.logs)
     await stand.run(job)
     said = await stand.teach(job)
@@ -174,7 +174,7 @@ async def written(stand: Stand) -> list[Measured]:
 
 
 async def killed(stand: Stand) -> list[Measured]:
-    """A job whose executors are killed; the runs until it gets through stand in ``killed``."""
+    """A job whose executors are killed; its runs until it finishes are in ``killed``."""
     job = Application(name="holds", words=("whole", KILLED_ROWS))
     ends = stand.killed
     while len(ends) <= TURNS and (not ends or ends[-1][0] != "Succeeded"):
@@ -202,7 +202,7 @@ def _measured(
 
 @asynccontextmanager
 async def a_stand(cluster: Cluster, folder: Path) -> AsyncIterator[Stand]:
-    """Plimsoll on the node, and the namespaces; all are gone with the block."""
+    """Plimsoll on the node, and the namespaces; all are removed at the end of the block."""
     load_spark(cluster)
     logs = folder / "logs"
     logs.mkdir(mode=0o777)

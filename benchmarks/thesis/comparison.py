@@ -1,10 +1,10 @@
-"""The thesis's tables on SYNTHETIC data of its situation, and what Plimsoll serves on the same.
+"""The thesis's tables on SYNTHETIC data of its situation, and what Plimsoll serves on it.
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.thesis.comparison
         [--quick] [--budget S] [--seed N] [--json FILE]
 
-docs/thesis.md says how the data is made and how to read the tables. Ends with 1 where the bar is
-missed over both heavy tasks together: the classifier's waste at most half of max-seen's, with at
+docs/thesis.md says how the data is made and how to read the tables. The exit status is 1 if the bar
+is missed over both heavy tasks together: the classifier's waste at most half of max-seen's, with at
 most one failed attempt per 100 runs.
 """
 
@@ -39,20 +39,20 @@ from benchmarks.thesis.situation import the_situation
 from benchmarks.thesis.tasks import TaskRows, the_tasks
 
 SEED: Final = 4
-"""Of the first eight seeds the one whose Table 6 comes closest to the thesis's; chosen by that
-alone, before any model was made."""
+"""Among the first eight seeds, the one whose Table 6 comes closest to the thesis's; it was chosen
+by that alone, before any model was made."""
 BUDGET_S, QUICK_BUDGET_S = 200.0, 30.0
 WORKERS: Final = 2
 MODELS_SHARE: Final = 0.5
-"""Of the budget: for the 18 models of each heavy task, both ways."""
+"""The share of the budget for the 18 models of each heavy task, both ways."""
 TRAINING_SHARE: Final = 0.1
-"""Of the budget: the most one training in the replay may take. On an idle machine none does, so
-that what is served does not depend on how fast it was trained."""
+"""The share of the budget that one training in the replay may take. On an idle machine none takes
+that long, so what is served does not depend on the speed of training."""
 WASTE_BAR, FAILURE_BAR = 0.5, 0.01
 BOTH: Final = "both heavy tasks"
 MAX_SEEN: Final = ("max-seen", "max-seen-1.1")
 WIDTH: Final = 150
-"""Columns of the tables where there is no terminal."""
+"""Width of the tables without a terminal."""
 
 _tasks: dict[int, dict[str, TaskRows]] = {}
 
@@ -72,7 +72,7 @@ Job = ModelJob | ServedJob
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The classifier beside max-seen, over the last 70% of the runs of a heavy task or of both."""
+    """The classifier against max-seen, over the last 70% of the runs of a heavy task or of both."""
 
     task: str
     waste_ratio: float
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.json is not None:
         written = _document(given.seed, stated, (models, served, savings + run, bars))
         given.json.write_text(json.dumps(written, indent=2) + "\n")
-    # So few trainings are a check that all of it runs, not a measurement.
+    # So few trainings only check that all of it runs; they measure nothing.
     return 0 if given.quick or bars[-1].holds else 1
 
 
@@ -203,7 +203,7 @@ def _print(
 
 
 def _bars(served: Sequence[Served]) -> list[Bar]:
-    """Of each heavy task, for the reader, and of both together, which is the bar."""
+    """For each heavy task, as information, and for both together, which is the bar."""
     each = [_bar(name, (name,), served) for name in BINNINGS]
     return [*each, _bar(BOTH, tuple(BINNINGS), served)]
 

@@ -1,4 +1,4 @@
-"""What the thesis states of its data beside what the generator made: the check on the generator."""
+"""What the thesis states about its data, and what the generator made: a check on the generator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ three- and four-bin rows, to within a few rows."""
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One stated thing. stated: in the thesis's words or numbers."""
+    """One statement. stated: in the thesis's words or numbers."""
 
     what: str
     stated: str

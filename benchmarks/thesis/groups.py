@@ -1,4 +1,4 @@
-"""Tables 12 and 13: what the groups of tasks save, and one run of one scenario over all 27."""
+"""Tables 12 and 13: the savings of the groups of tasks, and one run of one scenario over all 27."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEP_GB: Final = 5
 class Saving:
     """A row of Table 12 or 13. before, after: mean allocation of its tasks; after None: predicted.
 
-    members: how many tasks. printed: before, after and improvement as the thesis has them.
+    members: how many tasks. printed: before, after and improvement as in the thesis.
     """
 
     resource: str

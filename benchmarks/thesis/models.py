@@ -1,9 +1,9 @@
 """The 18 models of each heavy task: three binnings x two classifiers x three samplers.
 
-Each is searched, fitted and judged by the product's own code: ``search`` (Bayesian, against the
-u-score), ``fit``, ``cheapest_bins``. Trained on the first 70% of each bin's rows, judged on the
+The product's own code searches, fits and judges each: ``search`` (Bayesian, against the u-score),
+``fit``, ``cheapest_bins``. Each is trained on the first 70% of each bin's rows and judged on the
 rest: stratified as in thesis 5.2.2, and in time order within each bin, which the thesis does not
-claim of its own split.
+claim for its own split.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from plimsoll_predictor.training.search import Problem, search
 from plimsoll_predictor.training.u_score import Evaluation, confusion_matrix, evaluate
 
 TRAINED_SHARE: Final = 0.7
-"""30% is what the thesis's own rates are multiples of: 1 of about 440 is its 0.2%."""
+"""The thesis's own rates are fractions of the other 30%: 1 of about 440 is its 0.2%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class ModelJob:
 class ModelFigures:
     """How one model did on rows it was not trained on.
 
-    likeliest: each run given its likeliest bin, as in the thesis. served: the cheapest ceiling,
-    as the product gives.
+    likeliest: each run gets its likeliest bin, as in the thesis. served: the cheapest ceiling, as
+    in the product.
     """
 
     job: ModelJob
@@ -64,12 +64,12 @@ class ModelFigures:
     took_s: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, but for tuples that JSON writes as lists."""
+        """Plain JSON types, except tuples that JSON writes as lists."""
         return asdict(self)
 
 
 def model_jobs(task: str, *, seed: int, iterations: int, budget_s: float) -> list[ModelJob]:
-    """The 18 models of one heavy task; they share the budget alike."""
+    """The 18 models of one heavy task; they share the budget equally."""
     wanted = [
         (ceilings, classifier, sampler)
         for ceilings in BINNINGS[task]

@@ -1,4 +1,4 @@
-"""What the thesis prints, number by number: Tables 4 and 6 to 13, and what chapter 5.1 states."""
+"""The printed numbers of the thesis: Tables 4 and 6 to 13, and the statements of chapter 5.1."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 from benchmarks.thesis.tasks import HEAVY_1, HEAVY_2
 
 Ceilings = tuple[float, ...]
-"""Of a binning, in GB, ascending; the last is the static allocation."""
+"""The ceilings of a binning, in GB, ascending; the last is the static allocation."""
 
 BINNINGS: Final[Mapping[str, tuple[Ceilings, ...]]] = {
     HEAVY_1: ((30, 350), (10, 60, 350), (10, 20, 60, 350)),
     HEAVY_2: ((40, 200), (20, 70, 200), (10, 30, 70, 200)),
 }
 PENALTY: Final = 10.0
-"""Of the u-score (Figure 15)."""
+"""The penalty of the u-score (Figure 15)."""
 
 Key = tuple[str, Ceilings]
 
@@ -73,7 +73,7 @@ SAMPLERS: Final[Mapping[str, tuple[str, str, str]]] = {
     "svm": ("weights", "random", "smote"),
     "xgboost": ("none", "random", "smote"),
 }
-"""By classifier: the columns of Tables 9 and 10. 'None' of the SVM is the weighted one."""
+"""By classifier: the columns of Tables 9 and 10. The SVM's 'None' is the weighted one."""
 
 TABLES_9_10: Final[Mapping[str, Mapping[Key, tuple[float, float, float]]]] = {
     "svm": {

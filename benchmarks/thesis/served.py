@@ -1,8 +1,8 @@
 """What the product's classifier serves on a heavy task, run by run, strictly in time order.
 
-The replay is the product's (``replay.sizes``): a decision sees only runs that had
-ended by then, a failed attempt wastes its whole allocation and is lifted. The classifier is trained
-by ``training.train`` on what is known at that time, again whenever that has grown by a quarter.
+The replay is the product's (``replay.sizes``): a decision sees only runs that had ended by then; a
+failed attempt wastes its whole allocation and is lifted. ``training.train`` trains the classifier
+on what is known at that time, again whenever that has grown by a quarter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from plimsoll_predictor.training.train import TrainingPlan, train
 from plimsoll_predictor.training.u_score import Reliability
 
 FIRST_TRAINING: Final = 60
-"""Runs; the first of each following training is a growth further on."""
+"""In runs; each following training comes one growth later."""
 RULES: Final = ("preset", "max-seen", "max-seen-1.1", "tovar", "p95-vpa")
 CLASSIFIER: Final = "classifier"
 
@@ -82,15 +82,15 @@ class Served:
     trainings: int = 0
     report: TrainingReport | None = None
     reliability: Reliability | None = None
-    """Of the chances that the classifier served by; None for rules."""
+    """Reliability of the chances that the classifier served by; None for rules."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, but for tuples that JSON writes as lists."""
+        """Plain JSON types, except tuples that JSON writes as lists."""
         return asdict(self)
 
 
 LATER_SHARE: Final = 0.7
-"""The last 70% of the runs: the first ones are what a task is learned from."""
+"""The last 70% of the runs: a task is learned from the first ones."""
 
 
 def served_by_rule(rows: TaskRows, name: str) -> Served:
@@ -168,17 +168,17 @@ class ClassifierSizer:
     report: TrainingReport | None = None
     trainings: int = 0
     chances: list[tuple[float, bool]] = field(default_factory=list)
-    """Of each run and inner ceiling: the model's chance that the need fits, and whether it did."""
+    """For each run and inner ceiling: the model's chance that the need fits, and whether it did."""
     _max_need_bytes: int = 0
     _largest_bytes: int = 0
-    """Of the needs of runs that succeeded."""
+    """The largest need of the runs that succeeded."""
     _next_training: float = FIRST_TRAINING
     _kills: int = 0
-    """Since the last training."""
+    """Kills since the last training."""
     _bid: dict[int, tuple[Model, list[float]]] = field(default_factory=dict)
 
     def decide(self, asked: Submitted, now_s: float, /) -> int:
-        """The cheapest ceiling; until there is a model the largest need; until then the request."""
+        """The cheapest ceiling; without a model the largest need; with few runs the request."""
         if len(self.known) < self.policy.min_runs:
             return asked.preset_bytes or 0
         if len(self.known) >= self._next_training or (self.model and self._kills):
@@ -189,7 +189,7 @@ class ClassifierSizer:
         self._bid[asked.line] = (self.model, np.cumsum(chances)[:-1].tolist())
         choice = cheapest_ceiling(chances, self.model.bins, self.policy.penalty)
         if choice.bin == len(self.model.bins) - 1:
-            # It has no upper end, so it follows the largest need seen, as deciding does.
+            # The last bin has no upper end, so it follows the largest need seen, as deciding does.
             return int(max(choice.ceiling_bytes, self._max_need_bytes * self.policy.headroom))
         return choice.ceiling_bytes
 
@@ -215,12 +215,12 @@ class ClassifierSizer:
     def failed(
         self, _asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
     ) -> None:
-        """A need is above the allocation."""
+        """Note that the need is above the allocation."""
         self._kills += 1
         self._max_need_bytes = max(self._max_need_bytes, allocation_bytes)
 
     def completed(self, row: TraceRow, allocation_bytes: int, _now_s: float, /) -> None:
-        """A need is known."""
+        """Note the need."""
         self._max_need_bytes = max(self._max_need_bytes, row.peak_bytes)
         self._largest_bytes = max(self._largest_bytes, row.peak_bytes)
         if row.line in self._bid:
@@ -247,7 +247,7 @@ class ClassifierSizer:
         )
 
     def reliability(self) -> Reliability:
-        """Of all chances it decided by."""
+        """The reliability of all chances it decided by."""
         said, true = zip(*self.chances, strict=True) if self.chances else ((), ())
         return Reliability.of(np.array(said, dtype=np.float64), np.array(true, dtype=np.bool_))
 

@@ -1,14 +1,15 @@
 """SYNTHETIC: the situation of the thesis, made by a seeded generator. No row of it was measured.
 
-The thesis's data belongs to its company and was never published. What it states of them (chapter
-5.1) is rebuilt here: 27 tasks in four groups of allocations, 380 runs in 2020 over 153 scenarios in
-four regions, two heavy tasks of 1,460 rows, and what drives their needs. ``docs/thesis.md`` says
-which sentence each number comes from; ``facts.py`` prints what came out beside what it says.
+The thesis's data belongs to its company and was never published. Its statements about the data
+(chapter 5.1) are rebuilt here: 27 tasks in four groups of allocations, 380 runs in 2020 over 153
+scenarios in four regions, two heavy tasks of 1,460 rows, and what drives their needs.
+``docs/thesis.md`` says which sentence each number comes from; ``facts.py`` compares the result with
+the statements.
 
-How a heavy task's need comes about: a run predicts sales for each product and each day left,
-so its workload is products x days left x a region's factor x hidden price effects (of the
-scenario, and of the day), which no feature tells. Few scenarios cover a whole assortment: they are
-the heavy cases. The need follows the workload; the duration grows with the need.
+A heavy task's need arises as follows. A run predicts sales for each product and each day left, so
+its workload is products x days left x a region's factor x hidden price effects (of the scenario,
+and of the day), which no feature shows. Few scenarios cover a whole assortment: they are the heavy
+cases. The need follows the workload; the duration grows with the need.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 REGIONS: Final = ("america", "asia", "europe", "north")
 REGION_FACTORS: Final = (1.25, 0.7, 1.0, 0.85)
 """Price points per product differ between regions (thesis 5.1.3: 'the region also brings variance
-to the usage'); a factor that no number among the features tells."""
+to the usage'); no number among the features shows this factor."""
 SALES: Final = (
     (date(2020, 1, 2), 49),
     (date(2020, 3, 19), 35),
@@ -43,7 +44,7 @@ ASSORTMENTS: Final = 6
 
 SCENARIO_PRICE_SPREAD: Final = 0.25
 DAY_PRICE_SPREAD: Final = 0.15
-"""Of the hidden price effects' logarithms."""
+"""The spread of the logarithms of the hidden price effects."""
 LARGEST_WORKLOAD_GB: Final = 175.0
 """Workload is scaled so that the largest need of heavy task 1 is the thesis's maximum."""
 DAY_S: Final = 86_400.0
@@ -69,7 +70,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instances:
-    """Each scenario of each run: what a scenario's task is instantiated for; in time order.
+    """Each scenario of each run, for which a scenario's task is instantiated; in time order.
 
     scenario, run: (n,), index of each. on: its execution date. products: (n,), still for sale.
     submitted_s: (n,), Unix seconds. workload_gb: (n,), in GB of heavy task 1's needs.

@@ -1,7 +1,7 @@
-"""Tables 6 to 13 in the thesis's form: its printed figures beside those on the synthetic data.
+"""Tables 6 to 13 in the thesis's form: its printed figures next to those on the synthetic data.
 
-Where a cell has several figures, the first are printed in the thesis, the others are ours: with a
-shuffled split, as the thesis's figures are best explained, and in time order.
+If a cell has several figures, the first are printed in the thesis, the others are ours: with a
+shuffled split, which explains the thesis's figures best, and in time order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def table_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def facts_table(found: Sequence[Fact]) -> Table:
-    """What the generator was made to, and what it made."""
+    """The targets of the generator, and its results."""
     rows = [(fact.what, fact.stated, fact.made) for fact in found]
     return table_of("The situation (thesis 5.1)", ("", "the thesis states", "generated"), rows)
 
@@ -62,7 +62,7 @@ def table_6(tasks: Mapping[str, TaskRows]) -> Table:
 
 
 def _own_bins(rows: TaskRows) -> list[tuple[str, ...]]:
-    """What the product's exact search finds, hindsight over all rows as in the thesis."""
+    """The result of the product's exact search, in hindsight over all rows as in the thesis."""
     limits = BinLimits(reference_bytes=rows.reference_bytes)
     options = search_bins(rows.need_bytes.astype(float), rows.runtime_s, limits)
     return [
@@ -192,7 +192,7 @@ def _savings(title: str, savings: Sequence[Saving]) -> Table:
 
 
 def candidates_table(served: Sequence[Served]) -> Table:
-    """What the product's own search made of each number of bins at its last training."""
+    """The results of the product's own search for each number of bins at its last training."""
     rows = [
         (
             found.task,
@@ -252,7 +252,7 @@ def served_table(served: Sequence[Served]) -> Table:
 
 
 def reliability_table(served: Sequence[Served]) -> Table:
-    """How often a need fitted a ceiling when the classifier gave that a chance."""
+    """How often a need fitted a ceiling, by the chance that the classifier gave it."""
     rows = []
     for found in served:
         if found.reliability is not None:
@@ -283,7 +283,7 @@ def best(models: Sequence[ModelFigures], **wanted: object) -> ModelFigures:
 
 
 def estimated(optimal_percent: float, figures: Evaluation) -> float:
-    """Per cent; Table 11's last column."""
+    """Per cent, as in Table 11's last column."""
     return 100 * estimated_improvement(optimal_percent / 100, figures.accuracy, figures.u_rate)
 
 

@@ -1,8 +1,8 @@
 """SYNTHETIC: the 27 tasks of the situation, row by row: needs, durations, CPU, features.
 
-The groups and their static allocations are Table 4's. Heavy task 1 has 350 GB; heavy task 2 is of
-the group with 100 GB (Table 12) and was given 200 GB while it was profiled (Table 6), since it has
-needed up to 110. Of the others 17 stay within 5 GB and 8 within 20 GB (chapter 5.1.2 and Table 13).
+The groups and their static allocations are Table 4's. Heavy task 1 has 350 GB. Heavy task 2 is in
+the group with 100 GB (Table 12) and had 200 GB while it was profiled (Table 6), since it has needed
+up to 110. Of the others, 17 stay within 5 GB and 8 within 20 GB (chapter 5.1.2 and Table 13).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEAVY_2_SATURATION_GB: Final = 99.0
 follows from Table 6: as many of its rows lie above 40 GB as of task 1's above 30, and so on."""
 HEAVY_BASE_GB: Final = 0.3
 OTHER_WORK_SPREAD: Final = 0.06
-"""Of the logarithm: the same workload measured twice (sampling, allocator, library versions)."""
+"""The spread of the logarithm: the same workload measured twice (sampling, allocator, versions)."""
 DURATION_SPREAD: Final = 0.2
 
 _FIRST_STEP_S: Final = 600.0
@@ -41,7 +41,7 @@ class TaskKind:
 
     group: Table 4's. memory_gb, cores: its static allocations. profiled_gb: memory while profiled.
     parallel: whether it uses more than a core. common: once a run, whatever the scenarios.
-    largest_gb: the most it may need; what is heavy follows the workload.
+    largest_gb: the most it may need; the need of heavy tasks follows the workload.
     """
 
     name: str
@@ -67,11 +67,11 @@ class TaskRows:
 
     @property
     def reference_bytes(self) -> int:
-        """What was asked for while its rows were made."""
+        """The request while its rows were made."""
         return int((self.kind.profiled_gb or self.kind.memory_gb) * GB)
 
     def observations(self) -> list[Observation]:
-        """The rows as the product keeps them: each succeeded at its first attempt."""
+        """The rows as the product stores them: each succeeded at its first attempt."""
         return [
             Observation(
                 attempt_uid=f"{self.kind.name}-{place}",
@@ -185,8 +185,8 @@ def _up_to(need_gb: NDArray[np.float64], largest_gb: float) -> NDArray[np.float6
 def _runtime_s(kind: TaskKind, need_gb: NDArray[np.float64]) -> NDArray[np.float64]:
     """How long it takes: grows with the need as Table 6's two columns imply.
 
-    They differ because heavy rows run longer. Solved for the runtimes of its bins: task 1's rows
-    above 60 GB take about 10 times the mean row's time, and task 2's above 70 GB 20 times.
+    They differ because heavy rows run longer. The constants are solved for its bins' runtimes: task
+    1's rows above 60 GB take about 10 times the mean row's time, and task 2's above 70 GB 20 times.
     """
     if kind.name == HEAVY_1:
         return np.asarray(200.0 * need_gb**0.63)

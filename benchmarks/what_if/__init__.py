@@ -1,5 +1,5 @@
 """How far a what-if of runtimes can be trusted, on made-up tasks of known truth and on logs.
 
-``make bench-forecast`` takes in ``coverage.py``, which alone prints the tables of docs/what-if.md.
+``make bench-forecast`` includes ``coverage.py``, which by itself prints docs/what-if.md's tables.
 May import: Plimsoll.
 """

@@ -39,13 +39,13 @@ from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 ROOT: Final = Path(__file__).resolve().parents[2]
 SEEDS: Final = 40
 MOST_TASKS: Final = 150
-"""Of each log, those with the most runs."""
+"""How many tasks of each log are used, those with the most runs."""
 MOST_RUNS: Final = 2_000
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of many answers to one measure. told: those that had an interval."""
+    """The results of many answers to one measure. told: those that had an interval."""
 
     told: int = 0
     held_truth: int = 0
@@ -73,7 +73,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What the tasks of a log say of a busy cluster, each by itself."""
+    """The answers of a log's tasks about a busy cluster, each by itself."""
 
     log: str
     tasks: int
@@ -82,10 +82,10 @@ class Unknown:
 
 
 def tables(traces: Path, console: Console, *, seeds: int = SEEDS) -> list[dict[str, Any]]:
-    """Print what was found; the same as rows of plain JSON types.
+    """Print the results; return the same as rows of plain JSON types.
 
-    traces: a folder with runtime-*.csv.gz; without one only the made-up tasks are told of.
-    seeds: how many tasks are made up of each kind.
+    traces: a folder with runtime-*.csv.gz; without one only the made-up tasks are reported. seeds:
+    how many tasks are made up of each kind.
     """
     known = [in_world(name, world, seeds) for name, world in WORLDS.items()]
     console.print(_known_table(known, seeds))
@@ -105,7 +105,7 @@ def tables(traces: Path, console: Console, *, seeds: int = SEEDS) -> list[dict[s
 
 
 def in_world(name: str, world: World, seeds: int) -> Known:
-    """Answer for the world's task as drawn with each seed, and compare with what is true of it."""
+    """Answer for the world's task as drawn with each seed, and compare with the truth."""
     truth = world.truth()
     tallies = {measure: Tally() for measure in MEASURES}
     checked = within = 0

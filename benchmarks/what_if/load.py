@@ -1,4 +1,4 @@
-"""Whether load widens runtimes: what pooled runs seem to say, and what tasks say of themselves."""
+"""Whether load widens runtimes: by pooled runs, and by each task's own runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll_predictor.runtimes.what_if.measures import FloatArray
 
 FEWEST_RUNS_OF_TASK: Final = 20
 FEWEST_RUNS_OF_SIDE: Final = (5, 6)
-"""Two, as the sign of what little there is turns with it."""
+"""Two numbers, because the sign of a small effect depends on them."""
 WEEK_S: Final = 604_800.0
 RESAMPLES: Final = 2_000
 SEED: Final = 1996
@@ -21,7 +21,7 @@ SEED: Final = 1996
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadEffect:
-    """Interquartile range of ln(runtime) of busy runs less that of quiet ones.
+    """Interquartile range of ln(runtime) of busy runs minus that of quiet ones.
 
     pooled: over all runs, each over its task's median. change, low, high: the mean over tasks of
     the mean over weeks with ``fewest_runs`` on either side, with a 95% interval from resampling
@@ -47,7 +47,7 @@ def tasks_of(runs: Sequence[LogRun]) -> Mapping[str, list[LogRun]]:
 
 
 def busy_against_quiet(log: str, runs: Sequence[LogRun]) -> list[LoadEffect]:
-    """One effect for each of FEWEST_RUNS_OF_SIDE; none where the log knows no loads."""
+    """One effect for each of FEWEST_RUNS_OF_SIDE; none if the log has no loads."""
     tasks = [arrays_of(of_task) for of_task in tasks_of(runs).values()]
     if not tasks:
         return []
@@ -88,7 +88,7 @@ def arrays_of(runs: Sequence[LogRun]) -> Arrays:
 
 
 def median_load_of(runs: Sequence[LogRun]) -> float:
-    """The load that half of a log's runs were submitted under or below; one must be known."""
+    """The median load at submission over a log's runs; at least one must be known."""
     return float(np.median([run.busy for run in runs if run.busy is not None]))
 
 

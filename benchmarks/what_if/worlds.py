@@ -1,6 +1,6 @@
-"""Made-up tasks whose conditions are known to change their runtimes by so much, or not at all.
+"""Made-up tasks whose conditions change their runtimes by a known amount, or not at all.
 
-A world is drawn with a seed; what is true of it is told by ``truth``, from many more runs.
+A world is drawn with a seed; ``truth`` computes what is true of it, from many more runs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class World:
     """How runs on NEW nodes differ from those on OLD ones, and what else makes runs differ.
 
     faster: by how much ln(runtime) is less on NEW. spread_new, spread_old: deviation of ln(runtime)
-        of one kind of runs. tail: share of runs that an exponential of mean 1 is added to.
-    weekly: deviation of what a whole week adds. share_new: of runs on NEW, more or less so in
-        every week. burst: so many runs in a row are of one node and within ``alike`` of each other.
-    busy: what a run on NEW takes longer only because weeks in which most run there are slow weeks.
+        for one kind of run. tail: share of runs with an added exponential of mean 1.
+    weekly: deviation of what a whole week adds. share_new: of runs on NEW; it varies from week
+        to week. burst: so many successive runs are on one node and within ``alike`` of each other.
+    busy: how much longer a run on NEW takes, only because weeks with many runs on NEW are slow.
     """
 
     runs: int
@@ -68,7 +68,7 @@ class World:
         ]
 
     def truth(self) -> dict[Measure, float]:
-        """By how much each measure differs truly, if both sides ran in the same weeks."""
+        """The true difference of each measure, if both sides ran in the same weeks."""
         random = np.random.default_rng(0)
         weekly = random.normal(0, self.weekly, TRUE_RUNS)
         sides = [

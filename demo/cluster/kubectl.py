@@ -1,4 +1,4 @@
-"""The one way in which the demo talks to a cluster: kubectl, JSON in and JSON out."""
+"""The demo's only way to talk to a cluster: kubectl, JSON in and JSON out."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Final
 Manifest = Mapping[str, Any]
 TIMEOUT_S: Final = 30.0
 TEMPORARY: Final = ("connection refused", "timeout", "timed out", "EOF", "TLS handshake")
-"""In kubectl's words, what another try may mend."""
+"""Words of kubectl for failures that another try may cure."""
 
 
 class KubectlError(Exception):
-    """The cluster, or kubectl itself, would not do it; the message is kubectl's own."""
+    """The cluster or kubectl itself refused or failed; the message is kubectl's own."""
 
     @property
     def is_temporary(self) -> bool:
@@ -28,16 +28,16 @@ class KubectlError(Exception):
 class Kubectl:
     """kubectl for one named cluster; it never falls back to another.
 
-    command: how it is called, with --kubeconfig and --context where they are needed.
+    command: how it is called, with --kubeconfig and --context if they are needed.
     """
 
     command: tuple[str, ...]
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> str:
-        """Run it. Returns what it printed.
+        """Run it. Returns its output.
 
         Raises:
-            KubectlError: if it ended with another status than 0, or did not end in time.
+            KubectlError: if its exit status is not 0, or it did not end in time.
 
         """
         what = f"kubectl {' '.join(arguments)}"
@@ -59,12 +59,12 @@ class Kubectl:
         return done.stdout
 
     def objects(self, *arguments: str) -> list[dict[str, Any]]:
-        """What ``kubectl get`` finds."""
+        """The objects that ``kubectl get`` finds."""
         found: list[dict[str, Any]] = json.loads(self("get", *arguments, "-o", "json"))["items"]
         return found
 
     def apply(self, manifests: Sequence[Manifest]) -> None:
-        """Make objects be as these manifests say."""
+        """Bring objects to the state of these manifests."""
         self("apply", "-f", "-", stdin=_as_list(manifests))
 
     def create(self, manifests: Sequence[Manifest]) -> None:

@@ -1,4 +1,4 @@
-"""Where the demo runs: the local cluster, brought up for it, or a cluster of the user's own."""
+"""Where the demo runs: the local cluster, brought up for it, or the user's own cluster."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LOCAL_HOST: Final = "127.0.0.1"
 
 
 class PlaceError(Exception):
-    """There is nowhere to run; the message says what to do."""
+    """There is no place to run; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A cluster that was named, and how to reach it.
+    """A named cluster, and how to reach it.
 
-    enter: what a command that talks to the cluster is prefixed with.
+    enter: prefix of every command that talks to the cluster.
     kubectl_command: kubectl for this cluster and no other.
     kubeconfig, context: of the cluster; None takes what kubectl would.
     host: address of this machine as the API server reaches it.
     node_name: this machine as a node, for the agent; None if it is none.
     shown_kubectl: how people call kubectl for it.
-    helm_command, shown_helm: the same of helm.
+    helm_command, shown_helm: the same for helm.
     """
 
     image: str
@@ -57,7 +57,7 @@ def local_place() -> Place:
     """Bring the local cluster up, build the demo's image and load it.
 
     Raises:
-        PlaceError: if that does not work; what went wrong has been printed.
+        PlaceError: if that fails; the reason has been printed.
 
     """
     _cluster("up")
@@ -78,7 +78,7 @@ def local_place() -> Place:
 
 
 def named_place(context: str, image: str, host: str, node_name: str | None) -> Place:
-    """A cluster of the user's, by its context; nothing is brought up or loaded there."""
+    """The user's cluster, by its context; nothing is brought up or loaded there."""
     return Place(
         image=image,
         enter=(),
@@ -94,7 +94,7 @@ def named_place(context: str, image: str, host: str, node_name: str | None) -> P
 
 
 def built_image(target: str) -> str:
-    """Build a target of the Dockerfile and load it into the local cluster; its reference."""
+    """Build a target of the Dockerfile and load it into the local cluster; return its reference."""
     return _cluster("image", "--target", target, "--load").strip().splitlines()[-1]
 
 

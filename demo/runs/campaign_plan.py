@@ -1,7 +1,7 @@
-"""The campaign of `make demo-campaign`, and the production runs after it. Pure: seeds alone decide.
+"""The campaign of `make demo-campaign`, and the production runs after it. Pure: seeds decide all.
 
-The campaign is a grid over what people expect to see. The production runs are drawn as all runs of
-the demo are: none of them is a point of the grid, and none is outsized.
+The campaign is a grid over the expected range. The production runs are drawn like all runs of the
+demo: none of them is a point of the grid, and none is outsized.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ NAME: Final = "learn-join-sales"
 TASK: Final = f"{SHOP}/{JOIN_SALES}"
 ROWS: Final = (SALES[Weight.LIGHT][0], 250_000, 500_000, 900_000, 1_500_000, SALES[Weight.HEAVY][1])
 MEMORY: Final = "3Gi"
-"""What each scenario gets: twice what the heaviest was ever seen to need."""
+"""The memory of each scenario: twice the largest need ever seen."""
 PARALLELISM: Final = 4
 PRODUCTION_RUNS: Final = 40
 SEED: Final = 12
-"""Of the first thirty, the one whose runs come closest to the mix they are drawn from."""
+"""The one of the first thirty seeds whose runs come closest to the mix they are drawn from."""
 
 
 def campaign(image: str) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Which pods the demo creates, and when. Pure: the same seed gives the same plan.
 
-Three tasks: two whose history was recorded and is imported (`shop/train-demand`,
-`shop/join-sales`), and the first program again in another namespace (`lab/train-demand`), which
-Plimsoll knows nothing of: its request is kept until a run was seen. Its team states no features, so
-nothing tells which of its runs are heavy.
+There are three tasks. Two have a recorded history, which is imported (`shop/train-demand`,
+`shop/join-sales`). The third is the first program again in another namespace (`lab/train-demand`).
+Plimsoll knows nothing about it and keeps its request until a run was seen. Its team states no
+features, so nothing shows which of its runs are heavy.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Final
 from demo.runs.workload import JOIN_SALES, TRAIN_DEMAND, Weight, Work, draw_weight, draw_work
 
 REQUEST: Final = "4Gi"
-"""Memory every pod asks for, request and limit: one size that was once found to be enough."""
+"""Memory request and limit of every pod: one size that was once found to be enough."""
 REQUEST_BYTES: Final = 4 * 2**30
 CPU_REQUEST: Final = "400m"
-"""Lets three or four run at once on two cores."""
+"""Small enough for three or four runs at once on two cores."""
 BACKOFF_LIMIT: Final = 3
 SHOP: Final = "shop"
 LAB: Final = "lab"
 NAMESPACES: Final = (SHOP, LAB)
 SEED: Final = 18
-"""Of the first thirty, the one whose ordinary runs come closest to the mix they are drawn from."""
+"""The seed, of the first thirty, whose ordinary runs come closest to their mix."""
 
 
 class Shape(StrEnum):
-    """How a run is started. A Job makes its own retries; for a bare pod Plimsoll does."""
+    """How a run is started. A Job creates its own retries; for a bare pod Plimsoll does."""
 
     POD = "pod"
     JOB = "job"
@@ -39,7 +39,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """One run: the name of its pod or Job, where, and what it works on."""
+    """One run: the name of its pod or Job, its namespace, and its work."""
 
     name: str
     namespace: str
@@ -57,7 +57,7 @@ class LiveRun:
 class Phase:
     """Runs that belong together; the next phase starts when all have ended.
 
-    learns: tasks that must have been trained anew before the next phase starts, if any were killed.
+    learns: tasks that must be trained again before the next phase starts, if any were killed.
     """
 
     title: str
@@ -68,7 +68,7 @@ class Phase:
 IMPORTED_TASKS: Final = (f"{SHOP}/{TRAIN_DEMAND}", f"{SHOP}/{JOIN_SALES}")
 
 Order = tuple[str, str, Weight | None]
-"""(namespace, task, weight); without a weight it is drawn from the ordinary mix."""
+"""(namespace, task, weight); None draws the weight from the ordinary mix."""
 
 SHOP_TRAIN: Final[Order] = (SHOP, TRAIN_DEMAND, None)
 SHOP_JOIN: Final[Order] = (SHOP, JOIN_SALES, None)
@@ -107,7 +107,7 @@ def _interleaved(many: Sequence[Order], few: Sequence[Order]) -> list[Order]:
 
 
 def _runs(orders: Sequence[Order], random: Random, numbers: count[int]) -> tuple[LiveRun, ...]:
-    """Every second run is a Job, by turns within each kind of order."""
+    """Every second run is a Job, in turns within each kind of order."""
     turns: dict[Order, int] = {}
     runs = []
     for order in orders:

@@ -11,7 +11,7 @@ from demo.runs.workload import Work
 TASK_LABEL: Final = "plimsoll.dev/task"
 FEATURE_PREFIX: Final = "features.plimsoll.dev/"
 RUN_LABEL: Final = "demo.plimsoll.dev/run"
-"""The demo's own mark on all pods of a run, retries too; Plimsoll does not look at it."""
+"""The demo's own mark on all pods of a run, also on retries; Plimsoll does not read it."""
 PART_OF: Final = {"app.kubernetes.io/part-of": "plimsoll-demo"}
 CONTAINER: Final = "task"
 USER: Final = 65532
@@ -20,7 +20,7 @@ Manifest = dict[str, Any]
 
 
 def namespace(name: str) -> Manifest:
-    """A namespace of the demo's."""
+    """A namespace of the demo."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -29,7 +29,7 @@ def namespace(name: str) -> Manifest:
 
 
 def policy(namespace_name: str) -> Manifest:
-    """The SizingPolicy that lets Plimsoll set sizes in the namespace; all else as it comes."""
+    """The SizingPolicy that lets Plimsoll set sizes in the namespace; the rest is the default."""
     return {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "SizingPolicy",
@@ -39,7 +39,7 @@ def policy(namespace_name: str) -> Manifest:
 
 
 def manifest(run: LiveRun, image: str) -> Manifest:
-    """What is created for a run: what an ML team would write, and one label and its features."""
+    """The object that is created for a run: an ML team's, plus one label and its features."""
     if run.shape is Shape.JOB:
         return _job(run, image)
     return {"apiVersion": "v1", "kind": "Pod", **_pod(run, image), "metadata": _metadata(run)}
@@ -80,7 +80,7 @@ def _feature_annotations(work: Work) -> Mapping[str, str]:
 
 
 def pod_spec(work: Work, image: str) -> Manifest:
-    """What an ML team writes of the pod of some work: one container that asks for REQUEST."""
+    """An ML team's pod spec for some work: one container that asks for REQUEST."""
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,

@@ -1,7 +1,7 @@
-"""What the demo's tasks are asked to do: sizes, drawn by a seed. Pure.
+"""The work of the demo's tasks: sizes, drawn by a seed. Pure.
 
-The history and the live pods draw from the same mix, so that the history is a fair teacher; only
-the outsized ones (`Weight.OUTSIZED`) are drawn for live pods alone: nothing like them was recorded.
+The history and the live pods draw from the same mix, so that the history is a fair teacher. Only
+the outsized runs (`Weight.OUTSIZED`) are for live pods alone: nothing like them was recorded.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ COLUMNS: Final = (8, 12, 20, 30, 45, 60)
 REGION_SHARES: Final = {"north": 0.3, "south": 0.3, "coast": 0.2, "online": 0.2}
 WIDEST: Final = COLUMNS[-1]
 HUNGRIEST_REGION: Final = "coast"
-"""What outsized runs are of, like most of the heavy ones before them."""
+"""The region of outsized runs, and of most heavy runs before them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One run's work: which task, and the features that say how much."""
+    """One run's work: its task, and the features that say how much."""
 
     task: str
     features: Mapping[str, FeatureValue]
@@ -63,7 +63,7 @@ class Work:
 
     @property
     def program(self) -> str:
-        """File name of the program that does it."""
+        """File name of its program."""
         return PROGRAMS[self.task]
 
     @property
@@ -79,7 +79,7 @@ def draw_weight(random: Random) -> Weight:
 
 
 def draw_work(task: str, weight: Weight, random: Random) -> Work:
-    """One run of ``task``, of the given weight."""
+    """Draw one run of ``task``, of the given weight."""
     if task == TRAIN_DEMAND:
         columns = WIDEST if weight is Weight.OUTSIZED else random.choice(COLUMNS)
         rows = round(_log_uniform(CELLS[weight], random) / columns, -2)

@@ -1,4 +1,4 @@
-"""What `plimsoll` answers to a question, caught to be shown with the rest of the story."""
+"""Catches the answer of `plimsoll` to a question, to show it with the rest of the story."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demo.cluster.place import ROOT
 from demo.services.service import ServiceError
 
 COLUMNS: Final = 110
-"""Width of what is shown of an answer."""
+"""The width of an answer on the screen."""
 
 
 def answered(command: Sequence[str]) -> Sequence[str]:
-    """Run it; its output, line by line. Raises ServiceError where it fails."""
+    """Run it; return its output, line by line. Raises ServiceError if it fails."""
     done = subprocess.run(
         command,
         cwd=ROOT,

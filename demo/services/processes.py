@@ -43,7 +43,7 @@ class Processes:
 
     @property
     def logs(self) -> str:
-        """Where to look when something is amiss."""
+        """Where to look if something is wrong."""
         return f"the logs in {STATE}"
 
     @property
@@ -72,7 +72,7 @@ class Processes:
             _end(process)
 
     def answer(self, *arguments: str) -> Sequence[str]:
-        """What `plimsoll` prints when it is asked with these words, line by line."""
+        """The output of `plimsoll` with these arguments, line by line."""
         return answered([*PLIMSOLL, *arguments, "--store", STORE])
 
     def write_report(self, out: Path) -> None:
@@ -95,7 +95,7 @@ def _fresh_state() -> None:
     """Forget an earlier demo.
 
     Raises:
-        ServiceError: if that one still runs.
+        ServiceError: if that demo still runs.
 
     """
     if READY.exists() and (pid := _pid_in(READY)) and Path(f"/proc/{pid}").exists():

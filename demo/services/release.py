@@ -21,8 +21,8 @@ NAME: Final = "plimsoll"
 CHART: Final = ROOT / "helm" / "plimsoll"
 READY_WITHIN_S: Final = 300
 LEASE_S: Final = 60
-"""Nobody waits for the lead of an only controller, and one on a machine whose processors are busy
-may take longer to renew it than the chart's default allows."""
+"""Nobody waits for the lead of an only controller, and on a busy machine it may need longer to
+renew the lead than the chart's default allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Release:
 
     @property
     def logs(self) -> str:
-        """Where to look when something is amiss."""
+        """Where to look if something is wrong."""
         return f"{self.place.shown_kubectl} logs -n {NAME} deploy/plimsoll-controller"
 
     @property
@@ -53,7 +53,7 @@ class Release:
 
     @contextmanager
     def running(self, history: Path | None) -> Iterator[None]:
-        """From ready, with the recorded runs taken in.
+        """From ready, with the recorded runs imported.
 
         Raises:
             ServiceError: if it cannot be installed or is not ready in time.
@@ -74,7 +74,7 @@ class Release:
         yield
 
     def answer(self, *arguments: str) -> Sequence[str]:
-        """What `plimsoll` prints when it is asked with these words, line by line."""
+        """The output of `plimsoll` with these arguments, line by line."""
         return answered([*self.place.enter, *PLIMSOLL, *arguments, *self.place.flags])
 
     def write_report(self, out: Path) -> None:
@@ -94,7 +94,7 @@ class Release:
                 }
 
     def _forget(self) -> None:
-        """An earlier demo's release, with what it learned."""
+        """Remove an earlier demo's release, with everything it learned."""
         self._helm("uninstall", NAME, "--namespace", NAME, "--ignore-not-found", "--wait")
 
     def _helm(self, *arguments: str) -> None:

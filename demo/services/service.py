@@ -1,4 +1,4 @@
-"""What the demo asks of Plimsoll, however it runs: as local processes, or as the chart's pods."""
+"""The demo's interface to Plimsoll, which runs as local processes or as the chart's pods."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Service(Protocol):
 
     @property
     def logs(self) -> str:
-        """Where to look when something is amiss."""
+        """Where to look if something is wrong."""
 
     @property
     def afterwards(self) -> Sequence[str]:
         """What is left when the demo has ended, and how to look at it, line by line."""
 
     def running(self, history: Path | None) -> AbstractContextManager[None]:
-        """From ready, with the recorded runs taken in as training data, to the demo's end.
+        """From ready, with the recorded runs imported as training data, to the demo's end.
 
-        history: None takes in nothing.
+        history: None imports nothing.
 
         Raises:
             ServiceError: if it is not ready in time.
@@ -41,7 +41,7 @@ class Service(Protocol):
         """
 
     def answer(self, *arguments: str) -> Sequence[str]:
-        """What `plimsoll` prints when it is asked with these words, line by line."""
+        """The output of `plimsoll` with these arguments, line by line."""
 
     def write_report(self, out: Path) -> None:
         """Write the report page as one file."""

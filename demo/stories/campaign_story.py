@@ -21,18 +21,18 @@ from plimsoll_operator.pods.status import read_time
 CAMPAIGN_SUMMARY: Final = ROOT / "demo-campaign-summary.json"
 CAMPAIGN_PAGE: Final = ROOT / "demo-campaign.html"
 TOLD_EVERY: Final = 4
-"""Scenarios."""
+"""Progress is shown after so many scenarios."""
 ASKED_KILLS: Final = 1
 ASKED_RATIO: Final = 1.25
-"""What a campaign is worth: the first forty production runs have at most so many kills, and get at
-most so many times what they need."""
+"""The aim of a campaign: the first forty production runs have at most so many kills, and get at
+most this many times their need."""
 
 
 class CampaignStory(Story):
-    """One telling of it, on one cluster."""
+    """One play of the campaign story, on one cluster."""
 
     def tell(self) -> Sequence[RunView]:
-        """All of it. Returns what became of the production runs."""
+        """Play all of it. Returns the production runs at their end."""
         self.screen.step("a clean stage: namespaces, CRDs, policies")
         self.set_stage()
         self.screen.step(f"starting Plimsoll: {self.service.words}; it knows nothing of {TASK}")
@@ -54,7 +54,7 @@ class CampaignStory(Story):
 
     @property
     def where_to_look(self) -> Sequence[str]:
-        """What people may look at when it has ended, line by line."""
+        """What people may look at after the end, line by line."""
         kubectl = self.place.shown_kubectl
         return (
             f"Figures: {CAMPAIGN_SUMMARY.name}. The campaign's page: {CAMPAIGN_PAGE.name},"
@@ -66,7 +66,7 @@ class CampaignStory(Story):
         )
 
     def run_campaign(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Create it, and tell how far it is until it is over; its last status."""
+        """Create it, and show its progress until it is over; return its last status."""
         self.kubectl.create([manifest])
         patience, told = Patience(RUN_WITHIN_S), -1
         while True:
@@ -89,7 +89,7 @@ class CampaignStory(Story):
     def conclude_campaign(
         self, seen: Sequence[RunView], status: Mapping[str, Any], took_s: float
     ) -> None:
-        """The figures on the screen and in a file, the report, and the page as a file."""
+        """Show the figures and write them to a file, with the report and the page."""
         peaks = self.peaks(seen)
         known = figures.learned(self.kubectl.objects("taskprofiles", "-A"))
         total = figures.figures(seen, peaks)
@@ -131,7 +131,7 @@ def ended_s(status: Mapping[str, Any]) -> float:
 
 
 def words_for_worth(total: figures.Figures, ratio: float | None) -> str:
-    """What the campaign was worth to production, beside what is asked of it.
+    """The campaign's worth to production, compared with the aim.
 
     ratio: allocated over needed memory-time; None if nothing was measured.
     """

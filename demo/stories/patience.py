@@ -1,4 +1,4 @@
-"""Waiting for as long as something happens: how fast it goes is up to the machine."""
+"""Waits as long as something happens: the machine decides how fast that is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Patience:
         self._since_s = clock_s()
 
     def saw(self, what: object) -> None:
-        """Note how things are; anything else than the last time is a sign of life."""
+        """Note the present state; a state other than the last one is a sign of life."""
         if what != self._seen:
             self._seen = what
             self._since_s = self._clock_s()

@@ -1,4 +1,4 @@
-"""The story, step by step: history in, Plimsoll up, three phases of pods, figures out."""
+"""The story, step by step: import the history, start Plimsoll, run three phases, show figures."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ REPORT: Final = ROOT / "demo-report.html"
 CRDS: Final = ROOT / "deploy" / "crds"
 SELECTOR: Final = ",".join(f"{name}={value}" for name, value in PART_OF.items())
 AT_ONCE: Final = 6
-"""Runs in flight, as if a workflow engine started them: what ends teaches what starts later."""
+"""Runs in flight, as with a workflow engine: runs that end teach for those that start later."""
 POLL_S: Final = 1.0
 RUN_WITHIN_S: Final = 300.0
-"""The heaviest run takes half a minute on an idle core: where so long nothing begins or ends,
+"""The heaviest run takes half a minute on an idle core: if nothing begins or ends for so long,
 something hangs."""
 SETTLED_WITHIN_S: Final = 30.0
 CALL_S: Final = 60.0
-"""Most that a cluster takes between two signs of life for what it does by itself."""
+"""The longest time between two signs of life for work that the cluster does by itself."""
 QUESTIONS: Final = (
     ("forecast", "shop/train-demand"),
     ("what-if", "shop/train-demand", "--memory", "512Mi"),
 )
-"""Asked at the end, of what the demo has taught."""
+"""Questions at the end, about what the demo has taught."""
 
 
 class StoryError(Exception):
@@ -46,7 +46,7 @@ class StoryError(Exception):
 
 
 class Story:
-    """One telling of it, on one cluster."""
+    """One play of the story, on one cluster."""
 
     def __init__(self, place: Place, service: Service, screen: Screen) -> None:
         self.place = place
@@ -57,7 +57,7 @@ class Story:
         self._seen: dict[str, AttemptState] = {}
 
     def tell(self) -> Sequence[RunView]:
-        """All of it. Returns what became of the runs."""
+        """Play all of it. Returns the runs at their end."""
         phases = plan()
         self.screen.step("a clean stage: namespaces, CRDs, policies")
         self.set_stage()
@@ -76,7 +76,7 @@ class Story:
 
     @property
     def where_to_look(self) -> Sequence[str]:
-        """What people may look at when it has ended, line by line."""
+        """What people may look at after the end, line by line."""
         kubectl = self.place.shown_kubectl
         return (
             f"Figures: {SUMMARY.name}. Report: {REPORT.name}, open it in a browser.",
@@ -88,7 +88,7 @@ class Story:
         )
 
     def set_stage(self) -> None:
-        """Namespaces of our own, new and empty, with the CRDs and policies."""
+        """Create our own namespaces, new and empty, with the CRDs and policies."""
         self._remove_own_namespaces()
         self.kubectl.apply_files(CRDS)
         self.kubectl("wait", "--for=condition=Established", "--timeout=25s", "-f", str(CRDS))
@@ -113,14 +113,14 @@ class Story:
             time.sleep(POLL_S)
 
     def _own_namespaces(self) -> dict[str, Mapping[str, str]]:
-        """Those that are there by our names, with their labels."""
+        """The existing namespaces with our names, with their labels."""
         found = [each["metadata"] for each in self.kubectl.objects("ns")]
         return {
             each["name"]: each.get("labels", {}) for each in found if each["name"] in NAMESPACES
         }
 
     def _await_service_account(self, name: str) -> None:
-        """A namespace takes no pods until its default service account is there."""
+        """A namespace accepts no pods until its default service account exists."""
         patience = Patience(CALL_S)
         while not self.kubectl("get", "sa", "default", "-n", name, "--ignore-not-found"):
             if patience.is_over:
@@ -128,7 +128,7 @@ class Story:
             time.sleep(0.2)
 
     def play(self, phase: Phase) -> None:
-        """Create a phase's pods and watch them to their ends; then wait until it was learned."""
+        """Create a phase's pods and watch them to their ends; wait until they are learned."""
         waiting = list(phase.runs)
         patience = Patience(RUN_WITHIN_S)
         while True:
@@ -154,7 +154,7 @@ class Story:
             self._runs += runs
 
     def look(self, phase: Phase | None = None) -> Sequence[RunView]:
-        """How the runs are now, and what happened since the last look."""
+        """Return how the runs are now, and show what happened since the last look."""
         seen = views(self._runs, self._objects())
         self.screen.tell(happenings(self._seen, seen))
         self._seen |= states(seen)
@@ -196,7 +196,7 @@ class Story:
             time.sleep(POLL_S / 2)
 
     def settle(self, seen: Sequence[RunView]) -> None:
-        """Wait until the last attempts' peaks have arrived in the store; some may never."""
+        """Wait until the last attempts' peaks are in the store; some may never arrive."""
         patience = Patience(SETTLED_WITHIN_S)
         wanted = {view.success.uid for view in seen if view.success is not None}
         while (left := wanted - self.peaks(seen).keys()) and not patience.is_over:
@@ -209,7 +209,7 @@ class Story:
         return self.service.measured_peaks({view.run.task for view in seen})
 
     def conclude(self, seen: Sequence[RunView]) -> None:
-        """The figures on the screen and in demo-summary.json, and the report."""
+        """Show the figures, write them to demo-summary.json, and write the report."""
         peaks = self.peaks(seen)
         known = figures.learned(self.kubectl.objects("taskprofiles", "-A"))
         total = figures.figures(seen, peaks)
@@ -223,5 +223,5 @@ class Story:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write it, readable."""
+    """Write it in a readable form."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Join a day's sales with what else is known of them: the demo's second task, pandas throughout.
+"""Join a day's sales with other data about them: the demo's second task, pandas throughout.
 
-It makes a table of sales, joins the article's master data and the promotions that ran, and sums
-the revenue by store and category. Memory follows ``--rows``, and how depends on ``--region``: in
-some regions sales carry text (customers, references), in some an article is in several promotions
+It makes a table of sales, joins the article's master data and the promotions that ran, and sums the
+revenue by store and category. Memory follows ``--rows``; how it does so depends on ``--region``. In
+some regions sales carry text (customers, references). In some an article is in several promotions
 at once, so that the join makes several rows of each sale.
 """
 
@@ -23,7 +23,7 @@ class Region:
     """How a region's sales look.
 
     promotions: promotions an article is in; the join makes as many rows of each sale.
-    customers: distinct customer names; 0 where sales are anonymous.
+    customers: distinct customer names; 0 if sales are anonymous.
     references: whether each sale carries a reference of its own, as text.
     """
 
@@ -43,7 +43,7 @@ REGIONS = {
 
 
 def sales_of(region: Region, rows: int, seed: int) -> pd.DataFrame:
-    """One row per sale; text columns only where the region has them."""
+    """One row per sale; text columns only if the region has them."""
     random = np.random.default_rng(seed)
     sales = pd.DataFrame(
         {

@@ -1,9 +1,9 @@
 """Train a demand forecast: one of the demo's two tasks, an ordinary Python ML job.
 
 It makes a table of articles and what is known of them, derives features, holds a part back, trains
-an XGBoost model on the rest and prints how well that went. Memory follows the table's size,
-``--rows`` times ``--columns``: the raw table, the derived one, the split and XGBoost's own copy are
-alive together, as in many a training script. Nothing is allocated for show.
+an XGBoost model on the rest and prints how good it is. Memory follows the table's size, ``--rows``
+times ``--columns``: the raw table, the derived one, the split and XGBoost's own copy exist at the
+same time, as in many training scripts. Nothing is allocated for show.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INFORMATIVE = 5
 
 
 def raw_table(rows: int, columns: int, seed: int) -> pd.DataFrame:
-    """What is known of each article: (rows, columns) float64, with gaps as real tables have."""
+    """The data of each article: (rows, columns) float64, with gaps as real tables have."""
     random = np.random.default_rng(seed)
     values = random.standard_normal((rows, columns))
     gaps = random.integers(0, rows, size=rows // 50)
@@ -45,7 +45,7 @@ def demand_of(known: pd.DataFrame, seed: int) -> NDArray[np.float64]:
 
 
 def derived_features(known: pd.DataFrame) -> pd.DataFrame:
-    """Each column scaled, and how far it is from its running mean; twice as wide as ``known``."""
+    """Each column scaled, and its distance from its running mean; twice as wide as ``known``."""
     filled = known.fillna(known.iloc[:10_000].median())
     scaled = (filled - filled.mean()) / filled.std()
     drift = filled - filled.ewm(span=50).mean()
@@ -53,7 +53,7 @@ def derived_features(known: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_telling(features: pd.DataFrame, demand: NDArray[np.float64], columns: int) -> pd.DataFrame:
-    """The ``columns`` features that go most closely with the demand, in their own order."""
+    """The ``columns`` features that correlate most with the demand, in their own order."""
     centred = demand - demand.mean()
     strength = np.abs(features.to_numpy().T @ centred) / features.std().to_numpy()
     chosen = np.sort(np.argsort(strength)[-columns:])

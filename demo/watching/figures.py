@@ -1,9 +1,8 @@
-"""The demo's figures: what was asked for, given and used. Pure.
+"""The demo's figures: what was asked for, allocated and used. Pure.
 
-All in GB·h, 1 GB = 1e9 bytes. Asked: the request times the runtime of the run's attempt that
-succeeded, which is what its author would have held. Allocated: each attempt's limit times its
-runtime, killed ones included. Peaked: the measured peak times the runtime of the attempt that
-succeeded.
+All in GB·h, 1 GB = 1e9 bytes. Asked: the request times the runtime of the attempt that succeeded,
+which is what its author would have held. Allocated: each attempt's limit times its runtime, killed
+ones included. Peaked: the measured peak times the runtime of the attempt that succeeded.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from plimsoll_predictor.core.units import gb_hours
 class Figures:
     """Some runs, added up.
 
-    unmeasured: runs that succeeded with nobody having measured their peak; they are missing
-        in peak_gb_h.
+    unmeasured: runs that succeeded without a measured peak; they are missing in peak_gb_h.
     """
 
     runs: int
@@ -46,7 +44,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a TaskProfile says of a task. Fields are None, bins empty, where there is no model."""
+    """The content of a task's TaskProfile. Fields are None, bins empty, if there is no model."""
 
     champion: str
     bins: tuple[Mapping[str, int], ...]
@@ -58,7 +56,7 @@ class Learned:
 def figures(views: Sequence[RunView], peaks: Mapping[str, int]) -> Figures:
     """Add up these runs.
 
-    peaks: pod UID -> measured peak in bytes; an attempt that nobody measured is absent.
+    peaks: pod UID -> measured peak in bytes; attempts without a measurement are absent.
     """
     done = [view.success for view in views if view.success is not None]
     attempts = [attempt for view in views for attempt in view.attempts]
@@ -108,7 +106,7 @@ def learned(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Learned]:
 
 
 def summary(total: Figures, known: Mapping[str, Learned]) -> dict[str, Any]:
-    """What demo-summary.json holds; bins, champion, u_score and accuracy are keyed by task."""
+    """The content of demo-summary.json; bins, champion, u_score and accuracy are keyed by task."""
     counts = asdict(total)
     fitted, _ = counts.pop("first_attempts_fit"), counts.pop("unmeasured")
     return {
@@ -126,7 +124,7 @@ def _rounded(value: float) -> float:
 
 
 def complaints(views: Sequence[RunView]) -> list[str]:
-    """What went wrong, one sentence each: runs that did not end well. Empty if all is well."""
+    """Runs that did not end well, one sentence each. Empty if all is well."""
     return [
         f"{view.run.task}: run {view.run.name} ended {view.state.value} after "
         f"{len(view.attempts)} attempts, {view.kills} of them OOM-killed"

@@ -25,7 +25,7 @@ def happenings(before: Mapping[str, AttemptState], now: Sequence[RunView]) -> li
 
 
 def states(views: Sequence[RunView]) -> dict[str, AttemptState]:
-    """What ``happenings`` compares with the next time."""
+    """The states that ``happenings`` compares with the next time."""
     return {attempt.uid: attempt.state for view in views for attempt in view.attempts}
 
 

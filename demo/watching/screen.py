@@ -25,7 +25,7 @@ STATES_SHOWN = (RunState.WAITING, RunState.RUNNING, RunState.LIFTING, RunState.S
 
 
 class Screen:
-    """The terminal. Lines of what happened scroll by; below them stands how far the runs are."""
+    """The terminal. Lines about events scroll by; below them is the progress of the runs."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -38,7 +38,7 @@ class Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the terminal as it was; what scrolled by stays."""
+        """Leave the terminal as it was; lines that scrolled by stay."""
         self._live.__exit__(None, None, None)
 
     @property
@@ -47,11 +47,11 @@ class Screen:
         return time.monotonic() - self._started_s
 
     def step(self, words: str) -> None:
-        """A new step begins."""
+        """Show that a new step begins."""
         self.console.rule(f"[bold]{words}[/bold] · {self.elapsed_s:.0f} s", align="left")
 
     def tell(self, lines: Sequence[str]) -> None:
-        """What happened, one line each."""
+        """Show events, one line each."""
         for line in lines:
             if self.console.is_terminal:
                 self.console.print(f"  {line}", overflow="ellipsis", no_wrap=True, highlight=False)
@@ -59,11 +59,11 @@ class Screen:
                 self.console.print(f"  {line}", soft_wrap=True, highlight=False)
 
     def show(self, title: str, views: Sequence[RunView], planned: int) -> None:
-        """How far the runs are."""
+        """Show the progress of the runs."""
         self._live.update(Group(_progress(views), self._foot(title, views, planned)))
 
     def wait(self, words: str) -> None:
-        """What is being waited for."""
+        """Show what the demo waits for."""
         self._live.update(Text(f"{words} · {self.elapsed_s:.0f} s", style="dim"))
 
     def _foot(self, title: str, views: Sequence[RunView], planned: int) -> Text:

@@ -13,15 +13,15 @@ from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.training.limits import GRACE_S, PATIENCE
 
 LONGEST_TRAINING_S: Final = PATIENCE * TRAINING_BUDGET_S + GRACE_S
-"""A training that lasts longer is ended by Plimsoll itself, which says so in the TaskProfile."""
+"""Plimsoll itself ends a training that lasts longer, and says so in the TaskProfile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The last one of a task. Times are Unix seconds.
+    """The last training of a task. Times are Unix seconds.
 
-    trained_s: when the model was trained that serves; None if there is none.
-    failed_s: since when trainings fail; None if the last one did not. failure: why, in words.
+    trained_s: when the model in service was trained; None if there is none. failed_s: since when
+    trainings fail; None if the last one did not. failure: why, in words.
     """
 
     trained_s: float | None = None
@@ -49,9 +49,9 @@ def _training(status: Mapping[str, Any]) -> Training:
 
 
 def failures(now: Mapping[str, Training], since_s: Mapping[str, float]) -> list[str]:
-    """Why tasks that are waited for will not be trained: one sentence each.
+    """Why awaited tasks will not be trained: one sentence each.
 
-    since_s: task -> when it was to be trained anew, Unix seconds.
+    since_s: task -> the time after which it must be trained, Unix seconds.
     """
     return [
         f"{task}: {training.failure}"
@@ -61,6 +61,6 @@ def failures(now: Mapping[str, Training], since_s: Mapping[str, float]) -> list[
 
 
 def trained(now: Mapping[str, Training], since_s: Mapping[str, float]) -> list[str]:
-    """Which of the tasks that are waited for have been trained since."""
+    """The awaited tasks that have been trained since."""
     found = {task: now.get(task, Training()).trained_s for task in since_s}
     return [task for task, at_s in found.items() if at_s is not None and at_s >= since_s[task]]

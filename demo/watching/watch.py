@@ -1,7 +1,7 @@
-"""What became of the demo's runs, read from their pods and Jobs. Pure.
+"""The state of the demo's runs, read from their pods and Jobs. Pure.
 
-It reads Kubernetes alone, so that what the demo says of Plimsoll does not come from Plimsoll: a
-run's pods are told by the demo's own label, a kill by the container's status.
+It reads Kubernetes alone, so that the demo's statements about Plimsoll do not come from Plimsoll:
+the demo's own label marks a run's pods, the container's status shows a kill.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 
 Object = Mapping[str, Any]
 NEXT_ATTEMPT_WITHIN_S: Final = 240.0
-"""A Job waits 10, 20, 40 s before its next pods; Plimsoll makes a bare pod's at once. On a machine
-that is busy with something else, all of them take several times as long."""
+"""A Job waits 10, 20, 40 s before its next pods; Plimsoll creates a bare pod's at once. On a
+machine that is busy with other work, all of them take several times as long."""
 
 
 class AttemptState(StrEnum):
@@ -165,7 +165,7 @@ def _view(run: LiveRun, found: list[Attempt], given_up: set[tuple[str, str]]) ->
 
 
 def _number(attempt: Attempt) -> int:
-    """Which attempt it is by Plimsoll's count: tells two of the same second apart."""
+    """The attempt's number as Plimsoll counts: it separates two of the same second."""
     return attempt.note.attempt if attempt.note else 1
 
 
@@ -183,7 +183,7 @@ def _run_state(run: LiveRun, attempts: Sequence[Attempt], *, job_failed: bool) -
 
 
 def is_overdue(view: RunView, now_s: float) -> bool:
-    """Whether a killed run's next attempt should long have been there.
+    """Whether a killed run's next attempt should have appeared long ago.
 
     now_s: Unix seconds.
     """

@@ -1,4 +1,4 @@
-"""Every file that is made from others of the chart: what each has to say now."""
+"""Every chart file that is generated from others, with the content that it must have now."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def generated_files(helm: Path) -> dict[Path, str]:
 
 
 def crd_copies() -> dict[Path, str]:
-    """deploy/crds inside the chart: Helm reads nothing outside of it."""
+    """Copies of deploy/crds inside the chart: Helm reads nothing outside of it."""
     sources = sorted((CHECKOUT / "deploy" / "crds").glob("*.yaml"))
     return {CHART / "files" / "crds" / each.name: each.read_text() for each in sources}
 

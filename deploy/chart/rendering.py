@@ -1,4 +1,4 @@
-"""What the chart becomes with a set of values, as text."""
+"""Renders the chart with a set of values, as text."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ VALUE_SETS: Final[Mapping[str, Path | None]] = {
 """Name to the file with the values; None for no file."""
 KUBERNETES: Final = "1.35.4"
 NAME: Final = "plimsoll"
-"""Of the release, and of its namespace."""
+"""The name of the release, and of its namespace."""
 AS_ON_A_CLUSTER: Final = ("--api-versions", "apiregistration.k8s.io/v1")
-"""What every cluster serves, and Helm does not take for granted without one: the chart has hooks
+"""Every cluster serves this, but Helm does not assume it without a cluster: the chart has hooks
 only with it."""
 
 
 class NotRendered(Exception):
-    """Helm refuses; its words."""
+    """Helm refuses; the message is Helm's."""
 
 
 def render(helm: Path, chart: Path, value_set: str, *, hooks: bool = True) -> str:
     """Render the chart as it would be installed, without asking a cluster.
 
-    hooks: whether what Helm runs is in it: the pod of `helm test`, and who lets go all that wait.
+    hooks: whether to include what Helm runs: the pod of `helm test`, and the hook that releases all
+    pods that wait.
 
     Raises:
         NotRendered: if a value or a template is wrong.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes every file that is made from others of the chart; tests compare them.
+"""Writes every chart file that is generated from others; tests compare them.
 
 ``.venv/bin/python deploy/chart/renew.py``
 """
@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-# The checkout in place of this folder, so that modules are found as deploy.chart.*.
+# The checkout replaces this folder in the path, so that modules are found as deploy.chart.*.
 _HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(_HERE.parents[1]), *(entry for entry in sys.path if entry != str(_HERE))]
 
@@ -29,6 +29,6 @@ def _renew(helm: Path) -> bool:
 
 if __name__ == "__main__":
     program = tool("helm", os.environ, lambda text: print(text, file=sys.stderr))
-    # What is rendered shows copied files, such as the CRDs: again until nothing changes.
+    # The rendered text includes copied files, such as the CRDs: repeat until nothing changes.
     while _renew(program):
         pass

@@ -28,11 +28,11 @@ class Uncommented(ValueError):
 def read_values(text: str) -> list[Value]:
     """Every value of a values.yaml, in its order.
 
-    A value is a key with a comment right above it. What has none is a group, and each key in it
+    A value is a key with a comment right above it. A key without one is a group, and each key in it
     needs a comment of its own.
 
     Raises:
-        Uncommented: naming the key that has none.
+        Uncommented: naming the key without a comment.
 
     """
     comments = dict(_comments(text))

@@ -1,6 +1,7 @@
 """Writes the Grafana dashboard: ``python3 deploy/grafana/dashboard.py``.
 
-What it shows is in panels.py; here is how Grafana wants it. Grafana's schema of a dashboard:
+Its content is in panels.py; this module writes it in Grafana's format. Grafana's schema of a
+dashboard:
 https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model
 """
 

@@ -1,4 +1,4 @@
-"""What a panel is made of, and the questions that many panels ask."""
+"""The parts of a panel, and the queries that many panels use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 WHERE: Final = 'namespace=~"$namespace"'
-"""Of the scraped pods; the dashboard's variable."""
+"""Selects the scraped pods; the dashboard's variable."""
 RATE: Final = "$__rate_interval"
 
 
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question. legend: with {{label}} as Grafana fills it in."""
+    """One query. legend: with {{label}} as Grafana fills it in."""
 
     promql: str
     legend: str = ""
@@ -29,7 +29,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One panel. bad_from, bad_below: from where a single figure is red. unit: Grafana's id."""
+    """One panel. bad_from, bad_below: where a single figure turns red. unit: Grafana's id."""
 
     title: str
     words: str

@@ -1,4 +1,4 @@
-"""What the dashboard shows: rows of panels, each with its questions to Prometheus."""
+"""The content of the dashboard: rows of panels, each with its queries to Prometheus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deploy.grafana.placing_panels import PLACING
 
 
 def _of_process(metric: str, *, rate: bool) -> str:
-    """By component: what a process says of itself, and which it is."""
+    """By component: a process's own metric, and which process it is."""
     value = f"rate({metric}[{RATE}])" if rate else metric
     info = f"plimsoll_build_info{{{WHERE}}}"
     return f"max by (component) ({value} * on (job, instance) group_left (component) {info})"
@@ -329,4 +329,4 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
     ("Processes", _PROCESSES),
     ("Tasks", _TASKS),
 )
-"""Title and panels of each row, from above."""
+"""Title and panels of each row, from the top."""

@@ -1,7 +1,7 @@
 """Draws the dashboard without Grafana: ``picture.py PROMETHEUS_URL OUT.html [MINUTES [END]]``.
 
-For the documentation, in the style of Plimsoll's own page: the same rows, panels, questions and
-legends as Grafana shows, asked of a running Prometheus. Needs nothing beyond Plimsoll itself.
+For the documentation, in the style of Plimsoll's own page: the same rows, panels, queries and
+legends as in Grafana, read from a running Prometheus. It needs nothing beyond Plimsoll itself.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Prometheus, and the stretch of time that is drawn."""
+    """A Prometheus, and the stretch of time to draw."""
 
     url: str
     start_s: float
     end_s: float
 
     def lines(self, panel: Panel) -> list[Line]:
-        """All series of a panel's questions."""
+        """All series of a panel's queries."""
         found = []
         for query in panel.queries:
             for series in self._ask(query.promql):

@@ -32,9 +32,9 @@ _EXIT_TROUBLE: Final = 2
 
 
 def read_command(argv: Sequence[str]) -> argparse.Namespace:
-    """Everything after ``kubectl``, ``tool`` or ``enter`` is theirs, options of their own included.
+    """Leave everything after ``kubectl``, ``tool`` or ``enter`` to them, also their options.
 
-    argparse alone takes ``kubectl -n shop get pods`` for options of ours.
+    argparse alone would take the options of ``kubectl -n shop get pods`` for ours.
     """
     asks_for_help = argv[1:2] in (["-h"], ["--help"])
     if argv[:1] in (["kubectl"], ["tool"]) or (argv[:1] == ["enter"] and not asks_for_help):
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def say(text: str) -> None:
-    """Tell people something; stdout is for what programs read."""
+    """Tell people something; stdout is for output that programs read."""
     print(f"cluster: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Where a local cluster keeps what: everything is derived from its home folder."""
+"""Where a local cluster keeps its files: everything is derived from its home folder."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from deploy.local.trouble import Trouble
 HERE: Final = Path(__file__).resolve().parent
 CHECKOUT: Final = HERE.parents[1]
 RUN_ROOT: Final = Path("/run/plimsoll")
-"""Sockets and locks: a unix socket's path may not exceed 107 characters, a checkout's may."""
+"""Sockets and locks: a unix socket's path has at most 107 characters, and a checkout's may be
+longer."""
 NETNS_ROOT: Final = Path("/run/netns")
 NAME: Final = "plimsoll-"
-"""Begins the name of every network namespace and cgroup of a local cluster."""
+"""The start of the name of every network namespace and cgroup of a local cluster."""
 _NAMES: Final = re.compile(NAME + "[0-9a-f]{8}")
 
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.89.0.1"
 POD_RANGE: Final = "10.88.0.0/24"
 TWO_POD_RANGES: Final = "10.88.0.0/23"
-"""Of all pods, where there are two nodes."""
+"""The range of all pods if there are two nodes."""
 SERVICE_RANGE: Final = "10.96.0.0/16"
 API_SERVICE_ADDRESS: Final = "10.96.0.1"
 API_PORT: Final = 6443
 ETCD_PORTS: Final = (2379, 2380)
 KUBELET_PORT: Final = 10250
 PORTS: Final = (*ETCD_PORTS, API_PORT, KUBELET_PORT, 10249, 10256, 10257, 10259)
-"""All that the programs listen on, inside the cluster's own network namespace."""
+"""All ports that the programs listen on, inside the cluster's own network namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,12 @@ class Layout:
 
     @property
     def key(self) -> str:
-        """Tells clusters of different checkouts apart: 8 hex digits of the home's path."""
+        """Separates clusters of different checkouts: 8 hex digits of the home's path."""
         return hashlib.sha256(str(self.home).encode()).hexdigest()[:8]
 
     @property
     def name(self) -> str:
-        """Of its network namespace, its cgroup and its pod network."""
+        """The name of its network namespace, its cgroup and its pod network."""
         return NAME + self.key
 
     @property
@@ -72,7 +73,7 @@ class Layout:
 
     @property
     def containerd_socket(self) -> Path:
-        """For `ctr` and kubelet."""
+        """The socket for `ctr` and kubelet."""
         return self.run / "containerd.sock"
 
     @property
@@ -92,12 +93,12 @@ class Layout:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's, readable by root alone."""
+        """The administrator's kubeconfig, readable by root alone."""
         return self.home / "admin.kubeconfig"
 
     @property
     def up_stamp(self) -> Path:
-        """There once ``up`` has finished; gone again before anything is taken down."""
+        """It exists once ``up`` has finished; it is removed before anything is taken down."""
         return self.home / "up"
 
 
@@ -119,10 +120,10 @@ def layout_from(environment: Mapping[str, str]) -> Layout:
 
 
 def refuse_foreign_folder(home: Path) -> None:
-    """``down`` deletes the home, so it may not be a folder that holds something else.
+    """Refuse a home with other content, since ``down`` deletes the home.
 
     Raises:
-        Trouble: if the folder is not empty and no cluster's.
+        Trouble: if the folder is not empty and not a cluster's.
 
     """
     if not home.exists():
@@ -137,19 +138,20 @@ def refuse_foreign_folder(home: Path) -> None:
 
 
 def is_cluster_name(name: str) -> bool:
-    """Whether `Layout.name` makes such names: what is called otherwise is not ours to remove."""
+    """Whether `Layout.name` makes such names: things with other names are not ours to remove."""
     return _NAMES.fullmatch(name) is not None
 
 
 MARK: Final = ".plimsoll-cluster"
-"""A file by which a home folder is known to be ours, and thus may be deleted."""
+"""A file that marks a home folder as ours, so that it may be deleted."""
 
 
 def cache_root(environment: Mapping[str, str]) -> Path:
     """The cache outside the checkout, so that a clean clone need not build again."""
     named = environment.get("XDG_CACHE_HOME")
     base = Path(named) if named else Path(_user_home(environment)) / ".cache"
-    # Wherever it is reached by a link: buildah's storage and virtual environments note their paths.
+    # The real path, in case a link leads there: buildah's storage and virtual environments record
+    # it.
     return (base / "plimsoll").resolve()
 
 

@@ -1,4 +1,4 @@
-"""Taking a cluster away, whole or in what remained of it after a kill."""
+"""Removes a cluster, whole or what is left of it after a kill."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FIXED_FOLDERS: Final = {
     "kubelet-fixed": Path("/var/lib/kubelet"),
     "container-logs": Path("/var/log/containers"),
 }
-"""Paths that containerd, CNI and kubelet have built in, by the folder in our home that covers
-them inside. They must exist outside to be covered, but nothing is written there."""
+"""Paths built into containerd, CNI and kubelet, by the folder in our home that covers them inside.
+They must exist outside to be covered, but nothing is written there."""
 
 _MADE: Final = RUN_ROOT / "made"
-"""Lists those of `FIXED_FOLDERS` that were not there before us."""
+"""Lists those of `FIXED_FOLDERS` that did not exist before us."""
 
 
 @contextlib.contextmanager
@@ -52,9 +52,9 @@ def machine_lock() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Of a cluster that is or was on this machine.
+    """A trace of a cluster that is or was on this machine.
 
-    home: None if it is not recorded any more.
+    home: None if it is no longer recorded.
     keeper: None if its processes have ended.
     """
 
@@ -73,17 +73,17 @@ class Trace:
         return NETNS_ROOT / self.name
 
     def is_abandoned(self) -> bool:
-        """Whether nobody can use it any more: its folder is gone, or all that ran has ended."""
+        """Whether nobody can use it any more: its folder is gone, or its processes have ended."""
         if self.home is None or not (self.home / MARK).exists():
             return True
         return self.keeper is None and not in_network(self.netns)
 
 
 def traces() -> dict[str, Trace]:
-    """Of every cluster, by name: by its processes, its network or its run folder.
+    """The traces of every cluster, by name: its processes, its network or its run folder.
 
-    Not by a cgroup alone: those are seen from containers on this machine, too, and who runs in
-    them is not.
+    A cgroup alone is not enough: cgroups are visible from containers on this machine, too, but the
+    processes in them are not.
     """
     running = {Layout(home).name: (home, keeper) for home, keeper in keepers().items()}
     run_names = {NAME + path.name for path in _folders(RUN_ROOT)}
@@ -107,9 +107,9 @@ def _recorded_home(name: str) -> Path | None:
 
 
 def remove_abandoned() -> list[str]:
-    """Take away what clusters left behind that nobody can use; return their names.
+    """Remove what unusable clusters left behind; return their names.
 
-    A cluster that runs is left alone, and so is the home folder of one that does not.
+    A running cluster is left alone, and so is the home folder of a stopped one.
     """
     abandoned = [trace for trace in traces().values() if trace.is_abandoned()]
     for trace in abandoned:
@@ -118,7 +118,7 @@ def remove_abandoned() -> list[str]:
 
 
 def remove_own(layout: Layout) -> bool:
-    """Take one cluster away with its home folder; return whether there was anything."""
+    """Remove one cluster with its home folder; return whether there was anything."""
     trace = traces().get(layout.name)
     found = trace is not None or cgroups.exists(layout.name)
     layout.up_stamp.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def remove_own(layout: Layout) -> bool:
     was_home = (layout.home / MARK).exists()
     if was_home:
         _unmount_below(layout.home)
-        # The mark goes last: should this be cut off, the folder is still known to be ours.
+        # The mark goes last: after an interruption the folder is still known to be ours.
         for path in layout.home.iterdir():
             if path.name != MARK:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -157,7 +157,7 @@ def _unmount_below(folder: Path) -> None:
 
 
 def make_fixed_folders() -> None:
-    """Make what has to be there to be covered, and remember it, to be removed at the end."""
+    """Create the folders that must exist to be covered, and note them, to be removed at the end."""
     with _MADE.open("a") as record:
         for path in (NETNS_ROOT, *FIXED_FOLDERS.values()):
             if not path.exists():
@@ -166,7 +166,7 @@ def make_fixed_folders() -> None:
 
 
 def _remove_fixed_folders() -> None:
-    # Removing a folder that another cluster covers would take the cover off.
+    # If another cluster covers a folder, removing it would take the cover off.
     if keepers() or not RUN_ROOT.exists() or _folders(RUN_ROOT):
         return
     for line in _MADE.read_text().splitlines() if _MADE.exists() else []:

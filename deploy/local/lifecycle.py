@@ -1,4 +1,4 @@
-"""Bringing the cluster up, taking it down, and saying how it is."""
+"""Brings the cluster up, takes it down, and reports its state."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from deploy.local.trouble import Trouble
 Say = Callable[[str], None]
 
 GO_SETTINGS: Final = "PLIMSOLL_CLUSTER_GO"
-"""Variable with settings of Go's runtime for the cluster's programs, by blanks."""
+"""Variable with settings of Go's runtime for the cluster's programs, separated by blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster of this machine and what it takes to use it.
+    """A cluster of this machine and the environment to use it.
 
-    environment: of the caller; names the cache.
+    environment: the caller's; names the cache.
     """
 
     layout: Layout
@@ -54,10 +54,10 @@ class Cluster:
 
     @property
     def go_settings(self) -> dict[str, str]:
-        """What the programs' Go runtime is told.
+        """Settings for the programs' Go runtime.
 
         Raises:
-            Trouble: if what the caller's environment says of it cannot be read.
+            Trouble: if the caller's environment has invalid ones.
 
         """
         told = self.environment.get(GO_SETTINGS, "")
@@ -76,14 +76,14 @@ class Cluster:
         return self.enter([kubectl, f"--kubeconfig={self.layout.kubeconfig}", *words])
 
     def running(self) -> dict[str, int]:
-        """Process id of each program that runs."""
+        """Process id of each running program."""
         keeper = keeper_of(self.layout)
         found = {} if keeper is None else {Path(p.argv[0]).name: p.pid for p in inside(keeper)}
         wanted = programs.names(self.layout, self.binaries)
         return {name: found[name] for name in wanted if name in found}
 
     def missing_programs(self) -> list[str]:
-        """Those that should run and do not."""
+        """Programs that should run and do not."""
         running = self.running()
         return [n for n in programs.names(self.layout, self.binaries) if n not in running]
 
@@ -95,12 +95,12 @@ class Cluster:
 
 
 def up(cluster: Cluster, say: Say, *, max_pods: int = 110, nodes: int | None = None) -> bool:
-    """Bring the cluster up; return False if it was.
+    """Bring the cluster up; return False if it was up.
 
-    nodes: how many; None takes a cluster that is up as it is, and brings up one node.
+    nodes: how many; None accepts a running cluster as it is, else brings up one node.
 
     Raises:
-        Trouble: if something is missing, or does not start; all that was started is ended. Or if
+        Trouble: if something is missing or does not start; everything started is ended. Or if
             the cluster is up with another number of nodes.
 
     """
@@ -186,7 +186,7 @@ def _make_folders(layout: Layout, cores: Sequence[int]) -> list[tuple[Path, Path
 
 
 def require_ports(cluster: Cluster) -> None:
-    """Refuse to start where somebody else already listens in the cluster's network.
+    """Refuse to start if another program already listens in the cluster's network.
 
     Raises:
         Trouble: naming the ports.
@@ -216,17 +216,17 @@ def _await(cluster: Cluster, program: str, probe: Sequence[str]) -> None:
 
 
 def _end_keeping_logs(layout: Layout) -> None:
-    """After a failed start, only the home folder stays, for its logs; the next ``up`` clears it."""
+    """After a failed start, keep only the home folder, for its logs; the next ``up`` clears it."""
     trace = leftovers.traces().get(layout.name)
     if trace is not None:
         leftovers.remove(trace)
 
 
 def down(cluster: Cluster) -> bool:
-    """Take the cluster away with all it has left anywhere; return whether there was one.
+    """Remove the cluster with everything it left anywhere; return whether there was one.
 
     Raises:
-        Trouble: if it is not ours to do, or something does not end.
+        Trouble: if the caller may not remove it, or something does not end.
 
     """
     prerequisites.require_machine(prerequisites.this_machine())
@@ -237,7 +237,7 @@ def down(cluster: Cluster) -> bool:
 
 
 def stop_program(cluster: Cluster, name: str) -> None:
-    """Kill one program of a running cluster, to see what its absence does.
+    """Kill one program of a running cluster, to see the effect of its absence.
 
     Raises:
         Trouble: if it does not run.
@@ -275,7 +275,7 @@ def _require_keeper(layout: Layout) -> Process:
 
 
 def require_up(cluster: Cluster) -> None:
-    """Refuse what needs a running cluster.
+    """Refuse a command that needs a running cluster.
 
     Raises:
         Trouble: saying how to bring it up.
@@ -285,7 +285,7 @@ def require_up(cluster: Cluster) -> None:
 
 
 def status(cluster: Cluster) -> str:
-    """Say in JSON how the cluster is: up, paths, nodes and programs."""
+    """Report the cluster's state as JSON: up, paths, nodes and programs."""
     layout = cluster.layout
     return json.dumps(
         {

@@ -1,4 +1,4 @@
-"""Running other programs, with their last words in the error."""
+"""Runs other programs; errors contain their last words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def plain_environment() -> dict[str, str]:
-    """What the cluster's programs see: no proxy settings, tokens or Go settings of the user."""
+    """The environment of the cluster's programs: no proxy, tokens or Go settings of the user."""
     return {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8"}
 
 
@@ -28,10 +28,10 @@ def run(
     environment: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
 ) -> str:
-    """Run to the end and return what it printed.
+    """Run to the end and return the output.
 
     Raises:
-        Trouble: if it is not there, fails or takes longer; with the end of what it said.
+        Trouble: if it is missing, fails or takes longer; with the end of its output.
 
     """
     try:
@@ -56,7 +56,7 @@ def run(
 
 
 def try_run(argv: Sequence[str | Path], *, timeout_s: float = 10.0) -> str | None:
-    """Return what it printed, or None if it failed, is not there or takes longer."""
+    """Return the output, or None if it failed, is missing or takes longer."""
     try:
         return run(argv, doing=str(argv[0]), timeout_s=timeout_s)
     except Trouble:
@@ -69,7 +69,7 @@ def _last_words(text: str) -> str:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """No space, or none within the quota."""
+    """Whether there is no space, or none within the quota."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 

@@ -1,4 +1,4 @@
-"""The one kind of error that people see from the local cluster."""
+"""The only kind of error that people see from the local cluster."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _CRDS: Final = CHECKOUT / "deploy" / "crds"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a custom resource. refusals: what the API server says to a wrong value."""
+    """One field of a custom resource. refusals: the API server's messages about wrong values."""
 
     path: str
     kind: str
@@ -73,7 +73,7 @@ def _in_one_line(text: str) -> str:
 
 
 def tables() -> dict[str, str]:
-    """Name of each generated part of the page to its text."""
+    """Name of each generated part of the page -> its text."""
     policy, _ = spec_and_status("sizingpolicies")
     profile, status = spec_and_status("taskprofiles")
     shared = {field.path for field in policy}
@@ -102,7 +102,7 @@ def _row(field: Field) -> str:
 
 
 def renewed(page: str) -> str:
-    """The page with its generated parts as they should be.
+    """The page with its generated parts updated.
 
     Raises:
         ValueError: if the page lacks the marks around a part.

@@ -58,7 +58,7 @@ def _section(title: str, words: list[str]) -> str:
 
 
 def help_of(words: list[str]) -> str:
-    """The text that ``plimsoll WORDS --help`` prints, without blanks at the ends."""
+    """The text that ``plimsoll WORDS --help`` prints, without blanks at the ends of lines."""
     from plimsoll_operator.__main__ import app
 
     printed = io.StringIO()

@@ -1,7 +1,7 @@
 """The plugin of kubectl: ``kubectl plimsoll ...`` and its completion.
 
-kubectl runs ``kubectl-plimsoll`` with what follows the plugin's name, and for completion
-``kubectl_complete-plimsoll`` with the words typed so far, of which the last may be unfinished.
+kubectl runs ``kubectl-plimsoll`` with the words after the plugin's name. For completion it runs
+``kubectl_complete-plimsoll`` with the words typed so far; the last one may be unfinished.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ __all__ = ["plimsoll"]
 
 DAGS = Path(__file__).parent / "dags"
 USUAL = "2,5,8"
-"""As dags/nightly.py has it where nobody says anything else."""
+"""The default of dags/nightly.py."""
 _PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -52,7 +52,7 @@ def large(pytestconfig: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what holds only of large tasks among small ones, where others were asked for."""
+    """With other large tasks than usual, leave out tests that need large ones among small ones."""
     if config.getoption("--large", USUAL) == USUAL:
         return
     left = [item for item in items if item.get_closest_marker("usual_order") is not None]
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def airflow(
     shop: Shop, cluster: Cluster, large: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
-    """An Airflow that is set up as docs/airflow.md says, and by nothing else."""
+    """An Airflow that is set up only as docs/airflow.md says."""
     home = tmp_path_factory.mktemp("airflow")
     (home / "config").mkdir()
     documented = _PYTHON.search((CHECKOUT / "docs" / "airflow.md").read_text())

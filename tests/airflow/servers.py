@@ -1,7 +1,7 @@
 """A real Airflow beside the cluster: its scheduler, triggerer and API, with tasks as processes.
 
-It is what ``airflow standalone`` starts, on a database of its own. Its tasks are of the
-KubernetesPodOperator, so pods of the cluster do what is to be done.
+``airflow standalone`` starts it, on a database of its own. Its tasks use the KubernetesPodOperator,
+so pods of the cluster do the work.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tests.rigs.servers.ports import free_port
 READY_WITHIN_S = 240.0
 ENDS_WITHIN_S = 420.0
 PARALLEL = 5
-"""Tasks that run beside each other: each is a process, and waits most of its time for its pod."""
+"""Tasks that run beside each other: each is a process that mostly waits for its pod."""
 _ENDED = ("success", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One try of a task instance, as Airflow tells of it."""
+    """One try of a task instance, as Airflow reports it."""
 
     task: str
     map_index: int
@@ -56,7 +56,7 @@ class Airflow:
         return f"sqlite:///{self.home}/airflow.db"
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Ask its REST API, and again while its database, an SQLite, is busy."""
+        """Ask its REST API, and repeat while its SQLite database is busy."""
         until_s = time.monotonic() + READY_WITHIN_S
         while True:
             try:
@@ -67,7 +67,7 @@ class Airflow:
                 time.sleep(1)
 
     def _ask_once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
-        """Ask where everybody is an administrator."""
+        """Ask an Airflow where everybody is an administrator."""
         request = urllib.request.Request(
             f"{self.address}/api/v2/{path}",
             method=method,
@@ -116,7 +116,7 @@ class Airflow:
                 return
 
     def ended(self, dag: str, run: str) -> str:
-        """Wait for the run's end; its state."""
+        """Wait for the run's end; return its state."""
         until_s = time.monotonic() + ENDS_WITHIN_S
         while True:
             state = str(self.ask("GET", f"dags/{dag}/dagRuns/{run}")["state"])
@@ -174,7 +174,7 @@ def serving(home: Path, dags: Path, settings: Mapping[str, str]) -> Iterator[Air
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        # Some are in groups of their own, and have the mark; others write their title over it.
+        # Some are in groups of their own and have the mark; others overwrite it with their title.
         end_marked(mark)
         process.wait()
 

@@ -48,7 +48,7 @@ class Ran:
         return {each.map_index for each in self.tries if each.state == "success"}
 
     def told(self) -> str:
-        """What came of it: its tasks, its kills, and by which try the last task succeeded."""
+        """Its result: tasks, kills, and the try by which the last task succeeded."""
         most = max(each.number for each in self.tries)
         return f"{len(self.succeeded)} tasks succeeded, {self.kills} kills, all by try {most}"
 
@@ -61,7 +61,7 @@ class Runner:
     witness: Witness
 
     async def run(self, dag: str, run: str) -> Ran:
-        """Run a DAG to its end, whatever that is."""
+        """Run a DAG to its end, with any result."""
         await asyncio.to_thread(self.airflow.start, dag, run)
         state = await asyncio.to_thread(self.airflow.ended, dag, run)
         tries = await asyncio.to_thread(self.airflow.tries, dag, run)
@@ -85,7 +85,7 @@ async def nights(runner: Runner) -> tuple[Ran, Ran]:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Runs of the other DAGs, side by side: most of the time, they wait for processes to start."""
+    """Runs of the other DAGs, side by side: they mostly wait for processes to start."""
 
     deferred: Ran
     alone: Ran
@@ -105,7 +105,7 @@ async def others(nights: tuple[Ran, Ran], runner: Runner) -> Others:
 
 
 async def observed(plimsoll: Plimsoll, shop: Shop, task: str, count: int) -> list[Observation]:
-    """Wait until all attempts are known, those that succeeded with their peaks."""
+    """Wait until all attempts are known, and peaks of those that succeeded."""
 
     def known() -> list[Observation] | None:
         found = plimsoll.observations(shop.task(task))
@@ -207,7 +207,7 @@ async def test_runs_that_were_observed_are_not_imported_over_again(
 
 
 async def imported(airflow: Airflow, store_url: str) -> str:
-    """What ``plimsoll import`` says."""
+    """The output of ``plimsoll import``."""
     words = ("import", "--airflow", airflow.database, "--since", "1d", "--store", store_url)
     status, said = await command(*words)
     assert status == 0, said
@@ -215,7 +215,7 @@ async def imported(airflow: Airflow, store_url: str) -> str:
 
 
 async def command(*words: str) -> tuple[int | None, str]:
-    """The exit status of a command, and what it says."""
+    """The exit status of a command, and its output."""
     done = await asyncio.create_subprocess_exec(
         *PLIMSOLL, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )

@@ -42,7 +42,7 @@ PATIENCE_S: Final = 180.0
 
 @dataclass(slots=True)
 class Shop:
-    """One namespace of its own on the real API server."""
+    """One namespace for a test on the real API server."""
 
     core: client.CoreV1Api
     custom: client.CustomObjectsApi
@@ -169,7 +169,7 @@ class Shop:
 
 
 async def text_of(answer: Any) -> str:
-    """An answer of which the client makes no objects: for a pod's that takes it 2 ms.
+    """An answer's text, without the client's objects: for a pod they take 2 ms.
 
     Raises:
         ApiException: what the client raises.
@@ -226,7 +226,7 @@ async def a_controller(
 ) -> AsyncIterator[ControllerProcess]:
     """Started, and ended with the block however that ends.
 
-    preloaded: what measures a process' memory starts one that shares none with a server.
+    preloaded: False for a test that measures memory, which a forked process shares with its server.
     """
     token = folder / "token"
     token.write_text("secret")
@@ -249,7 +249,7 @@ async def a_controller(
 
 
 def observed(folder: Path, task: TaskId) -> list[Observation]:
-    """What the store holds of a task; empty while there is no store."""
+    """The store's observations of a task; empty while there is no store."""
     if not (folder / "plimsoll.db").exists():
         return []
     store = Store.open(store_url(folder))
@@ -262,7 +262,7 @@ def observed(folder: Path, task: TaskId) -> list[Observation]:
 async def until(what: str, check: Any, within_s: float = PATIENCE_S) -> Any:
     """Wait until ``check`` (plain or async) is true; returns what it returned.
 
-    within_s: what is promised; where nothing is, long enough to say that it never comes.
+    within_s: the promised time; without a promise, long enough to be sure that it never comes.
     """
     began_s = asyncio.get_running_loop().time()
     while True:

@@ -33,7 +33,7 @@ def install_crds(cluster: Cluster) -> None:
 
 def await_kinds(cluster: Cluster, *which: str) -> None:
     """Wait until definitions are served. which: as ``kubectl get`` takes them."""
-    # `kubectl wait` takes a definition that has no condition yet for a broken one.
+    # `kubectl wait` fails on a definition that has no condition yet.
     give_up_s = time.monotonic() + PATIENCE_S
     while not all(map(_is_served, _all(cluster.get(*which)))):
         assert time.monotonic() < give_up_s, f"not served: {' '.join(which)}"
@@ -61,7 +61,7 @@ def a_namespace(cluster: Cluster) -> Iterator[str]:
 
 
 def answer(cluster: Cluster, manifest: Mapping[str, Any], *words: str) -> str:
-    """What the API server says to a manifest: its refusal, or what kubectl prints of success."""
+    """The API server's answer to a manifest: its refusal, or what kubectl prints on success."""
     done = subprocess.run(
         cluster.handle.kubectl(*words, "-f", "-"),
         input=json.dumps(manifest),
@@ -75,8 +75,8 @@ def answer(cluster: Cluster, manifest: Mapping[str, Any], *words: str) -> str:
 def refusal(cluster: Cluster, manifest: Mapping[str, Any]) -> str:
     """Why the API server would not create it, in its words; empty if it would.
 
-    As ``kubectl create --dry-run=server`` asks it, of which each takes a tenth of a second of a
-    processor: it asks for all kinds that there are first.
+    The same request as ``kubectl create --dry-run=server``, which takes a tenth of a second of a
+    processor each time, because it first asks for all kinds.
     """
     group, namespace = manifest["apiVersion"], manifest["metadata"]["namespace"]
     path = f"/apis/{group}/namespaces/{namespace}/{PLURALS[manifest['kind']]}"

@@ -1,4 +1,4 @@
-"""People at the real API server: an administrator, and somebody who may do little."""
+"""People at the real API server: an administrator, and a person with few rights."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Person:
 
 
 def an_admin(cluster: Cluster, program: Path | None = None, **environment: str) -> Person:
-    """Who may do everything. program: a ``plimsoll`` that starts faster than the installed one."""
+    """An administrator. program: a ``plimsoll`` that starts faster than the installed one."""
     words = PLIMSOLL if program is None else (str(program),)
     return Person(cluster.kubeconfig, environment, words)
 
@@ -62,7 +62,7 @@ def an_admin(cluster: Cluster, program: Path | None = None, **environment: str) 
 def a_person_who_may(
     cluster: Cluster, namespace: str, rules: list[dict[str, Any]], folder: Path
 ) -> Person:
-    """Somebody with these rights in one namespace, and no others; runs what is installed."""
+    """A person with only these rights, in one namespace; runs the installed program."""
     cluster.kubectl("create", "serviceaccount", "somebody", "-n", namespace)
     named = {"metadata": {"name": "somebody", "namespace": namespace}}
     rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}

@@ -1,8 +1,8 @@
-"""Proofs that something did not happen: a later thing of the same kind was handled meanwhile.
+"""Proofs that something did not happen: a later event of the same kind was handled.
 
-A test that only waits some seconds passes on a slow controller, whatever that does afterwards. So
-it does the same once more, in a namespace of its own where it has an effect, and waits for that.
-The controller takes events and learned tasks in turn: what came before was handled by then.
+A test that only waits some seconds passes on a slow controller, whatever that does later. So it
+does the same once more, in a namespace of its own where it has an effect, and waits for that. The
+controller handles events and learned tasks in order, so earlier ones are done by then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.conftest import Cluster
 
 
 async def retries_of(shop: Shop, uid: str) -> list[Any]:
-    """The pods that were made to follow this attempt."""
+    """The pods that were made after this attempt."""
     return [
         pod
         for pod in (await shop.pods()).values()
@@ -35,16 +35,16 @@ async def policy_of(shop: Shop, name: str = "default") -> Mapping[str, Any]:
 
 
 async def is_in_force(shop: Shop, name: str = "default", verdict: str = "True") -> bool:
-    """Whether the controller has read the policy, and says this of it."""
+    """Whether the controller has read the policy and reports this about it."""
     conditions = ((await policy_of(shop, name)).get("status") or {}).get("conditions") or []
     return [each["status"] for each in conditions if each["type"] == "InForce"] == [verdict]
 
 
 async def a_later_kill_is_retried(cluster: Cluster) -> None:
-    """Whatever was killed before this call has been retried by now, or never will be."""
+    """Wait until any pod killed before this call has been retried, or never will be."""
     async with a_shop(cluster.kubeconfig) as other:
         await other.enforce()
-        # What is killed while the controller still goes by an older policy is never retried.
+        # A pod killed while the controller still goes by an older policy is never retried.
         await until("the sentinel's policy", lambda: is_in_force(other))
         uid = await other.pod("sentinel")
         await other.end("sentinel", "killed")
@@ -52,7 +52,7 @@ async def a_later_kill_is_retried(cluster: Cluster) -> None:
 
 
 async def a_later_pod_is_resized(cluster: Cluster, folder: Path) -> None:
-    """Whatever waited or was learned before this call has been looked at by now."""
+    """Wait until all that waited or was learned before this call has been looked at."""
     async with a_shop(cluster.kubeconfig) as other:
         await other.enforce(minRuns=RUNS)
         await teach(other, folder)
@@ -61,7 +61,7 @@ async def a_later_pod_is_resized(cluster: Cluster, folder: Path) -> None:
 
 
 async def attempts_are_counted(shop: Shop, count: int, task: str = "train") -> None:
-    """The task's profile shows that many attempts: all that follows from them was started."""
+    """Whether the task's profile shows that many attempts: all consequences have then begun."""
 
     async def counted() -> bool:
         status = (await shop.profile(task)).get("status") or {}

@@ -1,4 +1,4 @@
-"""Pods that wait on the real API server, what teaches their task, and what a controller counts."""
+"""Pods that wait on the real API server, runs that teach their task, and a controller's counts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _final(uid: str, need_bytes: int) -> PeakReport:
 
 
 async def queued(shop: Shop, count: int, memory: str = LARGE) -> list[str]:
-    """Create pods that nobody schedules; their names."""
+    """Create pods that nobody schedules; return their names."""
     names = [f"waiting-{number:03}" for number in range(count)]
     for start in range(0, count, 20):
         await asyncio.gather(*(shop.pod(n, memory=memory) for n in names[start : start + 20]))
@@ -74,7 +74,7 @@ async def pass_over(shop: Shop, name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def a_node_of_nobody(shop: Shop) -> AsyncIterator[str]:
-    """A node without a kubelet: what is bound to it stays as it is, and is not collected."""
+    """A node without a kubelet: pods bound to it stay unchanged, and are not collected."""
     name = f"nobody-{shop.namespace}"
     await shop.core.create_node({"metadata": {"name": name}})
     try:
@@ -96,7 +96,7 @@ async def bind(shop: Shop, name: str, node: str) -> None:
 
 
 def request_of(pod: Any) -> str:
-    """What the pod's container asks for."""
+    """The request of the pod's container."""
     return str((pod.spec.containers[0].resources.requests or {}).get("memory"))
 
 
@@ -108,9 +108,9 @@ def note_of(pod: Any) -> dict[str, Any]:
 
 
 def fits(memory: str, need_bytes: int = NEED_BYTES) -> bool:
-    """Whether this is a size for such a need, whichever expert gives it.
+    """Whether this is a size for such a need from any expert.
 
-    A task of which RUNS runs are known gets room for what it has not shown: 1.58 times its need.
+    A task with RUNS known runs gets room for what it has not shown: 1.58 times its need.
     """
     return memory.endswith("Mi") and 1 <= int(memory.removesuffix("Mi")) * MIB / need_bytes < 1.6
 
@@ -143,8 +143,8 @@ async def watching(shop: Shop) -> AsyncIterator[Watched]:
 
     async def follow() -> None:
         while True:
-            # The server's watch cache may be behind what the client has seen ("Too large resource
-            # version"): then from the present on, as at the start.
+            # The server's watch cache may be older than what the client has seen ("Too large
+            # resource version"): then watch from the present on, as at the start.
             with contextlib.suppress(client.ApiException):
                 async with watch.Watch() as stream:
                     async for event in stream.stream(shop.core.list_namespaced_pod, shop.namespace):
@@ -216,7 +216,7 @@ async def a_role(shop: Shop, cluster: Cluster, folder: Path) -> AsyncIterator[Pa
 
 
 async def allow_resizing(shop: Shop) -> None:
-    """What an admin does who reads that the role lacks something."""
+    """Do what an admin does after reading that the role lacks a right."""
     rbac = client.RbacAuthorizationV1Api(shop.core.api_client)
     await rbac.patch_cluster_role(shop.namespace, {"rules": [*ROLE["rules"], RESIZING]})
 

@@ -33,7 +33,7 @@ REPORTS = {
     "resources": ["workflowtaskresults"],
     "verbs": ["create", "patch"],
 }
-"""What the executor may do, which runs in a step's pod as the account ``default``."""
+"""Rights of the executor, which runs in a step's pod as the account ``default``."""
 
 
 def install_argo(cluster: Cluster) -> None:
@@ -52,7 +52,7 @@ def install_argo(cluster: Cluster) -> None:
 
 
 def let_in(cluster: Cluster, namespace: str) -> None:
-    """Write what Argo needs in a namespace: its settings, and the right to tell of a step's end."""
+    """Write what Argo needs in a namespace: its settings, and the right to report a step's end."""
     settings = {"metricsConfig": "enabled: false\n", "telemetryConfig": "enabled: false\n"}
     place = {"namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
@@ -78,14 +78,15 @@ def let_in(cluster: Cluster, namespace: str) -> None:
 def a_controller(cluster: Cluster, namespace: str, log: Path, looks_again: str) -> Iterator[None]:
     """Argo's controller for one namespace, ended with the block.
 
-    looks_again: how long it lets news of a workflow lie before it looks at it, ``10s`` by default.
+    looks_again: how long news of a workflow waits before the controller looks at it, by default
+        ``10s``.
     """
     words = ["--kubeconfig", str(cluster.kubeconfig), "--namespaced", "--namespace", namespace]
     words += ["--executor-image", EXECUTOR, "--executor-image-pull-policy", "Never"]
     settings = {"LEADER_ELECTION_DISABLE": "true", "DEFAULT_REQUEUE_TIME": looks_again}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            # Its end is this process's, however that comes.
+            # It ends with this process, however that ends.
             ["setpriv", "--pdeathsig", "KILL", str(_controller()), *words],
             env={"PATH": os.environ["PATH"], "HOME": str(log.parent), **settings},
             stdin=subprocess.DEVNULL, stdout=out, stderr=out,
@@ -105,7 +106,7 @@ def a_controller(cluster: Cluster, namespace: str, log: Path, looks_again: str) 
 def a_workflow(name: str, command: str, *, memory: str, retries: int) -> dict[str, Any]:
     """A workflow of one step, whose next attempt Argo makes without any backoff.
 
-    name: what its own begins with; the API server adds the rest. command: words of ``/task``, see
+    name: how its name begins; the API server adds the rest. command: words of ``/task``, see
     eater.py. memory: the step's request and limit.
     """
     (container,) = a_spec(command.split(), memory)["containers"]
@@ -120,7 +121,7 @@ def a_workflow(name: str, command: str, *, memory: str, retries: int) -> dict[st
 
 
 def _module() -> Path:
-    """Argo's sources, which have its kinds beside them."""
+    """Argo's sources, with its kinds beside them."""
     return module_of("argo-controller", ARGO, os.environ, _say)
 
 

@@ -1,4 +1,4 @@
-"""Steps of a real Argo that are killed, and whose next pod it makes without a backoff."""
+"""Killed steps of a real Argo, which makes their next pods without a backoff."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.rigs.node.container_ends import ContainerEnds
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
 WORKFLOWS, RETRIES = 10, 2
-# Argo's executor is in the step's container and has some 20 MiB of its own.
+# Argo's executor is in the step's container and takes some 20 MiB itself.
 MEMORY, COMMAND = "96Mi", "eat 120 1"
 LOOKS = {"patiently": "10s", "at-once": "100ms"}
-"""How long news of a workflow lies before Argo looks at it: its own value, and hardly any time."""
+"""How long news of a workflow waits before Argo looks at it: its own value, and almost no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Runner:
     witness: Witness
 
     async def run(self, name: str) -> Ran:
-        """Run one to its end, whatever that is."""
+        """Run one to its end, with any result."""
         custom, place = self.shop.custom, self.shop.namespace
         made = await custom.create_namespaced_custom_object(
             GROUP, VERSION, place, PLURAL,
@@ -69,7 +69,7 @@ class Runner:
 
 
 def _attempt(pod: Any) -> int:
-    """Its number, which Argo writes behind its node's name: ``night-x7k2p(1)``."""
+    """Its number, which Argo appends to its node's name: ``night-x7k2p(1)``."""
     node: str = pod.metadata.annotations["workflows.argoproj.io/node-name"]
     return int(node.removesuffix(")").rpartition("(")[2])
 
@@ -78,14 +78,14 @@ def _attempt(pod: Any) -> int:
 def controller(
     request: pytest.FixtureRequest, shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> Iterator[str]:
-    """Argo's controller, as patient as the name says that is returned."""
+    """Argo's controller; the returned name says how patient it is."""
     name = str(request.param)
     with a_controller(cluster, shop.namespace, tmp_path / "argo.log", LOOKS[name]):
         yield name
 
 
 def tell(how: str, found: list[Ran], witness: Witness, ends: ContainerEnds) -> None:
-    """Print how the runs went, and how soon after a kill the next pod was there."""
+    """Print how the runs went, and how soon after a kill the next pod existed."""
     pairs = [pair for ran in found for pair in pairwise(ran.pods)]
     assert pairs, "no step was killed"
     killed = [pod.metadata.uid for pod, _ in pairs]

@@ -100,7 +100,7 @@ def test_nothing_scrolls_sideways(
 @pytest.mark.parametrize("page", PAGES)
 def test_the_browser_has_nothing_to_complain_of(page: str, tab: Tab, address: str) -> None:
     tab.open(f"{address}{page}")
-    # That a page is not there is said in the console, and nothing else.
+    # The console says only that a page is missing.
     assert [each for each in tab.complaints if "404" not in each] == []
     assert [each for each in tab.requests if not each.startswith("data:")] == [f"{address}{page}"]
 

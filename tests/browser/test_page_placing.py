@@ -1,4 +1,4 @@
-"""Who slows whom on the served page, in a real browser: wide and narrow, light and dark."""
+"""Which task slows which on the served page, in a real browser: wide, narrow, light, dark."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ QUIET = (
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--virtual-time-budget=2000",
-    # Whoever asks for a name or an address gets none: the page must need neither.
+    # No name and no address resolves: the page must need neither.
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
 PROBE = """<script>

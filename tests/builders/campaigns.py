@@ -12,11 +12,11 @@ from tests.builders.reports import START_S
 
 ROWS: Final = (100_000, 300_000, 600_000, 900_000, 1_500_000, 2_100_000)
 REGIONS: Final = {"coast": 260, "north": 60, "online": 120, "south": 20}
-"""What a region needs at all, MiB."""
+"""A region's constant need, MiB."""
 
 
 def a_record(name: str = "learn-join", **changes: object) -> CampaignRecord:
-    """Of shop/join-sales, whose pods request 4Gi."""
+    """A campaign of shop/join-sales, whose pods request 4Gi."""
     known: dict[str, object] = {
         "uid": f"uid-{name}",
         "namespace": "shop",
@@ -31,12 +31,12 @@ def a_record(name: str = "learn-join", **changes: object) -> CampaignRecord:
 
 
 def need_bytes(rows: int, region: str) -> int:
-    """More rows need more, and some regions at that."""
+    """More rows need more memory, in some regions faster."""
     return int((70 + REGIONS[region] + rows / 2_000 * (1 + REGIONS[region] / 400)) * MIB)
 
 
 def some_runs(left: int = 0) -> list[CampaignRun]:
-    """Of 24 scenarios, one killed and lifted, one failed. left: so many of them were not run."""
+    """Runs of 24 scenarios, some killed and lifted, one failed. left: scenarios not run."""
     runs: list[CampaignRun] = []
     for scenario, (rows, region) in enumerate(product(ROWS, REGIONS)):
         values = {"rows": str(rows), "region": region}
@@ -54,7 +54,7 @@ def some_runs(left: int = 0) -> list[CampaignRun]:
 
 
 def keep_campaign(store: Store, record: CampaignRecord, runs: list[CampaignRun]) -> None:
-    """As the controller leaves it."""
+    """Store a campaign as the controller leaves it."""
     store.campaigns.begin(record, runs)
 
 

@@ -1,4 +1,4 @@
-"""Nodes for tests, as the API shows them, and the classes that admission has of them."""
+"""Nodes for tests, as the API shows them, and admission's classes of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def a_node(
 
 
 def nodes_of(*documents: dict[str, Any]) -> Nodes:
-    """The classes of these nodes; the nodes are named anew, so that none replaces another."""
+    """The classes of these nodes; the nodes get new names, so that none replaces another."""
     groups = NodeGroups()
     for number, document in enumerate(documents):
         groups.see(f"node-{number}", read_seen(document))

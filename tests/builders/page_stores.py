@@ -1,4 +1,4 @@
-"""A store with many tasks as a cluster has them, what a controller knows of them, and the page."""
+"""A store with many tasks as a cluster has them, a controller's knowledge of them, and the page."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ACluster:
 
 
 def a_cluster(store: Store, tasks: int, seed: int = 7) -> ACluster:
-    """So many tasks, and among them the one that has everything to show: shop/train-demand."""
+    """That many tasks, among them the one that has everything to show: shop/train-demand."""
     dice = random.Random(seed)
     runs = [each for index in range(tasks) for each in some_runs(dice, a_name(index))]
     store.observations.record(runs)
@@ -133,7 +133,7 @@ def _learn(fleet: TaskStandings, each: Observation) -> None:
 
 
 def a_decision(task: TaskId, champion: str) -> DecisionRecord:
-    """Of its last pod."""
+    """The decision of its last pod."""
     return DecisionRecord(
         task=task,
         attempt_uid=f"decided-{task}",
@@ -157,7 +157,7 @@ def a_name(index: int) -> TaskId:
 
 
 def some_runs(dice: random.Random, task: TaskId) -> list[Observation]:
-    """A few runs; where it is enforced, sized, and now and then one killed and lifted."""
+    """A few runs; in enforce mode they are sized, and now and then one is killed and lifted."""
     middle = dice.choice([120, 400, 900, 2600, 9000])
     request = dice.choice([2, 4, 8]) * 2 ** (middle.bit_length() - 8) * GIB // 2
     attempts: list[Observation] = []

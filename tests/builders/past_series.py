@@ -1,8 +1,8 @@
-"""What kube-state-metrics shows of a pod, to ask for as of a Prometheus.
+"""What kube-state-metrics shows of a pod, to be queried like a Prometheus.
 
 Only what its documentation says (docs/metrics/workload/pod-metrics.md): the reasons of
-kube_pod_status_reason are a fixed list, exit codes are shown of lives before the last one only, and
-no termination message is shown.
+kube_pod_status_reason are a fixed list, exit codes are shown only for lives before the last one,
+and no termination message is shown.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class APod:
     _built: Mapping[str, Any]
 
     def built(self) -> _Json:
-        """The pod; the caller may do with it what it likes."""
+        """The pod; the caller may change it."""
         built: _Json = json_copy(dict(self._built))
         return built
 
@@ -39,7 +39,7 @@ class APod:
         return self._with(lambda pod: _set_or_drop(pod["metadata"], "namespace", namespace))
 
     def named(self, name: str, uid: str | None = POD_UID) -> APod:
-        """With a name, and as a rule created: it has a UID."""
+        """With a name, and by default created: it has a UID."""
 
         def change(pod: _Json) -> None:
             pod["metadata"].pop("generateName", None)
@@ -220,7 +220,7 @@ def a_review(
             "kind": {"group": "", "version": "v1", "kind": "Pod"},
             "resource": {"group": "", "version": "v1", "resource": "pods"},
             "name": "",
-            # The API server sees to it that both say the same.
+            # The API server ensures that both say the same.
             "namespace": body.get("metadata", {}).get("namespace") or "shop",
             "operation": "CREATE",
             "userInfo": {"username": "ml-team", "groups": ["system:authenticated"]},

@@ -69,7 +69,7 @@ class Scripted:
     first: Callable[[Submitted], int] = lambda _: GB
     step: Callable[[int], int] = lambda failed_bytes: 2 * failed_bytes
     heard: list[tuple[str, int, float]] = field(default_factory=list)
-    """What, of which line, how many seconds after START_S."""
+    """Each call: its kind, the run's line, and seconds after START_S."""
     asked: list[object] = field(default_factory=list)
 
     def decide(self, asked: Submitted, now_s: float, /) -> int:

@@ -153,7 +153,7 @@ def a_model(task: TaskId = TASK) -> Model:
 
 
 def a_decision(at_s: float, words: str) -> DecisionRecord:
-    """One in words alone."""
+    """A decision with words only."""
     return DecisionRecord(
         task=TASK,
         attempt_uid=f"at-{at_s:g}",
@@ -201,7 +201,7 @@ def a_report(*reports: TaskReport) -> ReportData:
 
 
 def some_trainings() -> list[Training]:
-    """Newest first: one that serves, one that failed, older ones."""
+    """Trainings, newest first: one that serves, one that failed, older ones."""
     report = a_training_report()
     common: dict[str, Any] = {"task": TASK, "runs": 118}
     newest = Training(row=9, at_s=START_S, version="3fa9c1d2e0", report=report, **common)
@@ -211,7 +211,7 @@ def some_trainings() -> list[Training]:
 
 
 def a_training_report() -> dict[str, Any]:
-    """What a training says of itself, as the store gives it back."""
+    """A training's report, as the store gives it back."""
     smote = {
         "classifier": "xgboost",
         "sampler": "smote",

@@ -1,4 +1,4 @@
-"""Observations and stores for the tests of the store and what stands on it."""
+"""Observations and stores for the tests of the store and its users."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ def an_attempt(uid: str = "uid-1") -> AnAttempt:
 
 
 def open_store(folder: Path, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
-    """The SQLite store of a test's folder, at a standing clock."""
+    """The SQLite store of a test's folder, with a clock that stands still."""
     return open_store_at(f"sqlite:///{folder}/store.db", busy_timeout_s=busy_timeout_s, now_s=now_s)
 
 
 def open_store_at(url: str, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
-    """The store of an address, at a standing clock."""
+    """The store of an address, with a clock that stands still."""
     return Store.open(url, clock=lambda: now_s, busy_timeout_s=busy_timeout_s)
 
 
 @contextmanager
 def noting_threads(store: Store) -> Iterator[set[int]]:
-    """Numbers of the threads that turn to the database, and so may have to wait for it."""
+    """Numbers of the threads that call the database, and so may have to wait for it."""
     engine, threads = store._database.engine, set[int]()
     connect = engine.connect
 

@@ -1,4 +1,4 @@
-"""Campaigns as people write them, and what becomes of them on the real API server."""
+"""Campaigns as people write them, and their course on the real API server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def with_image(campaign: Manifest, image: str) -> Manifest:
 
 
 async def submit(shop: Shop, campaign: Manifest) -> Mapping[str, Any]:
-    """Create a campaign; what the API server made of it."""
+    """Create a campaign; return it as the API server made it."""
     made: Mapping[str, Any] = await shop.custom.create_namespaced_custom_object(
         *GROUP, shop.namespace, PLURAL, campaign
     )
@@ -67,7 +67,7 @@ async def when(
     holds: Callable[[Mapping[str, Any]], object],
     within_s: float = PATIENCE_S,
 ) -> Mapping[str, Any]:
-    """Wait until a campaign's status is so; the status."""
+    """Wait until a campaign's status is so; return the status."""
 
     async def look() -> Mapping[str, Any] | None:
         status = await status_of(shop, name)
@@ -78,7 +78,7 @@ async def when(
 
 
 async def over(shop: Shop, name: str, within_s: float = PATIENCE_S) -> Mapping[str, Any]:
-    """Wait until a campaign is over; its status."""
+    """Wait until a campaign is over; return its status."""
     return await when(shop, name, "is over", lambda one: one.get("phase") in OVER, within_s)
 
 

@@ -17,7 +17,7 @@ from tests.rigs.images.eater import load_eater
 
 @pytest.fixture(scope="session")
 def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
-    """Controller, admission and agent. Its trainers take their time, in which they are killed."""
+    """Controller, admission and agent. Its trainers run long enough to be killed."""
     load_eater(cluster.handle.layout)
     install_crds(cluster)
     with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
@@ -25,7 +25,7 @@ def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what writes statuses itself: a controller that runs would write others."""
+    """Put tests that write statuses themselves first: a running controller would write others."""
     here = Path(__file__).parent
     places = [at for at, item in enumerate(items) if here in item.path.parents]
     ours = [items[at] for at in places]

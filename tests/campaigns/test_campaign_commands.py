@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def said(cluster: Cluster, *words: str) -> Ended:
-    """What a command says, while this loop goes on."""
+    """A command's output, while this loop continues."""
     where = ("--kubeconfig", str(cluster.kubeconfig))
     return await asyncio.to_thread(run_here, "campaign", *words, *where)
 

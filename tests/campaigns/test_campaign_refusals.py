@@ -1,4 +1,4 @@
-"""What a campaign says that cannot run, in a sentence each, and that nothing runs meanwhile."""
+"""A campaign that cannot run says why in a sentence, and runs nothing meanwhile."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def submitted(plimsoll: Plimsoll, shop: Shop) -> None:
         a_campaign("many", task="many", scenarios=many),
     ):
         await submit(shop, campaign)
-    # They run the same task; the older one runs it first.
+    # Both run the same task; the older one runs it first.
     await submit(shop, a_campaign("older", task="both", scenarios={"csv": "mib\n4\n4\n6\n"}))
     await submit(shop, a_campaign("younger", task="both", budget={"runs": 1}))
 

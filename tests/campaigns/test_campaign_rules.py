@@ -1,4 +1,4 @@
-"""What the API server says to a campaign that makes no sense, and how kubectl shows one."""
+"""How the API server refuses a campaign that makes no sense, and how kubectl shows one."""
 
 from __future__ import annotations
 

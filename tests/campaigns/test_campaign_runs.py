@@ -29,13 +29,13 @@ from tests.e2e.plimsolls import Plimsoll
 from tests.rigs.processes.kills_at_random import TRAINER_PROCESS, always, killed_at_random
 
 MANY_BETWEEN_S = 15.0
-"""A controller begins runs when an agent has said that it lives, which takes up to ten seconds."""
+"""A controller begins runs when an agent has reported, which takes up to ten seconds."""
 WITHIN_S = 900.0
 """Many scenarios may be left when the last kill is over."""
 NOTICED_WITHIN_S = 5.0
-"""From a container's end, a whole second, until an agent that finds its cgroup gone has told it."""
+"""From a container's end, in whole seconds, until an agent that misses its cgroup reports it."""
 SMALL = 8
-"""Rounds where nobody asks for more."""
+"""The default number of rounds."""
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -68,7 +68,7 @@ async def test_a_campaign_outlives_kills_at_random_and_repeats_no_success(
 ) -> None:
     """By default it is small; with more rounds it has 60 scenarios, and a kill for each round.
 
-    What is killed once the campaign is over tests nothing, so the many kills end with it.
+    A kill after the campaign's end tests nothing, so the many kills end with it.
     """
     many = rounds > SMALL
     pairs, seconds = (12, (1, 2, 3, 4, 5)) if many else (3, (1,))
@@ -90,7 +90,7 @@ async def test_a_campaign_outlives_kills_at_random_and_repeats_no_success(
     assert set(succeeded.values()) == {1}
     runs = plimsoll.store.campaigns.runs(made["metadata"]["uid"])
     assert len({run.attempt_uid for run in runs}) == len(runs) == len(seen)
-    # Only what ran while no agent lived may have no peak: few, as then no more runs begin.
+    # Only runs during which no agent lived may have no peak: few, because then no more runs begin.
     lost = [run for run in runs if run.state is RunState.UNMEASURED]
     assert all(any(map(partial(ran_within, run), without_agent)) for run in lost), lost
     unmeasured = len(lost)
@@ -112,7 +112,7 @@ async def test_a_campaign_outlives_kills_at_random_and_repeats_no_success(
 
 
 def that_outlives(pairs: int, seconds: tuple[int, ...]) -> Manifest:
-    """A campaign with a scenario for each size, of so many, and each time."""
+    """A campaign with a scenario for each of that many sizes, and for each time."""
     campaign = a_campaign(
         "outlives",
         task="outlives",
@@ -136,7 +136,7 @@ def that_outlives(pairs: int, seconds: tuple[int, ...]) -> Manifest:
 
 
 def ran_within(run: CampaignRun, seconds: tuple[float, float]) -> bool:
-    """Whether any of a run falls between two moments, in Unix seconds."""
+    """Whether any part of a run falls between two moments, in Unix seconds."""
     began_s, ended_s = run.created_s, run.ended_s
     assert began_s is not None
     assert ended_s is not None

@@ -18,13 +18,13 @@ from tests.conftest import Cluster
 
 @pytest.fixture(scope="session")
 def helm_program() -> Path:
-    """Built from its Go module into the cache, once."""
+    """Helm, built once from its Go module into the cache."""
     return tool("helm", os.environ, lambda text: print(text, file=sys.stderr))
 
 
 @pytest.fixture(scope="session")
 def helm(helm_program: Path) -> Helm:
-    """Without a cluster."""
+    """Helm without a cluster."""
     return Helm(helm_program)
 
 
@@ -44,5 +44,5 @@ def image(cluster: Cluster) -> str:
 
 @pytest.fixture(scope="session")
 def cluster_helm(helm_program: Path, cluster: Cluster) -> Helm:
-    """On the local cluster."""
+    """Helm on the local cluster."""
     return Helm(helm_program, cluster)

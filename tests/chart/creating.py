@@ -1,4 +1,4 @@
-"""A thread that creates labelled pods by dry-run, and counts what became of them."""
+"""A thread that creates labelled pods by dry-run, and counts the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY_S = 0.1
 
 @dataclass(slots=True)
 class Creations:
-    """What became of the pods: decided, undecided or refused; and how long the slowest took."""
+    """Results of the pods: decided, undecided or refused; and the time of the slowest."""
 
     decided: int = 0
     undecided: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Creations:
 
 
 def a_labelled_pod(name: str, task: str = "created") -> dict[str, Any]:
-    """One that no node would have to run."""
+    """A pod that no node has to run."""
     resources = {"requests": {"memory": "64Mi"}, "limits": {"memory": "64Mi"}}
     container = {"name": "main", "image": "localhost/none:1", "resources": resources}
     return {
@@ -52,7 +52,7 @@ def a_labelled_pod(name: str, task: str = "created") -> dict[str, Any]:
 
 
 def is_decided(cluster: Cluster, namespace: str, name: str) -> bool:
-    """Whether Plimsoll decides on a pod that is created by dry-run."""
+    """Whether Plimsoll decides a pod that is created by dry-run."""
     said = cluster.kubectl(
         "create", "--dry-run=server", "-o", "json", "-n", namespace, "-f", "-",
         stdin=json.dumps(a_labelled_pod(name)),

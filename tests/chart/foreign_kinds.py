@@ -1,4 +1,4 @@
-"""Kinds of others that the chart makes objects of, on the local cluster."""
+"""Other projects' kinds of which the chart makes objects, on the local cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def foreign_kinds(cluster: Cluster, names: Sequence[str]) -> Iterator[None]:
         cluster.kubectl("apply", "--server-side", "-f", str(each))
     kinds = [f"crd/{name}" for name in names]
     served = ["wait", "--for=condition=Established", "--timeout=240s", *kinds]
-    # kubectl takes a definition that has no condition yet for a broken one.
+    # kubectl fails on a definition that has no condition yet.
     until("the kinds are served", lambda: cluster.kubectl(*served))
     try:
         yield

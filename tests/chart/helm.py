@@ -27,7 +27,7 @@ class Helm:
     cluster: Cluster | None = None
 
     def run(self, *words: str, within_s: float = 300.0) -> subprocess.CompletedProcess[str]:
-        """Run it to the end, however that is."""
+        """Run it to its end, with any result."""
         command, environment = [str(self.program), *words], dict(os.environ)
         if self.cluster is not None:
             command = self.cluster.enter(command)
@@ -37,7 +37,7 @@ class Helm:
         )
 
     def do(self, *words: str) -> str:
-        """Run it; what it printed. Its error is the test's."""
+        """Run it; return what it printed. Its error fails the test."""
         done = self.run(*words)
         assert done.returncode == 0, f"helm {' '.join(words)}: {done.stderr}"
         return done.stdout
@@ -47,7 +47,7 @@ class Helm:
         return self._documents(values, namespace, *AS_ON_A_CLUSTER)
 
     def render_for_kubectl(self, values: Mapping[str, Any]) -> list[Document]:
-        """What a plain ``helm template`` prints, which people apply as it is."""
+        """The output of a plain ``helm template``, which people apply unchanged."""
         return self._documents(values, NAME)
 
     def refusal(self, values: Mapping[str, Any], *, namespace: str = NAME) -> str:
@@ -59,14 +59,14 @@ class Helm:
     def against(
         self, kubeconfig: Path, values: Mapping[str, Any], *more: str
     ) -> subprocess.CompletedProcess[str]:
-        """Render with what ``lookup`` finds on a cluster. more: options of ``helm template``."""
+        """Render with a cluster's objects for ``lookup``. more: options of ``helm template``."""
         words = ("--dry-run=server", "--kubeconfig", str(kubeconfig), *AS_ON_A_CLUSTER, *more)
         return self._template(values, NAME, *words)
 
     def notes(self, values: Mapping[str, Any]) -> str:
-        """What an installation with these values would tell people; needs a cluster."""
+        """The notes of an installation with these values; needs a cluster."""
         words = ["-n", NAME, "--dry-run=server", "--take-ownership"]
-        # No volume is made for an installation that is none.
+        # A dry run gets no volume.
         words += ["--set", "persistence.storageClassName=any"]
         for key, value in values.items():
             words += ["--set-json", f"{key}={json.dumps(value)}"]
@@ -88,7 +88,7 @@ class Helm:
 
 
 def documents_in(text: str) -> list[Document]:
-    """All documents of a YAML text. Read by C: Python takes a second for a chart's."""
+    """All documents of a YAML text. C reads it: Python takes a second for a chart's."""
     return [each for each in yaml.load_all(text, yaml.CSafeLoader) if each]
 
 
@@ -100,7 +100,7 @@ def named(documents: Sequence[Document], kind: str, name: str) -> Document:
 
 
 def pod_specs(documents: Sequence[Document]) -> dict[str, Document]:
-    """Name of whatever makes pods, or is one, to their spec."""
+    """Names of pods and of objects that make pods -> the pods' specs."""
     found = {}
     for each in documents:
         if each["kind"] == "Pod":

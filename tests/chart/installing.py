@@ -1,4 +1,4 @@
-"""A release of the chart on the local cluster, as an admin makes it, and everything it leaves."""
+"""A release of the chart on the local cluster, as an admin makes it, and all that it leaves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.rigs.pauses import pause_s
 
 AGENTS = "plimsoll-agent"
 CONTROLLER_ADDRESS = "10.96.200.81"
-"""Of the cluster's Service range: agents in a namespace of their own reach it without DNS."""
+"""An address of the cluster's Service range: agents in another namespace reach it without DNS."""
 OWNER = 65532
 CRDS = [
     crd
@@ -38,7 +38,7 @@ Got = TypeVar("Got")
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is installed. ready_after_s: from the start of ``helm install`` until all was Ready."""
+    """An installation. ready_after_s: from the start of ``helm install`` until all was Ready."""
 
     helm: Helm
     cluster: Cluster
@@ -60,13 +60,13 @@ class Release:
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def authority(self) -> str | None:
-        """The caBundle that the API server trusts admission by; None if there is none."""
+        """The caBundle by which the API server trusts admission; None if there is none."""
         found = self.cluster.get("mutatingwebhookconfiguration", NAME)
         bundle: str | None = found["webhooks"][0]["clientConfig"].get("caBundle")
         return bundle
 
     def certificate(self) -> str:
-        """What admission proves itself with, as its Secret has it."""
+        """Admission's certificate, as in its Secret."""
         found = self.cluster.get("secret", f"{NAME}-admission-tls", "-n", NAME)
         return str(found["data"]["tls.crt"])
 
@@ -126,7 +126,7 @@ def _await_agents(cluster: Cluster) -> None:
 
 
 def _story(cluster: Cluster) -> str:
-    """What may tell why an installation is not Ready: pods, Events, logs."""
+    """Facts that may tell why an installation is not Ready: pods, Events, logs."""
     said = [cluster.kubectl("get", "pods", "-A", "-o", "wide")]
     for namespace in (NAME, AGENTS):
         said.append(cluster.kubectl("get", "events", "-n", namespace))
@@ -161,7 +161,7 @@ def _volume(folder: Path) -> Document:
 
 
 def _remove_everything(cluster: Cluster) -> None:
-    """What a release, or other tests of this cluster, may have left. The webhook goes first."""
+    """Remove what a release, or other tests, may have left. The webhook goes first."""
     roles = [f"{NAME}-{role}" for role in ("controller", "view", "edit")]
     ours = {
         "mutatingwebhookconfiguration": [NAME],
@@ -171,7 +171,7 @@ def _remove_everything(cluster: Cluster) -> None:
         "clusterrole": roles,
         "customresourcedefinition": CRD_NAMES,
     }
-    # Mostly nothing is there: ten kubectls that find nothing take 1.5 s of a processor.
+    # There is mostly nothing: ten kubectls that find nothing take 1.5 s of a processor.
     there = cluster.kubectl("get", ",".join(ours), "-o", "name").split()
     left = {kind: [name for name in ours[kind] if _is_in(there, kind, name)] for kind in ours}
     for kind, names in left.items():
@@ -182,21 +182,21 @@ def _remove_everything(cluster: Cluster) -> None:
 
 
 def _is_in(there: Sequence[str], kind: str, name: str) -> bool:
-    """Whether an object is among these, of which each has its kind, maybe the group, and name."""
+    """Whether one of these objects exists; each is named by kind, perhaps group, and name."""
     parts = (each.partition("/") for each in there)
     return any((of.partition(".")[0], found) == (kind, name) for of, _, found in parts)
 
 
 def _empty(cluster: Cluster, namespaces: Sequence[str]) -> None:
-    # A namespace that still has pods when it is deleted is only looked at again after half of the
-    # longest of their grace periods, however soon they end.
+    # If a namespace has pods when it is deleted, Kubernetes looks at it again only after half of
+    # their longest grace period, however soon they end.
     for namespace in namespaces:
         cluster.kubectl("delete", "deployments,daemonsets,jobs", "--all", "-n", namespace)
         cluster.kubectl("delete", "pods", "--all", "-n", namespace, "--now", "--timeout=240s")
 
 
 def until(what: str, look: Callable[[], Got | None], within_s: float = PATIENCE_S) -> Got:
-    """Look again and again; the first thing that is found."""
+    """Look again and again; return the first thing found."""
     began_s = time.monotonic()
     while True:
         try:
@@ -207,5 +207,5 @@ def until(what: str, look: Callable[[], Got | None], within_s: float = PATIENCE_
             return found
         waited_s = time.monotonic() - began_s
         assert waited_s < within_s, f"{what}: not within {within_s} s"
-        # Most looks are kubectl's, of which each takes 0.13 s of a processor.
+        # Most looks use kubectl, which takes 0.13 s of a processor each.
         time.sleep(max(SHORTEST_PAUSE_S, pause_s(waited_s)))

@@ -1,4 +1,4 @@
-"""The API server itself looks at every object of every value set, unknown fields included."""
+"""The API server itself checks every object of every value set, also for unknown fields."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EVERYTHING: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def knowing(cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster that knows what the Prometheus operator and cert-manager bring."""
+    """A cluster that knows the kinds of the Prometheus operator and cert-manager."""
     namespaces = [NAME, AGENTS]
     cluster.kubectl("delete", "namespace", *namespaces, "--ignore-not-found", "--timeout=240s")
     with foreign_kinds(cluster, (*CERT_MANAGER, *PROMETHEUS)):

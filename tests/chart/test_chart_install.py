@@ -33,7 +33,7 @@ READY_WITHIN_S = 30.0
 MOST_MILLICORES, MOST_BYTES = 500, 600 * 2**20
 LIFETIME_S = 300
 PATIENT_S = 5
-"""The longest that the chart takes: a busy machine leaves fewer pods undecided."""
+"""The longest timeout that the chart accepts: a busy machine then leaves fewer pods undecided."""
 SHOP = "chart-shop"
 
 
@@ -244,10 +244,10 @@ def test_the_certificate_is_renewed_and_no_pod_goes_undecided(
         try:
             shown = _shown_certificate(address)
         except OSError:
-            return False  # a slow start of TLS says nothing of the certificate
+            return False  # a slow TLS handshake is no answer
         return shown.strip() not in b64decode(first_certificate).decode()
 
-    # Whoever is late is not what is looked for here; no upgrade follows, which would stumble on it.
+    # A late admission is not the subject here, and no upgrade follows that would fail on it.
     wait_for_admission(release.cluster)
     undecided = len(creations.undecided)
     until("another certificate is served", served, within_s=LIFETIME_S + 240.0)
@@ -286,7 +286,7 @@ def test_nothing_restarted(release: Release) -> None:
 def test_the_controller_was_refused_nothing_it_asked_for(release: Release) -> None:
     said = release.cluster.kubectl("logs", "-n", NAME, f"deployment/{NAME}-controller")
     assert "controller started" in said
-    # As a number of its own: a timestamp may hold these digits, too.
+    # As a whole number: a timestamp may contain these digits, too.
     refused = re.compile(r"\b403\b|forbidden", re.IGNORECASE)
     refusals = [line for line in said.splitlines() if refused.search(line)]
     assert refusals == []

@@ -31,7 +31,7 @@ ON = {"enabled": True}
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """A release, and the certificate that was made for it by somebody else."""
+    """A release, and a certificate that somebody else made for it."""
 
     release: Release
     pair: Pair

@@ -1,4 +1,4 @@
-"""What an admin meets who forgot something, or who takes Plimsoll away."""
+"""What an admin meets after forgetting something, or when removing Plimsoll."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_definitions_made_by_kubectl_are_taken_over(
         install_crds(cluster)
         assert "invalid ownership metadata" in cluster_helm.run(*words).stderr
         assert "Plimsoll" in cluster_helm.do(*words, "--take-ownership")
-        # What docs/install.md says for a Helm that cannot do that.
+        # The way of docs/install.md for a Helm that cannot do that.
         release = [f"meta.helm.sh/release-{each}={NAME}" for each in ("name", "namespace")]
         cluster.kubectl("label", "crd", *CRD_NAMES, "app.kubernetes.io/managed-by=Helm")
         cluster.kubectl("annotate", "crd", *CRD_NAMES, *release)
@@ -138,7 +138,7 @@ def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off_or_gone_b
 ) -> None:
     values = chart_values(image, order={"enabled": True})
     with a_release(cluster_helm, cluster, values) as release:
-        # None of them sees the Job that waits: with the upgrade the rights to resume it go.
+        # Neither sees the waiting Job: the upgrade removes the rights to resume it.
         for each in ("controller", "admission"):
             cluster.kubectl("scale", "-n", NAME, f"deployment/{NAME}-{each}", "--replicas=0")
             cluster.kubectl(
@@ -150,11 +150,11 @@ def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off_or_gone_b
         assert _is_let_go(cluster, shop, "first")
         left = cluster.kubectl("get", "clusterroles", "-o", "name")
         assert f"{NAME}-release" not in left
-        # The next upgrade finds nothing of an order, and asks for nothing.
+        # The next upgrade finds no trace of an order, and releases nothing.
         _waits(cluster, shop, "later")
         release.upgrade("--set", "admission.drainSeconds=6")
         assert not _is_let_go(cluster, shop, "later")
-        # A rollback cannot know what was on before it, and asks.
+        # A rollback cannot know what was on before, so it releases.
         cluster_helm.do("rollback", NAME, "3", "-n", NAME, "--wait", "--timeout", "240s")
         assert _is_let_go(cluster, shop, "later")
         left = cluster.kubectl("get", "clusterroles", "-o", "name")

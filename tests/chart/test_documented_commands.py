@@ -42,7 +42,7 @@ def documented_image(cluster: Cluster, image: str) -> str:
 
 @pytest.fixture
 def database_url() -> Iterator[str]:
-    """A database that pods reach."""
+    """A database that pods can reach."""
     with postgresql_server("*") as server:
         yield server.url(server.new_database(empty=True), NODE_ADDRESS)
 
@@ -86,7 +86,7 @@ def installed(
 
 
 def offer_volume(cluster: Cluster) -> None:
-    """What a cluster's provisioner does: a claim made anew finds a volume again."""
+    """Do what a cluster's provisioner does: a new claim finds a volume again."""
     volume = cluster.get("persistentvolume", STORE)
     if volume["status"]["phase"] == "Released":
         release = json.dumps([{"op": "remove", "path": "/spec/claimRef/uid"}])
@@ -94,7 +94,7 @@ def offer_volume(cluster: Cluster) -> None:
 
 
 def follow(walk: Walk, cluster: Cluster, page: str) -> dict[str, str]:
-    """Run every block of a page; the first command of each to what the block printed."""
+    """Run every block of a page; return each block's first command -> what the block printed."""
     said = {}
     for block in walked(Page(page)):
         offer_volume(cluster)
@@ -107,7 +107,7 @@ def follow(walk: Walk, cluster: Cluster, page: str) -> dict[str, str]:
 def _run(walk: Walk, block: Block) -> str:
     if "port-forward" not in block.text:
         return walk.run(block)
-    # It serves until it is ended: so is it here, once what it serves was seen.
+    # It serves until it is ended: here, once the test has seen what it serves.
     looks = (
         "import time, urllib.request as r\n"
         "for _ in range(60):\n"
@@ -120,7 +120,7 @@ def _run(walk: Walk, block: Block) -> str:
 
 
 def said_by(said: dict[str, str], start: str) -> str:
-    """What the first block that begins with this printed."""
+    """The output of the first block that begins with this."""
     found = [text for command, text in said.items() if command.startswith(start)]
     assert found, f"no block begins with {start!r}"
     return found[0]

@@ -17,7 +17,7 @@ __all__ = ["knowing_cluster", "own", "shop"]
 
 @pytest.fixture(scope="session", autouse=True)
 def trainers() -> Iterator[None]:
-    """What controllers here train with is loaded once; their server asks as the first begins."""
+    """A server loads the libraries of training once; it starts with the first controller."""
     with forked_trainers() as python, pytest.MonkeyPatch.context() as patch:
         patch.setenv(NAMED_BY, str(python.program))
         yield
@@ -25,7 +25,7 @@ def trainers() -> Iterator[None]:
 
 @pytest.fixture
 async def own(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Shop]:
-    """Plimsoll's own namespace, where the cluster's policy is; no task of it is looked at."""
+    """Plimsoll's own namespace, with the cluster's policy; its tasks are ignored."""
     async with a_shop(cluster.kubeconfig) as made:
         monkeypatch.setenv("PLIMSOLL_NAMESPACE", made.namespace)
         yield made

@@ -1,4 +1,4 @@
-"""The experts of a real controller process: they outlive it, however it ends."""
+"""The experts of a real controller process survive its end, however it ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def past_of(task: TaskId, n: int, *, seed: int) -> list[Observation]:
 async def test_killed_and_started_again_the_experts_are_as_if_nothing_had_happened(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
-    # No training, whose end could come before or after the kill.
+    # No training: its end could come before or after the kill.
     await shop.enforce(minRuns=100)
     first, second = (past_of(shop.task(), 30, seed=seed) for seed in (1, 2))
     for name in ("whole", "killed"):

@@ -1,4 +1,4 @@
-"""`plimsoll forecast NAMESPACE/POD` on the real API server: in time, late, and not there."""
+"""`plimsoll forecast NAMESPACE/POD` on the real API server: in time, late, and missing."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.cluster
 HEADER = "namespace,task,run,finished_s,runtime_s,outcome,peak_bytes"
 TYPE = "n2-standard-8"
 SEEN_S = 6.0
-"""Within so long a change of a pod is seen."""
+"""A change of a pod is seen within this time."""
 
 
 async def test_a_run_that_runs_long_is_told_once_and_its_end_is_held_against_its_forecast(
@@ -76,7 +76,7 @@ def _check_history(shop: Shop, folder: Path) -> None:
 
 @asynccontextmanager
 async def a_node(shop: Shop) -> AsyncIterator[str]:
-    """One that no kubelet is of."""
+    """A node without a kubelet."""
     name = f"forecast-{uuid.uuid4().hex[:8]}"
     meta = {"name": name, "labels": {"node.kubernetes.io/instance-type": TYPE}}
     await shop.core.create_node({"metadata": meta, "spec": {"unschedulable": True}})
@@ -136,7 +136,7 @@ def _import(shop: Shop, folder: Path, *, runs: int) -> None:
 
 
 async def _runtime(shop: Shop, runs: int) -> Mapping[str, Any]:
-    """The status' runtime once so many runs are known; empty before."""
+    """The status' runtime once that many runs are known; empty before."""
     status = (await shop.profile("train")).get("status") or {}
     found: Mapping[str, Any] = status.get("runtime") or {}
     return found if found.get("forecastRuns") == runs else {}

@@ -1,4 +1,4 @@
-"""What was lowered is given back by a real controller, whatever people say meanwhile."""
+"""A real controller gives back what was lowered, whatever people say meanwhile."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOW_ON_MEMORY = "The node was low on resource: memory. Threshold quantity: 100Mi
 
 
 def decision(shop: Shop, given_mib: int) -> dict[str, str]:
-    """What admission writes on a pod for which 128Mi was written."""
+    """Admission's annotations on a pod whose author wrote 128Mi."""
     note = DecisionNote(
         task=str(shop.task()),
         run=None,
@@ -94,7 +94,7 @@ async def test_a_lowered_pod_is_retried_as_written_and_no_other(
         await shop.end("lowered", "killed")
         retry = await the_retry(shop, lowered)
         assert asked(retry) == AS_WRITTEN
-    # Nothing is done again after a restart, and the retry itself is as its author wrote it.
+    # A restart repeats nothing, and the retry itself has what its author wrote.
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("it starts", lambda: len(logged(tmp_path, "controller started")) == 2)
         await shop.end(retry.metadata.name, "killed")

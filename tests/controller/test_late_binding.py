@@ -1,4 +1,4 @@
-"""Pods that wait, resized on the real API server: what is promised of races, crashes, refusals."""
+"""Pods that wait, resized on the real API server: the promises for races, crashes, refusals."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def _as_many_events(shop: Shop, count: int) -> bool:
 async def test_a_pod_that_is_bound_meanwhile_is_never_changed_after(
     shop: Shop, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # All would be resized before the last is bound, where binding is what the machine delays.
+    # Slowly: if the machine delayed the binding, all would be resized before the last is bound.
     monkeypatch.setenv("PLIMSOLL_LATE_BINDINGS_PER_S", "20")
     await shop.enforce(minRuns=RUNS)
     names = await queued(shop, 120)
@@ -114,7 +114,8 @@ async def _say_what_is(shop: Shop, names: list[str]) -> bool:
 async def test_a_controller_killed_in_the_middle_goes_on_where_it_was(
     shop: Shop, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Ten seconds pass between what is waited for and the last: enough to kill it before.
+    # Ten seconds pass between the event that the test waits for and the last: enough to kill it
+    # before.
     monkeypatch.setenv("PLIMSOLL_LATE_BINDINGS_PER_S", "5")
     await shop.enforce(minRuns=RUNS)
     names = await queued(shop, 60)
@@ -181,7 +182,7 @@ async def test_a_pod_that_no_node_could_hold_is_raised_within_the_quota_that_is_
         await teach(shop, tmp_path, need_bytes=need_bytes)
         looked_at = ["waiting-000", "waiting-001"]
         await until("raised", lambda: are_resized(shop, looked_at, need_bytes))
-        # The third has not been looked at by a scheduler yet: it might be bound at any moment.
+        # No scheduler has looked at the third yet: it might be bound at any moment.
         await a_later_pod_is_resized(cluster, tmp_path)
         assert await are_sized(shop, ["waiting-002"], "64Mi")
         await shop.core.create_namespaced_resource_quota(shop.namespace, quota)
@@ -201,7 +202,7 @@ async def _is_used(shop: Shop) -> bool:
 async def test_a_resize_that_is_refused_is_taken_back_and_not_tried_again(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
-    # The least size keeps the size the same, whatever more runs teach: only another is tried again.
+    # The minimum keeps the size the same, whatever more runs teach: only a new size is tried again.
     await shop.enforce(minRuns=RUNS, min="200Mi")
     names = await queued(shop, 3)
     refusal = await _refuse_resizes(shop)
@@ -222,7 +223,7 @@ async def test_a_resize_that_is_refused_is_taken_back_and_not_tried_again(
 
 
 async def _refuse_resizes(shop: Shop) -> Any:
-    """A policy of the cluster's admin against resizes; what takes it away again."""
+    """A policy of the cluster's admin against resizes; returns what removes it again."""
     policies = client.AdmissionregistrationV1Api(shop.core.api_client)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"]}
     spec = {
@@ -277,7 +278,7 @@ async def test_a_role_that_may_not_resize_is_said_once_and_mended_without_a_rest
         await until("all resized", lambda: are_resized(shop, names))
         assert await metric(tmp_path, "plimsoll_late_binding_on") == 1
     assert len(logged(tmp_path, _OFF)) == 1
-    # What was written on pods before their resize was refused did not mislead anybody.
+    # The notes on pods from before their refused resize did not mislead anybody.
     pods = await shop.pods()
     assert {note_of(pods[name])["was"]["request"] for name in names} == {LARGE}
 

@@ -1,4 +1,4 @@
-"""What a running pod has reached, told by its agent, resizes pods that wait on the API server."""
+"""A running pod's need, reported by its agent, resizes waiting pods on the API server."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def _runs(shop: Shop, name: str, node: str) -> str:
 
 
 async def _tell(folder: Path, report: PeakReport) -> dict[str, int]:
-    """Tell the controller as an agent does; what it says is known of the pod's task."""
+    """Report to the controller as an agent does; return what it knows of the pod's task."""
     (serves, *_) = await until("it serves", lambda: logged(folder, "controller serves")[-1:])
     body = json.dumps({"node": "nobody", "reports": [to_document(report)]}).encode()
     request = urllib.request.Request(

@@ -1,4 +1,4 @@
-"""The page of a running controller: it shows what people set and the profiles say, in seconds."""
+"""The page of a running controller shows people's settings and the profiles within seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pause, from a person's patch to what admission and the controller do about it."""
+"""A pause, from a person's patch to its effect in admission and the controller."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def an_admission(folder: Path) -> AsyncIterator[Caller]:
 
 
 def a_train_pod(shop: Shop) -> APod:
-    """One that asks to be sized, as its author may."""
+    """A pod that asks to be sized, as its author may."""
     pod = a_pod().labelled(TASK).in_namespace(shop.namespace).asking(LARGE).limited(LARGE)
     return pod.in_mode("enforce")
 
@@ -152,7 +152,7 @@ async def test_while_paused_nothing_is_retried_or_resized_and_all_is_observed(
         assert not any(retried)
         assert await shop.events("Lifted") == []
         await say(own, "cluster", paused=False)
-        # What waits is decided again; what was killed meanwhile was its owner's to see to.
+        # Waiting pods are decided again; pods killed meanwhile were their owner's matter.
         await until("resized", lambda: _none_asks(shop, names, LARGE))
         await shop.pod("later", memory="64Mi")
         await shop.end("later", "killed")

@@ -1,4 +1,4 @@
-"""Recommend first, on the real API server: nothing is changed, and it is said what would be."""
+"""Recommend first, on the real API server: nothing changes, and the profile says what would."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.rigs.servers.admission_servers import knowledge_of
 pytestmark = pytest.mark.cluster
 
 ASKED, FITS, TOO_LITTLE = "1Gi", 200, 900
-"""What pods ask for; the need of a run that its recommended 500Mi would fit, and not, in Mi."""
+"""The pods' request; needs of a run, in Mi, that fit its recommended 500Mi, and that do not."""
 RUNS = 6
 
 
 def recommended(task: TaskId) -> dict[str, str]:
-    """What admission writes on a pod of a task that needed 454Mi at most: 500Mi."""
+    """Admission's note on a pod of a task that needed 454Mi at most: 500Mi."""
     pod = a_pod().in_namespace(task.namespace).labelled(task.name).asking(ASKED).limited(ASKED)
     known = knowledge_of(task, max_need_bytes=454 * MIB, mode=Mode.RECOMMEND)
     sized = pod.patched(size(pod.built(), AdmissionState(tasks={task: known})).patch).built()
@@ -52,7 +52,8 @@ async def test_recommend_mode_says_what_enforcing_would_have_saved_and_killed(
         status = await until("counted", lambda: _counted(shop, RUNS))
         assert status["mode"] == "recommend"
         assert (status["wouldKill"], status["wouldKillShare"]) == (1, round(1 / RUNS, 4))
-        # All hold 500Mi for 1Gi; one is killed, at 500Mi and half-way, and lifted to its request.
+        # All hold 500Mi in place of 1Gi; one is killed at 500Mi and half-way, and lifted to its
+        # request.
         half_way = math.sqrt(500 * 1024)
         held = (RUNS * 500 + half_way + 1024) / (RUNS * 1024)
         assert status["wouldSave"].startswith(f"{1 - held:.0%} (")

@@ -45,7 +45,7 @@ QUICK = Pace(look_every_s=0.2, gather_s=0.5, unstarted_s=60.0, local_s=600.0)
 
 @dataclass(slots=True)
 class Leader:
-    """A leader's rounds. results: of trainings that it was told of. local: tasks it trained."""
+    """A leader's rounds. results: reported trainings. local: tasks that it trained itself."""
 
     shop: Shop
     store: Store
@@ -75,7 +75,7 @@ class Leader:
         return str(name)
 
     def work(self, round_: str, failure: str | None = None) -> None:
-        """Do what one pod would do of its share."""
+        """Do what one pod would do with its share."""
         for due in self.store.due.shard(round_, 0):
             self.store.due.begin(due.work, round_)
             claim = Claim(due.work, round_, {"words": "done"})
@@ -100,7 +100,7 @@ class Leader:
 
 
 class Trains:
-    """Trains by itself, in the place of a process: it notes which task it was."""
+    """Trains in place of a process: it notes the task."""
 
     budget_s = 1.0
 

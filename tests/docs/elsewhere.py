@@ -1,4 +1,4 @@
-"""Documented commands that no walk runs: why, and what is checked of them instead."""
+"""Documented commands that no walk runs: why, and what is checked instead."""
 
 from __future__ import annotations
 
@@ -200,10 +200,10 @@ README = (
         _is_of_install,
     ),
 )
-"""For README alone, which shows in short what the pages walk through."""
+"""Only for README, which shows in short what the pages walk through."""
 
 
 def entry_for(page: str, command: str) -> Elsewhere | None:
-    """What says that a command is not walked; None if nothing does."""
+    """The entry that says why a command is not walked; None if there is none."""
     known = (*ELSEWHERE, *(README if page == "README.md" else ()))
     return next((each for each in known if each.takes(command)), None)

@@ -49,7 +49,7 @@ class Page:
         ]
 
     def prose(self) -> str:
-        """Without fenced blocks."""
+        """The text without fenced blocks."""
         return _FENCE.sub("", self.text)
 
     def inline_code(self) -> list[str]:
@@ -63,7 +63,7 @@ class Page:
                 yield target, anchor
 
     def anchors(self) -> set[str]:
-        """As GitHub makes them of headings."""
+        """The anchors that GitHub makes from headings."""
         headings = re.findall(r"^#+ (.+)$", self.prose(), re.MULTILINE)
         return {anchor_of(heading) for heading in headings}
 
@@ -85,7 +85,7 @@ def pages_of_people() -> list[Page]:
 
 
 def all_pages() -> list[Page]:
-    """Those, the decisions, and the README of each part."""
+    """Those pages, the decisions, and the README of each part."""
     parts = ["CONTRIBUTING.md", "CHANGELOG.md", "demo/README.md", "deploy/local/README.md"]
     parts += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs/adr").glob("*.md"))]
     parts += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "helm").rglob("*.md"))]

@@ -1,4 +1,4 @@
-"""Every command that a page shows is run by a test, or is known not to be, and checked."""
+"""A test runs every command that a page shows, or it is listed as not run, and checked."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_nothing_is_known_to_run_elsewhere_that_no_page_shows(entry: object) -> 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for PATH with a ``plimsoll`` whose imports are done: they are most of a command."""
+    """A folder for PATH with a ``plimsoll`` whose imports, most of a command, are already done."""
     folder = tmp_path_factory.mktemp("programs")
     with a_program_server(PLIMSOLL, (*COMMANDS, *NUMERIC)) as server:
         server.put_on_path(folder)
@@ -73,7 +73,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
-    """A folder with what docs/replay.md and docs/tracking.md speak of, made once."""
+    """A folder with the files of docs/replay.md and docs/tracking.md, made once."""
     folder = tmp_path_factory.mktemp("past")
     rows = ["namespace,task,run,started_s,finished_s,outcome,peak_bytes,request_bytes,feature.rows"]
     for number in range(40):
@@ -123,7 +123,7 @@ def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_page_of_trainings_can_be_followed(walk: Walk, programs: Path, tmp_path: Path) -> None:
-    # Of all pages' commands, this one is the installed one: its start takes seconds.
+    # Among all pages' commands, only this one uses the installed program: its start takes seconds.
     walk.programs = tmp_path
     listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")
     walk.programs = programs

@@ -1,4 +1,4 @@
-"""The examples are what they say: whole Jobs, whose pods do each item once however they are cut."""
+"""The examples keep their word: whole Jobs whose pods do each item once, however they are cut."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SOURCES = {
 EVERYWHERE = ("operator", "predictor", "tests", "benchmarks", "demo", "deploy")
 MOST_MODULES, MOST_LINES, MOST_PUBLIC_METHODS = 20, 400, 15
 SAY_NOTHING = {"utils", "helpers", "manager"}
-"""Names of rooms and files that tell nobody what is there."""
+"""Names of rooms and files that do not tell what is in them."""
 
 
 def modules() -> dict[str, Path]:
@@ -26,7 +26,7 @@ def modules() -> dict[str, Path]:
         _dotted(path.relative_to(folder.parent)): path
         for folder in SOURCES.values()
         for path in sorted(folder.rglob("*.py"))
-        if "versions" not in path.parts  # one file a migration, and there are ever more of them
+        if "versions" not in path.parts  # one file for each migration, and their number grows
     }
 
 

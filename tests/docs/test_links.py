@@ -1,4 +1,4 @@
-"""Whatever a page points at is there, and every page is pointed at."""
+"""Every link of a page has a target, and every page is linked."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ def calls(page: Page) -> list[list[str]]:
 
 
 def unknown_in(words: list[str]) -> str | None:
-    """The first command or option that there is not, in words."""
+    """The first command or option that does not exist, in words."""
     command: Any = PLIMSOLL
     for word in words:
         name = word.partition("=")[0]
-        # Only a group has commands; which class it is is typer's own affair.
+        # Only a group has commands; its class is up to typer.
         inner = getattr(command, "commands", None)
         if inner is not None and not name.startswith("-"):
             if name not in inner:
@@ -104,7 +104,7 @@ def test_every_mentioned_make_target_exists(page: Page) -> None:
 
 @cache
 def values_of_the_chart() -> dict[str, Any]:
-    """Read once: it takes longer than to look for all that a page mentions."""
+    """Read once: that takes longer than to look for all that a page mentions."""
     values: dict[str, Any] = yaml.safe_load((ROOT / "helm/plimsoll/values.yaml").read_text())
     return values
 
@@ -163,7 +163,7 @@ def test_every_mentioned_file_of_the_checkout_exists(page: Page) -> None:
     "page", [page for page in PAGES if "/adr/" not in page.name], ids=lambda page: page.name
 )
 def test_every_mentioned_python_file_is_a_source(page: Page) -> None:
-    """A page names a file by the end of its path, an ADR also one that was there at its time."""
+    """A page names a file by the end of its path; an ADR may name one that existed at its time."""
     for code in page.inline_code():
         if re.fullmatch(r"[\w/]+\.py", code):
             assert any(f"/{path}".endswith(f"/{code}") for path in SOURCES), f"{page.name}: {code}"

@@ -1,4 +1,4 @@
-"""docs/security.md says of rights, tokens and mounts what the chart gives."""
+"""docs/security.md lists the rights, tokens and mounts that the chart gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = {
     "leases": "its Lease",
     "secrets": "the Secrets it made",
 }
-"""Resource to what the page says of it."""
+"""Resource -> what the page says about it."""
 
 
 def rules() -> list[dict[str, Any]]:

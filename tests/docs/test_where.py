@@ -1,4 +1,4 @@
-"""docs/where.md says where one would change what; each answer is a file that has what it says."""
+"""docs/where.md says where to change what; each answer is a file with the named content."""
 
 import ast
 import re

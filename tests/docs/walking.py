@@ -1,4 +1,4 @@
-"""Running a page's shell blocks in order, each in the state the last one left, as readers do."""
+"""Runs a page's shell blocks in order, each in the state that the last one left, as readers do."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ WALKED_HERE = (
 class Walk:
     """A shell in a folder of its own, with the checkout's folders in it.
 
-    folder: where files are written. settings: what a reader would put in place of examples; these
-    win over the page's own ``export``. prefix: words before the shell's, such as to be in a
-    cluster's network.
+    folder: where files are written. settings: a reader's values in place of examples; these win
+        over the page's own ``export``. prefix: words before the shell's, such as those that enter a
+        cluster's network.
     """
 
     folder: Path
@@ -42,14 +42,14 @@ class Walk:
             (self.folder / name).symlink_to(ROOT / name)
 
     def run(self, block: Block) -> str:
-        """Run one block; what it printed. Its first failing command is the test's failure."""
+        """Run one block; return what it printed. Its first failing command fails the test."""
         for name, value in re.findall(r"^export (\w+)=(\S+)", block.text, re.MULTILINE):
             self._exported[name] = value
         text = re.sub(r"^export \w+=.*\n", "", block.text, flags=re.MULTILINE)
         return self.shell(text, str(block))
 
     def shell(self, text: str, what: str) -> str:
-        """Run some lines; what they printed."""
+        """Run some lines; return what they printed."""
         environment = {
             **os.environ,
             **self._exported,

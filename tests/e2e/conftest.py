@@ -18,7 +18,7 @@ from tests.rigs.processes.forked_trainers import forked_trainers
 
 @pytest.fixture(scope="session")
 def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
-    """Controller, admission and agent, shared by all: whoever harms it waits until it is back."""
+    """Controller, admission and agent, shared by all: a test that harms it waits for its return."""
     load_eater(cluster.handle.layout)
     install_crds(cluster)
     folder = tmp_path_factory.mktemp("plimsoll")
@@ -28,7 +28,7 @@ def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shop(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
-    """A namespace in enforce mode, which admission knows of already."""
+    """A namespace in enforce mode that admission already knows."""
     async with a_shop(cluster.kubeconfig) as made:
         await made.enforce(minRuns=1)
         await sizes_in_mode(made, "enforce")

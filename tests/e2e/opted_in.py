@@ -1,4 +1,4 @@
-"""Namespaces whose people want engines' pods recognised without a label, in enforce mode."""
+"""Namespaces in enforce mode whose people want engines' pods recognised without a label."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ async def recognised(shop: Shop) -> bool:
 
 
 def without_label(manifest: Manifest) -> Manifest:
-    """The same pod, as an engine makes it for people who know nothing of Plimsoll."""
+    """The same pod, as an engine makes it for people who do not know Plimsoll."""
     del manifest["metadata"]["labels"][labels.TASK]
     return manifest

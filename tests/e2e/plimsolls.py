@@ -1,4 +1,4 @@
-"""``plimsoll run --agent`` on the real node, and what may happen to its processes."""
+"""``plimsoll run --agent`` on the real node, and faults of its processes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.rigs.processes.forked_trainers import Interpreter
 READY_WITHIN_S = 240.0
 END_WITHIN_S = 180.0
 ANSWERS_WITHIN_S = 20
-"""How long the API server waits for admission in tests that need their pods decided: with the two
-seconds that it has otherwise, a machine that pauses starts a pod undecided, as it should."""
+"""How long the API server waits for admission in tests that need decided pods. With the usual two
+seconds, a machine that pauses starts a pod undecided, as it should."""
 TRAINING_BUDGET_S = 4
 FLAT_S = os.environ.get("PLIMSOLL_LENDING_FLAT_S", "5")
-"""Of a pod's memory, before it lends; only where a policy lets it."""
+"""Seconds for which a pod's memory is flat before it lends, where a policy lets it."""
 SETTINGS = {
     "PLIMSOLL_TASK_METRICS": "5",
     "PLIMSOLL_LENDING_FLAT_S": FLAT_S,
@@ -39,12 +39,12 @@ SETTINGS = {
 }
 ADMISSION, CONTROLLER, AGENT = "admission", "controller", "agent"
 TRAINER = COMMAND[-1].encode()
-"""The module that a process which trains is started by."""
+"""The module that starts a training process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Four that were free, in the network of whoever took them."""
+    """Four ports that were free, in the caller's network."""
 
     admission: int
     controller: int
@@ -77,7 +77,7 @@ class Plimsoll:
 
     @contextlib.contextmanager
     def without(self, name: str) -> Iterator[None]:
-        """One of its processes is killed (-9), and not started again until the block ends."""
+        """Kill (-9) one of its processes, and start it again only when the block ends."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             os.kill(self.pid(name), signal.SIGKILL)
@@ -87,7 +87,7 @@ class Plimsoll:
 
     @contextlib.contextmanager
     def hanging(self, name: str) -> Iterator[None]:
-        """One of its processes takes connections and never answers, until the block ends."""
+        """Let one of its processes take connections and never answer, until the block ends."""
         pid = self.pid(name)
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -109,7 +109,7 @@ class Plimsoll:
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
             settings = (process / "environ").read_bytes()
-        except OSError:  # it is no process, or has ended
+        except OSError:  # no process, or it has ended
             return False
         return TRAINER in words and bytes(self.state) in settings
 
@@ -118,7 +118,7 @@ class Plimsoll:
         await until(f"a new {name}", lambda: self.pid(name) != before and self.serves(name))
 
     def serves(self, name: str) -> bool:
-        """Whether a process says that it is ready. The agent serves nothing, so it need only be."""
+        """Whether a process says that it is ready. The agent serves nothing: it only has to run."""
         if name == AGENT:
             return Path(f"/proc/{self.pid(name)}").exists()
         port = self.ports.controller if name == CONTROLLER else self.ports.metrics
@@ -135,8 +135,8 @@ def a_plimsoll(
 ) -> Iterator[Plimsoll]:
     """Start it, wait until it serves, and end it with the block however that ends.
 
-    words: more options of ``plimsoll run``. interpreter: that forks trainers, which then take no
-    time; whoever kills them at random meets none.
+    words: more options of ``plimsoll run``. interpreter: one that forks trainers. They then take no
+        time, so random kills do not meet them.
     """
     _refuse_another(cluster)
     ports = Ports.free()
@@ -160,7 +160,7 @@ def a_plimsoll(
 
 
 def wait_for_admission(cluster: Cluster, seconds: int = ANSWERS_WITHIN_S) -> None:
-    """Have the API server wait so long for each of Plimsoll's webhooks."""
+    """Make the API server wait that long for each of Plimsoll's webhooks."""
     kind = "mutatingwebhookconfiguration"
     webhooks = cluster.get(kind, NAME)["webhooks"]
     where = (f"/webhooks/{number}/timeoutSeconds" for number in range(len(webhooks)))
@@ -180,7 +180,7 @@ def _command(cluster: Cluster, state: Path, ports: Ports) -> list[str]:
 
 
 def _refuse_another(cluster: Cluster) -> None:
-    """Two would size the same pods: the webhook configuration is the whole cluster's."""
+    """Two Plimsolls would size the same pods: the webhook configuration is the whole cluster's."""
     configurations = cluster.get("mutatingwebhookconfigurations")["items"]
     for each in configurations:
         if each["metadata"]["name"] == NAME:

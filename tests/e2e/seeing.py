@@ -1,4 +1,4 @@
-"""What can be seen of pods and Jobs from outside, and waiting for it."""
+"""What pods and Jobs show from outside, and waiting for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.e2e.workloads import Manifest, a_pod
 from tests.rigs.images.eater import goes_on
 
 WITHIN_S = PATIENCE_S
-"""For what takes seconds on an idle machine: tests may share theirs."""
+"""For events that take seconds on an idle machine: tests may share the machine."""
 
 
 async def create(shop: Shop, manifest: Manifest, *, dry_run: bool = False) -> Any:
-    """Create a pod or Job; what the API server made of it."""
+    """Create a pod or Job; return it as the API server made it."""
     dry = {"dry_run": "All"} if dry_run else {}
     if manifest["kind"] == "Job":
         batch = client.BatchV1Api(shop.core.api_client)
@@ -27,7 +27,7 @@ async def create(shop: Shop, manifest: Manifest, *, dry_run: bool = False) -> An
 
 
 async def sizes_in_mode(shop: Shop, mode: str) -> None:
-    """Wait until admission has heard of the namespace's policy; asked without side effect."""
+    """Wait until admission knows the namespace's policy; the check has no side effect."""
 
     async def heard() -> bool:
         try:
@@ -67,7 +67,7 @@ async def running(shop: Shop, name: str) -> None:
 
 
 async def go_on(uid: str) -> None:
-    """End the pause that a pod's program is in, or comes to next."""
+    """End the pause of a pod's program, or its next one."""
     await until("a program that pauses", lambda: goes_on(uid), WITHIN_S)
 
 
@@ -93,9 +93,9 @@ async def retries_of(shop: Shop, uid: str) -> list[Any]:
 
 
 async def retried(shop: Shop, uid: str, *, pauses: bool = False) -> Any:
-    """Wait for the one retry of a killed pod, and its end; the pod.
+    """Wait for the single retry of a killed pod, and its end; return the pod.
 
-    pauses: whether it does until the test lets it go on, as the killed one did.
+    pauses: whether it pauses, like the killed one, until the test lets it continue.
     """
     (retry,) = await until("a retry", lambda: retries_of(shop, uid), WITHIN_S)
     if pauses:
@@ -105,7 +105,7 @@ async def retried(shop: Shop, uid: str, *, pauses: bool = False) -> Any:
 
 async def reasons_of(shop: Shop, pod: str) -> set[str]:
     """Reasons of the Events that Plimsoll sent on a pod."""
-    # As core/v1: the client refuses kubelet's own Events where they are read as events.k8s.io.
+    # As core/v1: read as events.k8s.io, the client refuses the kubelet's own Events.
     found = await shop.core.list_namespaced_event(
         shop.namespace, field_selector=f"involvedObject.name={pod}"
     )

@@ -1,4 +1,4 @@
-"""Sees all pods of a namespace, however short they are there: some engines delete their own."""
+"""Sees all pods of a namespace, however short their lives: some engines delete their pods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Witness:
     _ended: dict[str, asyncio.Event] = field(default_factory=dict)
 
     async def ended(self, uid: str) -> Any:
-        """Wait for a pod's end; the pod, in the moment that its end is seen."""
+        """Wait for a pod's end; return the pod as of the moment when its end is seen."""
         await self._ended.setdefault(uid, asyncio.Event()).wait()
         return self.pods[uid]
 

@@ -1,4 +1,4 @@
-"""What teams create: labelled bare pods and Jobs, whose task uses memory for real."""
+"""Pods and Jobs as teams create them: labelled, with tasks that really use memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def a_pod(
 
 
 def an_airflow_try(number: int, command: str, *, task: str) -> Manifest:
-    """A bare pod as Airflow makes it: the same run whatever its number."""
+    """A bare pod as Airflow makes it: each number belongs to the same run."""
     run = {"dag_id": "nightly", "task_id": task, "run_id": "manual-1", "try_number": str(number)}
     return a_pod(f"{task}-{number}", command, task=task, labelled=run)
 

@@ -1,7 +1,7 @@
 """From a kill to the next pod: an engine that makes it at once, and Plimsoll's own for bare pods.
 
-A pod of one container has failed as soon as its kill is known. An engine that watches its pods, and
-does not wait, hears of it in the same moment as Plimsoll.
+A pod of one container has failed as soon as its kill is known. An engine that watches its pods
+without a delay sees this at the same moment as Plimsoll.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ MEMORY, COMMAND = "64Mi", "eat 90 1"
 class Followed:
     """A killed pod and the next of its run.
 
-    killed_s: from the end of the container until the pod's status says it; known_s: until it says
-    that the pod has ended; took_s: to the next pod.
-    ended_s: when the container ended, Unix seconds.
+    killed_s: from the end of the container until the pod's status says so; known_s: until it says
+        that the pod has ended; took_s: to the next pod. ended_s: when the container ended, Unix
+        seconds.
     """
 
     killed: Any
@@ -56,7 +56,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Has runs killed, a few at once."""
+    """Runs that are killed, a few at once."""
 
     shop: Shop
     witness: Witness
@@ -65,7 +65,7 @@ class Runs:
     async def followed(
         self, first: Callable[[str], Manifest], after: Callable[[str, str], Awaitable[Any]]
     ) -> list[Followed]:
-        """Run all. after: gets a run's next pod, when its first, by its UID, has failed."""
+        """Run all. after: gets a run's next pod when the first one, by UID, has failed."""
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def one(run: str) -> Followed:
@@ -133,7 +133,7 @@ async def test_the_next_pod_of_an_engine_that_makes_it_at_once_has_the_lifted_si
 
 
 async def controllers_parts(log: Path, found: list[Followed]) -> dict[str, list[float]]:
-    """What the controller says of its own part, from the kill on."""
+    """The controller's report of its own part, from the kill on."""
     ended_s = {each.killed.metadata.name: each.ended_s for each in found}
 
     def told() -> dict[str, list[float]] | None:

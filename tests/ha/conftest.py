@@ -1,4 +1,4 @@
-"""The real node with PostgreSQL beside it, and the figures that were measured, at the end."""
+"""The real node with PostgreSQL beside it; measured figures are printed at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def node(cluster: Cluster) -> Cluster:
 
 @pytest.fixture(scope="session")
 def postgresql(node: Cluster) -> Iterator[PostgreSQL]:
-    """A server in the cluster's network, for pods, too."""
+    """A server in the cluster's network, reachable also for pods."""
     with postgresql_server("*") as server:
         yield server
 
@@ -45,7 +45,7 @@ def replicated(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what needs the chart's pods last: its controllers would act on others' pods, too."""
+    """Put tests with the chart's pods last: its controllers would act on other tests' pods, too."""
     items.sort(key=lambda item: "replicated" in getattr(item, "fixturenames", ()))
 
 
@@ -59,7 +59,7 @@ async def shop(node: Cluster) -> AsyncIterator[Shop]:
 
 @pytest_asyncio.fixture
 async def own(node: Cluster) -> AsyncIterator[Shop]:
-    """Plimsoll's own namespace, where its Lease is; no pod of it is looked at."""
+    """Plimsoll's own namespace, with its Lease; its pods are ignored."""
     async with a_shop(node.kubeconfig) as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""One port for several replicas, as a Service has: each connection goes to one that may have it."""
+"""One port for several replicas, like a Service: a connection goes to one that may have it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def _carry_both(
     there_reader: asyncio.StreamReader,
     there_writer: asyncio.StreamWriter,
 ) -> None:
-    """Carry until either side ends."""
+    """Forward until either side ends."""
     ways = [
         asyncio.create_task(_carry(reader, there_writer)),
         asyncio.create_task(_carry(there_reader, writer)),

@@ -50,10 +50,10 @@ def teach_a_past(shop: Shop, store: Store) -> None:
 
 
 async def create_pods(shop: Shop) -> None:
-    """Each time one that is killed and retried, one that succeeds, and now and then a Job."""
+    """Each time one pod that is killed and retried, one that succeeds, and now and then a Job."""
     number = 0
     while True:
-        # A task of its own for each that is to be killed: a task that has learned is not.
+        # Each pod that is to be killed has its own task: a task that has learned is not killed.
         manifests = [
             a_pod(f"killed-{number}", "eat 90 0 1", task=f"killed-{number}"),
             a_pod(f"fine-{number}", "eat 8", task="fine"),
@@ -79,7 +79,7 @@ def outcome_of(pod: Any) -> Outcome | None:
 
 
 def observed(shop: Shop, store: Store) -> list[Observation]:
-    """All that the store holds of the namespace's pods; the past that was taught is left out."""
+    """The store's observations of the namespace's pods, without the past that the test taught."""
     return [
         each
         for task in store.totals.tasks()
@@ -89,7 +89,7 @@ def observed(shop: Shop, store: Store) -> list[Observation]:
 
 
 def retried(pods: list[Any]) -> Counter[str]:
-    """How often each attempt was followed by one that Plimsoll made."""
+    """How many next attempts Plimsoll made for each attempt."""
     return Counter(
         pod.metadata.annotations[labels.RETRY_OF]
         for pod in pods
@@ -108,11 +108,11 @@ def must_be_retried(pods: list[Any]) -> set[str]:
 
 async def settled(shop: Shop, store: Store) -> bool:
     """Whether all pods are over, observed, and followed by another where that is due."""
-    pods = list((await shop.pods()).values())  # once: while one looks, another is made
+    pods = list((await shop.pods()).values())  # once: meanwhile another may be made
     over = {pod.metadata.uid for pod in pods if outcome_of(pod) is not None}
     jobs = await client.BatchV1Api(shop.core.api_client).list_namespaced_job(shop.namespace)
     return (
-        all(job.status.conditions for job in jobs.items)  # none will make another pod
+        all(job.status.conditions for job in jobs.items)  # nobody will make another pod
         and len(over) == len(pods)
         and over <= {each.attempt_uid for each in observed(shop, store)}
         and must_be_retried(pods) == set(retried(pods))
@@ -133,7 +133,7 @@ async def nothing_lost_nothing_doubled(shop: Shop, store: Store) -> Counter[Outc
 
 
 async def kill_all(whole: Whole, rounds: int) -> None:
-    """Each of the processes so many times, and as many trainings."""
+    """Kill each of the processes that many times, and as many trainings."""
     chance = random.Random(SEED)
     trainers = asyncio.create_task(whole.kill_trainers(rounds, random.Random(chance.random())))
     await asyncio.gather(
@@ -160,7 +160,7 @@ async def test_no_observation_and_no_retry_is_lost_or_doubled(
             creating.cancel()
             await asyncio.gather(creating, return_exceptions=True)
         await until("all is settled", lambda: settled(shop, store), SETTLED_WITHIN_S)
-        await asyncio.sleep(5)  # time for whoever would do something once more
+        await asyncio.sleep(5)  # time for a process that might do something once more
         outcomes = await nothing_lost_nothing_doubled(shop, store)
         kills = {name: each.kills for name, each in whole.processes.items()}
     kills["trainer"] = whole.trainers_killed

@@ -43,7 +43,7 @@ def _run(arguments: tuple[str, ...], log: Path, told: dict[str, str]) -> None:
 
 
 _SERVER = multiprocessing.get_context("forkserver")
-# Importing is most of a process's start, and all the same each time: it is done once.
+# Imports take most of a process's start and are always the same, so they are done once.
 _SERVER.set_forkserver_preload(
     [
         "plimsoll_operator.processes.controller",
@@ -82,7 +82,7 @@ class Restarted:
                 await asyncio.sleep(RESTARTS_AFTER_S)
 
     def works(self) -> bool:
-        """Whether the one that runs now has said that it is at work."""
+        """Whether the running one has said that it is at work."""
         if not self.log.exists():
             return False
         with self.log.open("rb") as log:
@@ -90,7 +90,7 @@ class Restarted:
             return AT_WORK[self.program] in log.read()
 
     def runs(self) -> bool:
-        """Whether there is one: after a kill, there is none for a moment."""
+        """Whether it exists: after a kill there is none for a moment."""
         return self._process is not None and self._process.is_alive()
 
     def kill(self) -> None:
@@ -120,7 +120,7 @@ class Restarted:
 
 @dataclass(slots=True)
 class Whole:
-    """Controller, admission and agent; of the first two, replicas where a test wants them."""
+    """Controller, admission and agent; replicas of the first two where a test wants them."""
 
     folder: Path
     processes: Mapping[str, Restarted]
@@ -132,7 +132,7 @@ class Whole:
         return f"sqlite:///{self.folder}/plimsoll.db"
 
     async def kill_at_random(self, name: str, times: int, chance: random.Random) -> None:
-        """Kill one of them at random moments, some of them in its start, most at its work."""
+        """Kill one of them at random moments, sometimes in its start, mostly at its work."""
         process = self.processes[name]
         for _ in range(times):
             if chance.random() > STARTING_SHARE:
@@ -144,7 +144,7 @@ class Whole:
             process.kill()
 
     async def kill_any(self, times: int, between_s: float, chance: random.Random) -> None:
-        """Kill so many times one of all processes, whatever it is doing.
+        """Kill a random one of all processes that many times, at any point of its work.
 
         between_s: from one kill to the next on average; from none to twice as long.
         """
@@ -214,7 +214,7 @@ async def the_whole(
 
 @dataclass(frozen=True, slots=True)
 class _Ports:
-    """Of one replica: three that were free."""
+    """Ports of one replica: three that were free."""
 
     admission: int
     feed: int
@@ -235,7 +235,7 @@ def _processes(
     told: Mapping[str, dict[str, str]],
     without: Collection[str],
 ) -> dict[str, Restarted]:
-    """By name: the program's, with the replica's number behind all but the first."""
+    """All processes by name: the program's name, from the second replica on with a number."""
     found: dict[str, Restarted] = {}
     for number, its in enumerate(ports, start=1):
         suffix = "" if number == 1 else f"-{number}"

@@ -1,4 +1,4 @@
-"""Scenarios of pods that no Job makes: bare ones, and those of engines and other controllers."""
+"""Scenarios of pods that no Job makes: bare pods, and pods of engines and other controllers."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def pairs(
 ) -> dict[str, Pair]:
     """Each chosen scenario's two runs, by its name; written to harm.json."""
     load_eater(cluster.handle.layout)
-    # The cluster's network has no way out, so it is made before.
+    # The cluster's network has no way out, so make it before.
     assert archive().exists(), (
         f"there is no {archive()}; run: python -m tests.rigs.images.runtimes_image"
     )
@@ -57,7 +57,7 @@ def pairs(
 
 @contextlib.contextmanager
 def foreign_kinds(cluster: Cluster) -> Iterator[None]:
-    """Kinds of other projects are there inside the block."""
+    """Kinds of other projects exist inside the block."""
     kinds = [foreign_kind(*each) for each in (WORKFLOWS, TRAININGS)]
     names = [str(kind["metadata"]["name"]) for kind in kinds]
     for kind in kinds:

@@ -1,6 +1,6 @@
 """Stand-ins for workflow engines: they make pods, poll them and make the next ones as real ones do.
 
-What each writes on its pods is what Plimsoll reads, so labels and annotations are the engines' own.
+Plimsoll reads what each writes on its pods, so labels and annotations are the engines' own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TRAININGS: Final = ("kubeflow.org", "trainings", "Training")
 
 
 def foreign_kind(group: str, plural: str, kind: str) -> Manifest:
-    """A definition of somebody else's kind, of which nothing is checked."""
+    """A definition of somebody else's kind, without any checks."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1alpha1", "served": True, "storage": True}
     return {
@@ -42,7 +42,7 @@ def foreign_kind(group: str, plural: str, kind: str) -> Manifest:
 
 def polled(manifest: Manifest, *, tries: int = 1, numbered: Callable[..., None] | None = None,
            owner: tuple[str, str, str] | None = None) -> Play:  # fmt: skip
-    """An engine that looks at its own pod only, deletes it, and makes the next while tries last.
+    """An engine that looks only at its own pod, deletes it, and makes the next while tries last.
 
     numbered: writes a try's number on its pod. owner: the kind of the object that owns the pods.
     """
@@ -124,7 +124,7 @@ def argo(limit: int | None) -> Play:
 
 
 def nextflow() -> Play:
-    """Nextflow with its default, to end with the first task that fails."""
+    """Nextflow with its default: it ends with the first task that fails."""
     pod = a_pod("nf-0a1b2c")
     pod["metadata"]["labels"] |= {
         "nextflow.io/app": "nextflow",
@@ -136,7 +136,7 @@ def nextflow() -> Play:
 
 
 def gitlab() -> Play:
-    """A GitLab runner: it waits for the pod it made, and for no other."""
+    """A GitLab runner: it waits only for the pod that it made."""
     pod = a_pod("runner-abc-project-1-concurrent-0")
     pod["metadata"]["labels"] |= {"job.runner.gitlab.com/pod": "runner-abc"}
     pod["metadata"]["annotations"] |= {
@@ -154,5 +154,5 @@ def jenkins() -> Play:
 
 
 def foreign_controller() -> Play:
-    """A controller that Plimsoll does not know, whose run is its one pod."""
+    """A controller that Plimsoll does not know; its run is its single pod."""
     return polled(a_pod("trainer"), owner=TRAININGS)

@@ -18,7 +18,7 @@ def eats(mib: int = NEEDS_MIB, *, for_s: int = 1, after_s: int = 0) -> list[str]
 
 
 def memory(request_mib: int | None, limit_mib: int | None) -> dict[str, Any]:
-    """A container's resources; None for what its author leaves out."""
+    """A container's resources; None where its author wrote none."""
     asked = {"requests": request_mib, "limits": limit_mib}
     return {kind: {"memory": f"{mib}Mi"} for kind, mib in asked.items() if mib is not None}
 

@@ -1,4 +1,4 @@
-"""How runs go: who makes their pods, who looks at them, and when a run counts as ended."""
+"""How runs go: what makes their pods, what watches them, and when a run counts as ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Play = Callable[[Stage], Awaitable[Ending]]
 
 WITHIN_S: Final = 480.0
 RETRY_WITHIN_S: Final = 180.0
-"""A failed bare pod that Plimsoll has not made again by then stays failed."""
+"""A failed bare pod stays failed if Plimsoll has not retried it by then."""
 NEXT_JOB_AFTER_S: Final = 6.0
 STAYS_S: Final = 15.0
 
@@ -61,7 +61,7 @@ def resumed(job: Manifest, *, while_admission_is_away: bool = False) -> Play:
 
 
 def bare(manifest: Manifest, *, within_s: float = WITHIN_S) -> Play:
-    """A bare pod that nobody watches: whoever makes it again goes on with its run."""
+    """A bare pod that nobody watches: a retry continues its run."""
 
     async def play(stage: Stage) -> Ending:
         pod = await stage.create(copy.deepcopy(manifest))
@@ -71,7 +71,7 @@ def bare(manifest: Manifest, *, within_s: float = WITHIN_S) -> Play:
 
 
 async def goes_on(stage: Stage, uid: str, within_s: float = WITHIN_S) -> Ending:
-    """How a bare pod's run ends, its retries by Plimsoll included."""
+    """How a bare pod's run ends, including retries by Plimsoll."""
     ending = await pod_ends(stage, uid, within_s)
     if ending is not Ending.FAILED or stage.plimsoll is None:
         return ending
@@ -124,7 +124,7 @@ def of_a_cron_job(*manifests: Manifest) -> Play:
 
 
 def of_class(qos: str, manifest: Manifest) -> Play:
-    """A bare pod whose runs count only in the class that its author chose."""
+    """A bare pod whose run counts only in the class that its author chose."""
 
     async def play(stage: Stage) -> Ending:
         ending = await bare(manifest)(stage)
@@ -146,7 +146,7 @@ def burst(manifests: list[Manifest]) -> Play:
 
 
 def too_large(*, asked_mib: int, needs_mib: int) -> Play:
-    """A pod that waits for a node to be added: it stays as it is, or its run would fail there."""
+    """A pod that waits for a new node: it must stay unchanged, or its run would fail there."""
     manifest = a_pod("huge", a_container(eats(20), memory(asked_mib, asked_mib)))
 
     async def play(stage: Stage) -> Ending:
@@ -159,9 +159,9 @@ def too_large(*, asked_mib: int, needs_mib: int) -> Play:
 
 
 def evicted(job: Manifest, *, evict: int) -> Play:
-    """A Job of which one pod is evicted while it runs. evict: which, counted from 1.
+    """A Job one of whose pods is evicted while it runs. evict: which, counted from 1.
 
-    Where there are fewer, because none was killed, none is evicted.
+    If there are fewer, because none was killed, none is evicted.
     """
 
     async def play(stage: Stage) -> Ending:
@@ -181,9 +181,9 @@ def evicted(job: Manifest, *, evict: int) -> Play:
 
 
 def meanwhile(play: Play, said: Manifest) -> Play:
-    """A run during which people say something else. said: a SizingPolicy.
+    """A run during which people change a policy. said: the SizingPolicy.
 
-    It is said when its first pod runs, and has reached admission before that pod may be killed.
+    It is written when its first pod runs, and reaches admission before that pod may be killed.
     """
 
     async def playing(stage: Stage) -> Ending:
@@ -223,7 +223,7 @@ def _runs(seen: Seen) -> bool:
 
 
 def left_alone(job: Manifest, *, for_s: float) -> Play:
-    """A Job whose first pod runs when Plimsoll's controller goes, and is not back for a while."""
+    """A Job whose first pod runs when Plimsoll's controller goes away for a while."""
     name = job["metadata"]["name"]
 
     async def play(stage: Stage) -> Ending:
@@ -241,7 +241,7 @@ def left_alone(job: Manifest, *, for_s: float) -> Play:
 
 
 def while_nothing_heals(job: Manifest) -> Play:
-    """A Job that begins and ends while nobody watches it for Plimsoll."""
+    """A Job that begins and ends while Plimsoll's controller is away."""
 
     async def play(stage: Stage) -> Ending:
         if stage.plimsoll is None:

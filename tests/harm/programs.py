@@ -29,7 +29,7 @@ def _runs(asked_mib: int, *command: str) -> Any:
 
 
 def resuming() -> dict[str, Any]:
-    """Killed by its author's own limit the first time, and done the second time, in place."""
+    """Killed by its author's own limit the first time; succeeds the second time, in place."""
     container = a_container((*PYTHON, "resume", "/state", "90"), memory(64, 64), image=IMAGE)
     return {**container, "volumeMounts": [{"name": "state", "mountPath": "/state"}]}
 
@@ -113,7 +113,7 @@ SCENARIOS = (
                 backoffLimit=TRIES - 1,
             )
         ),
-        # As sizes went down, so did the cache.
+        # The cache shrank with the sizes.
         past=Past(
             (84,) * 2 + (70,) * 2 + (58,) * 24,
             CACHE_MIB,

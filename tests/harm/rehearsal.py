@@ -29,7 +29,7 @@ from tests.rigs.processes.command_lines import PLIMSOLL
 from tests.rigs.processes.forked_trainers import forked_trainers
 
 AT_ONCE: Final = 16
-"""Scenarios that play beside each other: more would wait for the node longer than they run."""
+"""Scenarios that run side by side: more would wait for the node longer than they run."""
 SIZES_WITHIN_S: Final = 120.0
 MEASURED_WITHIN_S: Final = 120.0
 USUAL_RUN_S: Final = 60
@@ -37,23 +37,23 @@ USUAL_RUN_S: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What became of a scenario's two runs. pods: of the run with Plimsoll."""
+    """Results of a scenario's two runs. pods: of the run with Plimsoll."""
 
     scenario: Scenario
     without: Ending
     with_plimsoll: Ending
     pods: tuple[Seen, ...]
     peaks_bytes: dict[str, int]
-    """Of the run's pods, as the agent measured them, by UID."""
+    """Peaks of the run's pods, as the agent measured them, by UID."""
 
     @property
     def kills(self) -> int:
-        """Attempts that ended for want of memory with Plimsoll."""
+        """Attempts with Plimsoll that ended for lack of memory."""
         return sum(seen.kills(self.scenario.ends_itself_with) for seen in self.pods)
 
     @property
     def allocated_over_peak(self) -> float | None:
-        """Of the attempts that succeeded and were measured; None if there is none."""
+        """The figure of attempts that succeeded and were measured; None if there is none."""
         both = [
             (seen.given_bytes, self.peaks_bytes[seen.uid])
             for seen in self.pods
@@ -77,7 +77,7 @@ class _Night:
         return Stage(self.api, namespace, run, self.watched, self.plimsoll)
 
     async def play(self, stages: dict[str, Stage], scenarios: Sequence[Scenario]) -> list[Ending]:
-        """Run all beside each other, then those that need a Plimsoll for themselves."""
+        """Run all side by side, then those that need a Plimsoll for themselves."""
         by_itself = [each for each in scenarios if each.alone and self.plimsoll is not None]
 
         began_s = time.monotonic()
@@ -95,13 +95,13 @@ class _Night:
             print(f"{time.monotonic() - began_s:5.0f} s  {ending:<10}  {scenario.name}", flush=True)
             return scenario.name, ending
 
-        # The last ones of the catalogue take the longest: begun first, nobody waits for them.
+        # The last ones of the catalogue take the longest, so they begin first.
         together = [each for each in reversed(scenarios) if each not in by_itself]
         together.sort(key=lambda each: each.past is None or each.past.ran_s <= USUAL_RUN_S)
         ends = dict(await asyncio.gather(*map(played, together)))
         for each in by_itself:
             if each.lowers:
-                # The one before may have had its controller away, and for that nothing is lowered.
+                # The previous one may have sent the controller away, and then nothing is lowered.
                 await _sizes(stages[each.name], each.task, lowered=True)
             ends |= dict([await played(each)])
         return [ends[each.name] for each in scenarios]
@@ -138,7 +138,7 @@ async def rehearse(cluster: Cluster, scenarios: Sequence[Scenario], folder: Path
 
 
 def refuse_plimsoll(cluster: Cluster) -> None:
-    """The runs without Plimsoll are to be without it."""
+    """Make sure that the runs without Plimsoll are without it."""
     found = cluster.get("mutatingwebhookconfigurations")["items"]
     assert NAME not in [each["metadata"]["name"] for each in found], (
         f"a Plimsoll serves this cluster, or one that was killed left its webhook: kubectl delete "
@@ -151,7 +151,7 @@ def _new_name() -> str:
 
 
 def _import(scenarios: Sequence[Scenario], spaces: dict[str, str], folder: Path) -> None:
-    """Tell a Plimsoll that is not yet there the tasks' pasts, as people would."""
+    """Import the tasks' pasts for a Plimsoll that is not yet there, as people would."""
     pasts = {
         TaskId(spaces[each.name], each.task): each.past
         for each in scenarios
@@ -170,7 +170,7 @@ def _import(scenarios: Sequence[Scenario], spaces: dict[str, str], folder: Path)
 async def _stages(
     night: _Night, scenarios: Sequence[Scenario], spaces: dict[str, str] | None = None
 ) -> AsyncIterator[dict[str, Stage]]:
-    """The namespaces of all scenarios, gone with the block."""
+    """The namespaces of all scenarios; the block's end removes them."""
     names = spaces or {each.name: each.namespace or _new_name() for each in scenarios}
     stages = {each.name: night.stage(each, names[each.name]) for each in scenarios}
     try:
@@ -209,7 +209,7 @@ async def _close(stage: Stage, scenario: Scenario) -> None:
 
 
 async def _sizes(stage: Stage, task: str, *, lowered: bool = False) -> None:
-    """Wait until admission knows the task, or lowers its pods; asked without side effect."""
+    """Wait until admission knows the task, or lowers its pods; the check has no side effect."""
     asking = a_pod("probe")
     asking["metadata"]["labels"][labels.TASK] = task
     deadline_s = time.monotonic() + SIZES_WITHIN_S
@@ -226,7 +226,7 @@ async def _sizes(stage: Stage, task: str, *, lowered: bool = False) -> None:
 
 
 async def _pair(scenario: Scenario, stage: Stage, without: Ending, ended: Ending) -> Pair:
-    """Wait for what the agent measured of the pods that succeeded."""
+    """Wait for the agent's measurements of the pods that succeeded."""
     plimsoll = stage.plimsoll
     assert plimsoll is not None
     task = TaskId(stage.namespace, scenario.task)

@@ -1,6 +1,6 @@
-"""What a scenario is: a run in a namespace of its own, and what Plimsoll knew of its task before.
+"""A scenario: a run in a namespace of its own, and what Plimsoll already knows about its task.
 
-Each scenario runs twice, as it stands: on a node without Plimsoll, and on the same node with it.
+Each scenario runs twice, unchanged: on a node without Plimsoll, and on the same node with it.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ Manifest = dict[str, Any]
 TASK: Final = "work"
 """The task of nearly every scenario; namespaces tell them apart."""
 ASKED_MIB: Final = 128
-"""What the author asks for, where a scenario does not say otherwise."""
+"""The author's request, unless a scenario says otherwise."""
 NEEDS_MIB: Final = 90
-"""What the run needs: less than was asked for, more than the past lets expect."""
+"""The run's need: below the request, above what the past suggests."""
 
 
 class Ending(StrEnum):
-    """What became of a run, as its author sees it."""
+    """The end of a run, as its author sees it."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     REFUSED = "refused"
-    """The API server did not take a pod of it."""
+    """The API server refused a pod of it."""
     DOUBLED = "doubled"
     """Somebody made a second pod beside the one that its maker waits for."""
     CHANGED = "changed"
     """A pod got another QoS class than its author chose."""
     PENDING = "pending"
-    """Nothing of it ever started."""
+    """None of its pods ever started."""
     UNFINISHED = "unfinished"
-    """It started, and had not ended when the time was over."""
+    """It started, but had not ended in time."""
 
     @property
     def rank(self) -> int:
-        """How good it is: what still waits may succeed one day, what has failed may not."""
+        """How good it is: a run that still waits may succeed one day, a failed one may not."""
         if self is Ending.SUCCEEDED:
             return 2
         return int(self in {Ending.PENDING, Ending.UNFINISHED})
@@ -57,7 +57,7 @@ class Past:
     """Runs of the task that ended before: what Plimsoll has learned from.
 
     peaks_mib: of runs that succeeded, oldest first. allocated_mib: the limits they ran under, if
-    these were not what was asked for. ran_s: how long each ran.
+        these differ from the request. ran_s: how long each ran.
     """
 
     peaks_mib: tuple[float, ...]
@@ -103,13 +103,13 @@ class Scenario:
     name: says it in words. plays: makes the run's objects, does what its engine and the world do
     meanwhile, and says how it ended. past: None if Plimsoll never saw the task. without: how it
     ends without Plimsoll. around: objects of the namespace that are there before. lowers: Plimsoll
-    has no reason not to lower the first size, so that a suite in which it sizes nothing would not
-    pass. alone: it harms Plimsoll itself, so it runs when the others have ended. namespace: if not
-    one of its own. opted_in: its namespace asks that pods without a label are recognised. task: its
-    task's name. leaves: an annotation that Plimsoll writes on one of its pods, while it runs at
-    least; without it the scenario would prove nothing. taken_back: people tell Plimsoll to stop
-    while its first pod runs, so that it decides on no later one. ends_itself_with: exit codes by
-    which the program says that its memory was too small.
+    has no reason not to lower the first size, so a suite in which it sizes nothing fails. alone: it
+    harms Plimsoll itself, so it runs when the others have ended. namespace: if not one of its own.
+    opted_in: its namespace asks that pods without a label are recognised. task: its task's name.
+    leaves: an annotation that Plimsoll writes on one of its pods, while it runs at least; without
+    it the scenario would prove nothing. taken_back: people tell Plimsoll to stop while its first
+    pod runs, so that it decides on no later one. ends_itself_with: exit codes by which the program
+    says that its memory was too small.
     """
 
     name: str
@@ -128,5 +128,5 @@ class Scenario:
 
     @property
     def is_told(self) -> bool:
-        """Whether Plimsoll knows the task before, and sizes its namespace."""
+        """Whether Plimsoll already knows the task, and sizes its namespace."""
         return self.past is not None and self.namespace is None

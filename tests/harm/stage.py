@@ -1,4 +1,4 @@
-"""Where one run plays: a namespace on the real node, its pods as they are seen, and waiting."""
+"""The stage of one run: a namespace on the real node, its pods as they are seen, and waiting."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Stage:
                 raise
 
     async def until(self, check: Callable[[], Any], within_s: float) -> Any:
-        """Wait until ``check`` finds something true; what it found last."""
+        """Wait until ``check`` finds something true; return what it found last."""
         deadline_s = asyncio.get_running_loop().time() + within_s
         while not (found := check()) and asyncio.get_running_loop().time() < deadline_s:
             await asyncio.sleep(LOOK_EVERY_S)
@@ -107,7 +107,7 @@ class Stage:
             await asyncio.sleep(JOBS_EVERY_S)
 
     def unended(self) -> Ending:
-        """What a run is called that has not ended in time."""
+        """The ending of a run that has not ended in time."""
         return Ending.UNFINISHED if any(pod.started for pod in self.pods) else Ending.PENDING
 
 

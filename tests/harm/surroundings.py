@@ -1,4 +1,4 @@
-"""Scenarios of what a cluster does to runs: bounds, full nodes, evictions, an ill Plimsoll."""
+"""Scenarios of what a cluster does to runs: bounds, full nodes, evictions, a sick Plimsoll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite shows: a table for people, and harm.json for programs."""
+"""The suite's output: a table for people, and harm.json for programs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _row(pair: Pair) -> tuple[str, ...]:
 
 
 def harm(pair: Pair) -> str | None:
-    """What Plimsoll did to a run that ends well without it, in a sentence; None if nothing."""
+    """How Plimsoll harmed a run that ends well without it, in a sentence; None if it did not."""
     if pair.with_plimsoll.rank >= pair.without.rank:
         return None
     attempts = Counter(map(_attempt, pair.pods))

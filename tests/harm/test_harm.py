@@ -28,7 +28,7 @@ def test_a_run_that_succeeds_without_plimsoll_succeeds_with_it(
 def test_a_run_ends_without_plimsoll_as_its_author_means_it_to(
     scenario: Scenario, pairs: dict[str, Pair]
 ) -> None:
-    """What fails by itself proves nothing about Plimsoll."""
+    """A run that fails by itself proves nothing about Plimsoll."""
     assert pairs[scenario.name].without is scenario.without
 
 

@@ -1,4 +1,4 @@
-"""Every pod of the scenarios, watched: what each was given, and how its containers ended."""
+"""Every pod of the scenarios, watched: what each got, and how its containers ended."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Seen:
 
     @property
     def decision(self) -> Mapping[str, Any]:
-        """What Plimsoll wrote on it; empty if nothing."""
+        """Plimsoll's decision on it; empty if there is none."""
         found: Mapping[str, Any] = json.loads(self.annotations.get(labels.DECISION, "{}"))
         return found
 
@@ -75,7 +75,7 @@ class Seen:
         return parse_bytes(amount) if amount is not None else None
 
     def kills(self, by_itself: tuple[int, ...] = ()) -> int:
-        """How many instances ended for want of memory. by_itself: exit codes that say so."""
+        """How many instances ended for lack of memory. by_itself: exit codes that say so."""
         return sum(
             end.get("reason") == OOM_KILLED or end["exitCode"] in by_itself
             for end in self.ends.values()

@@ -1,4 +1,4 @@
-"""Scenarios of what people ask of Plimsoll, and of what they take back while a run goes on."""
+"""Scenarios of what people ask from Plimsoll, and take back while a run goes on."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.harm.plays import bare, burst, jobs, meanwhile, once_it_lends
 from tests.harm.scenario import ASKED_MIB, NEEDS_MIB, Manifest, Past, Scenario
 
 SAID_WITHIN_S = 30
-"""From a pod's start to its kill: enough for people's words to be known everywhere."""
+"""Seconds from a pod's start to its kill: enough for a change of policy to arrive everywhere."""
 LENDS_MIB, LENDS_ASKED_MIB = 64, 512
 LATE_MIB = (80, 80, 80)
-"""What a lender takes in its last seconds: more at once than it has kept."""
+"""Memory that a lender takes in its last seconds: more at once than it has kept."""
 RESCUED_PAST_MIB, RESCUED_NEEDS_MIB = 60, 86
 KIB_S = 1536
 
@@ -31,14 +31,14 @@ def a_policy(**spec: Any) -> Manifest:
 
 
 def unlabelled() -> Manifest:
-    """A template in which nobody wrote of Plimsoll."""
+    """A template without a word about Plimsoll."""
     template = a_template()
     template["metadata"]["labels"] = {}
     return template
 
 
 def late(mib: int = NEEDS_MIB) -> dict[str, Any]:
-    """A container that is killed only when people have said what they say."""
+    """A container that is killed only after people have changed the policy."""
     return a_container(eats(mib, after_s=SAID_WITHIN_S))
 
 

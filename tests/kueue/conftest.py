@@ -32,7 +32,7 @@ def kueue(cluster: Cluster) -> Iterator[None]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shop(kueue: None, plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
-    """A namespace in enforce mode, with an order and with rescue, which admission knows of."""
+    """A namespace in enforce mode, with an order and with rescue, which admission knows."""
     async with a_shop(cluster.kubeconfig) as made:
         await made.enforce(minRuns=1, rescue="auto", order="enforce")
         await sizes_in_mode(made, "enforce")
@@ -41,11 +41,11 @@ async def shop(kueue: None, plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterat
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def queue(shop: Shop) -> AsyncIterator[Queue]:
-    """A queue of the namespace, whose quota nobody has used, and which goes when a test ends."""
+    """A queue of the namespace with an unused quota; it is removed when a test ends."""
     async with a_queue(shop) as made:
         yield made
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what shares a Plimsoll last: it goes on to the end, and a cluster has one at a time."""
+    """Put tests that share a Plimsoll last: it runs to the end, and a cluster has one at a time."""
     items.sort(key=lambda item: "plimsoll" in getattr(item, "fixturenames", ()))

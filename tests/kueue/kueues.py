@@ -31,7 +31,7 @@ SYSTEM = "kueue-system"
 IMAGE = "localhost/kueue"
 OWNER = 65532
 FRAMEWORKS = ["batch/job", "pod"]
-"""What it looks after here. Of bare pods only those with a queue's label, as by default."""
+"""What it manages here. Of bare pods only those with a queue's label, as by default."""
 
 
 def program() -> Path:
@@ -40,20 +40,20 @@ def program() -> Path:
 
 
 def chart() -> Path:
-    """Kueue's own chart, which its module has beside its sources."""
+    """Kueue's own chart, which is in its module beside the sources."""
     return module_of("kueue", MODULE, os.environ, _say) / "charts" / "kueue"
 
 
 @contextmanager
 def a_kueue(cluster: Cluster, helm: Helm) -> Iterator[None]:
-    """Install it as its people do, wait until its webhooks answer, and take it away again."""
+    """Install it as its users do, wait until its webhooks answer, and remove it again."""
     folder = chart()
     version = str(yaml.safe_load((folder / "Chart.yaml").read_text())["version"])
     _load(cluster, f"{IMAGE}:{version}")
     values = cluster.handle.layout.home / "kueue-values.json"
     values.write_text(json.dumps(_values(folder, version)))
     words = ["-n", SYSTEM, "--create-namespace", "--values", str(values)]
-    # Also where a run that was killed has left one.
+    # Also if a killed run has left one.
     helm.do("upgrade", "--install", NAME, str(folder), *words, "--wait", "--timeout", "240s")
     try:
         yield
@@ -64,7 +64,7 @@ def a_kueue(cluster: Cluster, helm: Helm) -> Iterator[None]:
 
 
 def _forget_queues(cluster: Cluster) -> None:
-    """Remove what a failed test has left: Kueue alone lets it go, and is about to go itself."""
+    """Remove what a failed test has left: only Kueue can release it, and Kueue is about to go."""
     for kind in ("workloads", "clusterqueues", "resourceflavors"):
         for each in cluster.get(f"{kind}.{GROUP}", "-A")["items"]:
             meta = each["metadata"]
@@ -72,7 +72,7 @@ def _forget_queues(cluster: Cluster) -> None:
             words = [f"{kind}.{GROUP}", meta["name"], *place]
             cluster.kubectl("delete", *words, "--wait=false", "--ignore-not-found")
             bare = json.dumps({"metadata": {"finalizers": None}})
-            # It may have gone by itself.
+            # It may already be gone.
             subprocess.run(
                 cluster.handle.kubectl("patch", *words, "--type=merge", "--patch", bare),
                 capture_output=True, check=False,
@@ -90,7 +90,7 @@ def _load(cluster: Cluster, reference: str) -> None:
 
 
 def _values(folder: Path, version: str) -> dict[str, object]:
-    """What differs from the chart's own values: the image, bare pods, and that it is soon ready."""
+    """Differences from the chart's values: the image, bare pods, and a quick readiness."""
     own = yaml.safe_load((folder / "values.yaml").read_text())
     configuration = yaml.safe_load(own["managerConfig"]["controllerManagerConfigYaml"])
     configuration["integrations"]["frameworks"] = FRAMEWORKS

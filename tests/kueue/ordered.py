@@ -24,12 +24,12 @@ from tests.kueue.quotas import Queue
 
 SHORT = "eat 8 4"
 LARGE_SHARE = 0.55
-"""Of the node's memory: two such pods have no room beside each other."""
+"""Share of the node's memory: two such pods have no room beside each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Its namespace, where pods run for seconds and are ordered all the same. large: a request."""
+    """Its namespace, where pods are ordered though they run only for seconds. large: a request."""
 
     shop: Shop
     whole: Whole
@@ -77,7 +77,7 @@ async def a_plimsoll_that_orders(
     (node,) = cluster.get("nodes")["items"]
     memory_bytes = parse_bytes(node["status"]["allocatable"]["memory"])
     async with a_plimsoll_that_holds(
-        # Its pods end within seconds, and that is learned.
+        # Its pods end within seconds, and Plimsoll learns that.
         *(cluster, own, folder),
         PLIMSOLL_ORDER_LEAST_RUNTIMES="1",
     ) as whole:

@@ -1,4 +1,4 @@
-"""Queues of Kueue with a quota of memory, and what Kueue says of who waits in them."""
+"""Queues of Kueue with a quota of memory, and Kueue's words on the Jobs and pods in them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Queue:
         )  # fmt: skip
 
     async def activate(self, uid: str, *, wanted: bool) -> None:
-        """Have Kueue stop a Job, or start it again."""
+        """Make Kueue stop a Job, or start it again."""
         workload = await self.workload_of(uid)
         assert workload is not None
         await self.shop.custom.patch_namespaced_custom_object(
@@ -50,7 +50,7 @@ class Queue:
         )  # fmt: skip
 
     async def workload_of(self, uid: str) -> Workload | None:
-        """What Kueue made of a Job or pod; None while it has not."""
+        """Kueue's Workload of a Job or pod; None while there is none."""
         found = await self.shop.custom.list_namespaced_custom_object(
             GROUP, VERSION, self.shop.namespace, "workloads"
         )
@@ -61,7 +61,7 @@ class Queue:
         return None
 
     async def says(self, uid: str, condition: str, status: str = "True") -> Workload:
-        """Wait until Kueue says this of a Job or pod; the Workload."""
+        """Wait until Kueue says this about a Job or pod; return the Workload."""
 
         async def said() -> Workload | None:
             workload = await self.workload_of(uid)
@@ -80,13 +80,13 @@ def condition_of(workload: Workload, kind: str) -> str | None:
 
 
 def counted_bytes(workload: Workload) -> int:
-    """What the queue's quota has less for this one."""
+    """Bytes of the queue's quota that this one takes."""
     (pods,) = workload["status"]["admission"]["podSetAssignments"]
     return parse_bytes(pods["resourceUsage"]["memory"])
 
 
 def asked_bytes(workload: Workload) -> int:
-    """What Kueue read in the template, of one pod."""
+    """One pod's request as Kueue read it in the template."""
     (pods,) = workload["spec"]["podSets"]
     (container,) = pods["template"]["spec"]["containers"]
     return parse_bytes(container["resources"]["requests"]["memory"])
@@ -94,7 +94,7 @@ def asked_bytes(workload: Workload) -> int:
 
 @contextlib.asynccontextmanager
 async def a_queue(shop: Shop, memory: str = "0") -> AsyncIterator[Queue]:
-    """Such a queue, which goes with all that waits in it."""
+    """Such a queue; it is removed with all that waits in it."""
     name, custom = f"queue-{uuid.uuid4().hex[:8]}", shop.custom
     await custom.create_cluster_custom_object(
         GROUP, VERSION, "resourceflavors", _object("ResourceFlavor", name, {})
@@ -143,7 +143,7 @@ def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spec(flavor: str, memory: str) -> dict[str, Any]:
-    """A ClusterQueue's. memory: its quota, which nothing else is counted against."""
+    """A ClusterQueue's spec. memory: its quota, which nothing else uses."""
     quota = {"name": "memory", "nominalQuota": memory}
     flavors = [{"name": flavor, "resources": [quota]}]
     return {

@@ -1,4 +1,4 @@
-"""What Kueue holds is Kueue's, and what Plimsoll's order holds is let go by Plimsoll alone."""
+"""Only Kueue releases what it holds, and only Plimsoll releases what its order holds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_pod_that_kueue_holds_is_never_let_go_by_plimsoll(ordered: Order
         return await ordered.gates("both") == kueues
 
     await until("Plimsoll removes its own gate", ours_is_gone)
-    # There is room: who waits in no queue came later, and ended.
+    # There is room: a pod that waits in no queue came later, and ended.
     await create(shop, ordered.pod("later"))
     await ended(shop, "later")
     assert await ordered.gates("queued") == await ordered.gates("both") == kueues
@@ -118,7 +118,7 @@ async def test_what_plimsoll_holds_is_let_go_by_plimsoll_though_kueue_has_admitt
 
     await until("Kueue has removed its gate", kueues_is_gone)
     assert await ordered.gates("admitted") == [labels.ORDER_GATE]
-    # Admission does, as nobody leads.
+    # Admission releases it, because nobody leads.
 
     async def ours_is_gone() -> bool:
         return not await ordered.gates("admitted")

@@ -1,4 +1,4 @@
-"""Jobs that Kueue holds, counts and starts, and whose template Plimsoll sized before."""
+"""Jobs that Kueue holds, counts and starts; Plimsoll has already sized their templates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED = "700Mi"
 
 
 async def taught(shop: Shop, plimsoll: Plimsoll, task: str) -> int:
-    """Have a task learned by one pod of its own; what a Job's template of it asks for then."""
+    """Let one pod teach a task; return what a Job's template of it asks for then."""
     await create(shop, a_pod(f"{task}-teacher", "eat 20 1", task=task, memory=ASKED))
     await until("it is known", lambda: plimsoll.observations(shop.task(task)), WITHIN_S)
     waiting = a_job("probe", "eat 1", task=task, backoff_limit=6, memory=ASKED)
@@ -52,7 +52,7 @@ async def test_a_job_fits_its_queue_because_its_template_was_sized(
 ) -> None:
     asked = await taught(shop, plimsoll, "fitted")
     await queue.allow(str(asked))
-    # As people of Kueue write it: it is Kueue that suspends it.
+    # As users of Kueue write it: Kueue suspends it.
     job = queue.takes(a_job("fitted", "eat 20 1", task="fitted", backoff_limit=6, memory=ASKED))
     made = await create(shop, job)
     assert made.spec.suspend
@@ -83,7 +83,7 @@ async def test_a_job_that_does_not_fit_waits_as_long_as_kueue_says(
     await queue.says(first.metadata.uid, "Admitted")
     second = await create(shop, queue.takes(job("queueing-2", "eat 20 1")))
     await queue.says(second.metadata.uid, "QuotaReserved", "False")
-    # Whoever sees this one through has seen that one, too.
+    # When this Job has completed, Plimsoll has seen the other one, too.
     await create(shop, job("queueing-3", "eat 20 1"))
     await job_is(shop, "queueing-3", "Complete")
     await until("both observed", lambda: plimsoll.observations(shop.task("queueing"))[1:], WITHIN_S)

@@ -1,4 +1,4 @@
-"""Bare pods that Kueue counts by themselves: at another size it would delete them."""
+"""Bare pods that Kueue counts one by one: it would delete them at another size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
 ASKED = "700Mi"
 GROWS = "heed 96 4 140 10240 3"
-"""To 236 MiB, slower where its limit is near: see the rescues of tests/e2e."""
+"""It grows to 236 MiB, more slowly near its limit: see the rescues of tests/e2e."""
 GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
 NOWHERE = {"example.com/none": "such"}
@@ -40,7 +40,7 @@ def gates_of(pod: Any) -> list[str]:
 
 
 async def test_kueue_deletes_a_pod_that_is_resized(shop: Shop, queue: Queue) -> None:
-    # What all tests here are for. Where a newer Kueue bears it, Plimsoll may resize its pods.
+    # The reason for all tests here. If a newer Kueue allows it, Plimsoll may resize its pods.
     await queue.allow("1Gi")
     pod = queue.takes(a_pod("resized", f"eat 8 {LONG_S}", task="resized", memory="64Mi"))
     pod["metadata"]["annotations"][labels.RETRY] = "never"
@@ -74,7 +74,7 @@ async def test_a_pod_that_waits_in_a_queue_is_sized_when_created_and_not_later(
     other = await create(shop, pod("other", schedulingGates=later))
     assert memory_of(waits) == memory_of(other) == (ASKED, ASKED)
     await queue.allow(ASKED)
-    # Counted and let go by Kueue, but no node is its: it still waits.
+    # Kueue has counted and released it, but it has no node: it still waits.
     admitted = await create(shop, queue.takes(pod("admitted", nodeSelector=NOWHERE)))
     await queue.says(waits.metadata.uid, "Admitted")
     await ended(shop, "waits")
@@ -89,7 +89,7 @@ async def test_a_pod_that_waits_in_a_queue_is_sized_when_created_and_not_later(
     pods = await shop.pods()
     assert memory_of(pods["admitted"]) == (ASKED, ASKED)
     assert gates_of(pods["admitted"]) == []
-    # Whether it was known by then or not, this one has what it was created with, and its gate.
+    # Even if its task was known by then, this one has its first size, and its gate.
     assert memory_of(pods["held"]) == memory_of(held)
     assert gates_of(pods["held"]) == gates_of(held)
     await shop.core.delete_namespaced_pod("admitted", shop.namespace, grace_period_seconds=0)
@@ -108,7 +108,7 @@ async def test_a_killed_pod_of_a_queue_is_tried_again_through_the_queue(
     shop: Shop, plimsoll: Plimsoll, queue: Queue
 ) -> None:
     await queue.allow("1Gi")
-    # The namespace's policy has running pods rescued; of this one Kueue would not bear it.
+    # The namespace's policy rescues running pods, but Kueue would not allow it for this one.
     killed = await create(shop, queue.takes(a_pod("grows", GROWS, task="grows", memory="160Mi")))
     again = await retried(shop, killed.metadata.uid)
     first = await ended(shop, "grows")

@@ -1,4 +1,4 @@
-"""`.ci/run` on a machine that has built here before: it sees what a fresh machine has."""
+"""`.ci/run` on a machine that has built here before sees the same as on a fresh machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ exit "$MAKE_ENDS_WITH"
 
 
 def run(folder: Path, ends_with: int) -> subprocess.CompletedProcess[str]:
-    """Run it with a `make` that looks around, for somebody whose settings are in HOME."""
+    """Run it with a `make` that looks around, for a user with settings in HOME."""
     home = folder / "home"
     for name, text in (
         ("home/.config/pip/pip.conf", f"[global]\nindex-url = {INDEX}\n"),
@@ -58,7 +58,7 @@ def test_home_and_caches_are_empty_and_settings_of_packages_are_there(
     done = run(tmp_path, status)
     assert done.returncode == status, done.stderr
     built = f"{tmp_path}/home/.cache/plimsoll"
-    # Before these lines apt-get speaks, where something is not installed.
+    # Before these lines apt-get prints, if something is not installed.
     *seen, link, proxy, index = done.stdout.splitlines()[-5:]
     assert sorted(seen) == ["HOME/.cache", "HOME/.cache/plimsoll"]
     assert (link, proxy, index) == (built, PROXY, f"global.index-url={INDEX!r}")

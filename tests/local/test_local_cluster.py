@@ -1,4 +1,4 @@
-"""The local cluster itself: it is real, it goes without a trace, and it survives its killer."""
+"""The local cluster itself is real, leaves no trace, and survives its killer."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def namespace(cluster: conftest.Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Cluster]:
-    """A second cluster, of another checkout as it were."""
+    """A second cluster, as if of another checkout."""
     handle = Cluster(Layout(tmp_path / "a-home-with-a-name-so-long" / ("x" * 90)), os.environ)
     yield handle
     down(handle)
 
 
 def ended(cluster: conftest.Cluster, namespace: str, pod: str) -> dict[str, Any]:
-    """Wait for the end of a pod; its only container's terminated state."""
+    """Wait for the end of a pod; return its single container's terminated state."""
 
     def state() -> Any:
         statuses = cluster.get("pod", pod, "-n", namespace)["status"].get("containerStatuses")
@@ -120,7 +120,7 @@ def test_a_second_cluster_runs_beside_the_first_and_goes_without_a_trace(
             error.add_note(f"missing: {other.missing_programs()}; it said last: {said[-4000:]}")
             raise
 
-        # What was run by `enter` belongs to the cluster, too.
+        # Processes run by `enter` belong to the cluster, too.
         entered = subprocess.Popen(other.enter(["sleep", "1000"]))
         until(lambda: entered.pid in {p.pid for p in in_network(other.layout.netns)}, "sleep")
     finally:
@@ -184,7 +184,7 @@ def test_a_cluster_whose_checkout_was_deleted_while_it_ran_is_ended(
 
 
 def test_strangers_processes_networks_and_cgroups_are_left_alone(tmp_path: Path) -> None:
-    """They only look like ours: a name, a network and a cgroup that no cluster has."""
+    """They only look like ours: no cluster has this name, network or cgroup."""
     stranger = subprocess.Popen(["sleep", "1000"])
     network = "plimsoll-of-a-stranger"
     folder = next(iter(cgroups.hierarchies())) / "plimsoll-test-stranger"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.node
 
 CLUSTER = CHECKOUT / "deploy" / "local" / "cluster.py"
 
-# Everything is imported before the rights are given up: the checkout may be unreadable then.
+# Import everything before giving up the rights: the checkout may then be unreadable.
 AS_NOBODY = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
@@ -96,7 +96,7 @@ def test_a_disk_that_fills_up_meanwhile_is_named_and_nothing_half_made_stays(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The disk fills for real; only what fills it is not the real Go."""
+    """The disk really fills; only the writer is not the real Go."""
     go = tmp_path / "go"
     go.write_text(
         '#!/bin/sh\n[ "$1" = env ] && echo go1.25.0 && exit\n'

@@ -1,4 +1,4 @@
-"""`make test`, killed: what it has started ends, clusters included."""
+"""When `make test` is killed, all that it has started ends, also its clusters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def until(look: Callable[[], bool]) -> None:
 
 @contextlib.contextmanager
 def killed(folder: Path, *, with_its_guard: bool) -> Iterator[Path]:
-    """What a target ran in its cluster when the run was killed: a folder of /proc."""
+    """A process that a target ran in its cluster when the run was killed: a folder of /proc."""
     (folder / "Makefile").write_text(MAKEFILE)
     run, begun = start(folder, "waits"), folder / "waits.pid"
     try:

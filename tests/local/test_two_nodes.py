@@ -27,7 +27,7 @@ from tests.rigs.images.eater import an_eating_pod, load_eater
 pytestmark = pytest.mark.node
 
 FOR_S = {"node-1": 3601, "node-2": 3602}
-"""How long a node's pod would stay: in its command line, it says which one it is."""
+"""How long a node's pod would stay: in its command line this number identifies it."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def a_pod_of(node: str) -> dict[str, Any]:
 
 
 def process_of(two: conftest.Cluster, node: str) -> int:
-    """The process of a node's pod: in its cgroup, in which another cluster's are not."""
+    """The process of a node's pod, found in the node's own cgroup."""
     cgroup = next(each.cgroup for each in nodes_of(two.handle.layout) if each.name == node)
     argv = ("/task", "eat", "5", str(FOR_S[node]))
     (found,) = [
@@ -68,7 +68,7 @@ def process_of(two: conftest.Cluster, node: str) -> int:
 
 @contextlib.contextmanager
 def in_network_of(two: conftest.Cluster, node: str) -> Iterator[None]:
-    """As a program in a node's pod."""
+    """Run a command like a program in a node's pod."""
     back = move_into_network(Path(f"/proc/{process_of(two, node)}/ns/net"))
     try:
         yield
@@ -161,5 +161,5 @@ def test_what_a_harness_killed_half_way_left_of_two_nodes_is_taken_away(
 
 
 def made_by(second: Node) -> list[bool]:
-    """What there is of a second node: a folder, a cgroup, sockets."""
+    """Traces of a second node: a folder, a cgroup, sockets."""
     return [second.home.is_dir(), cgroups.exists(second.cgroup), second.run.is_dir()]

@@ -43,7 +43,7 @@ def traces_of(layout: Layout) -> dict[str, list[str]]:
         "mounts": [line for line in mounts if any(mark in line for mark in marks)],
         "networks": [str(p) for p in NETNS_ROOT.glob(layout.name)],
         "cgroups": [
-            # Other clusters' pods come and go meanwhile, which os.walk does not mind.
+            # Other clusters' pods come and go meanwhile; os.walk tolerates that.
             f"{folder}/{layout.name}"
             for hierarchy in cgroups.hierarchies()
             for folder, names, _ in os.walk(hierarchy)

@@ -47,7 +47,7 @@ class PastPodSeries:
     lingers_s: float = 300.0
     read_every_s: float = EVERY_S
     unread: tuple[float, float] = (0.0, 0.0)
-    """Seconds after the start between which its memory was not read."""
+    """Seconds after the start: between these two its memory was not read."""
 
     @property
     def known_uid(self) -> str:
@@ -62,7 +62,7 @@ class PastPodSeries:
 
 
 class PastCluster:
-    """Gathers series; ``text`` is what promtool makes blocks of."""
+    """Gathers series; promtool makes blocks from ``text``."""
 
     def __init__(self) -> None:
         self._series: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(dict)

@@ -27,7 +27,7 @@ class Prometheus:
     url: str
 
     def query(self, promql: str, at_s: float | None = None) -> list[dict[str, Any]]:
-        """The series of an instant query; an error of the server's is the test's."""
+        """The series of an instant query; an error of the server fails the test."""
         asked = {"query": promql, **({} if at_s is None else {"time": f"{at_s:.3f}"})}
         return list(self._get("query", asked)["result"])
 
@@ -67,7 +67,7 @@ def a_prometheus(
 ) -> Iterator[Prometheus]:
     """A server for as long as the context is open.
 
-    past: OpenMetrics to be made blocks of. scraping: scrape_configs. flags: more of its own.
+    past: OpenMetrics text for blocks. scraping: scrape_configs. flags: more command-line flags.
     """
     program, promtool = shutil.which("prometheus"), shutil.which("promtool")
     assert program, MISSING

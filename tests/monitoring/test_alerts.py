@@ -1,4 +1,4 @@
-"""The alerts, by promtool: each fires, each is quiet on a quiet Plimsoll, each says what to do."""
+"""The alerts, by promtool: each fires, is quiet on a quiet Plimsoll, and says what to do."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ register_default_plugins()
 
 
 def unknown_to_grafana(document: dict[str, Any]) -> list[str]:
-    """What Grafana's own types do not read back as it was written."""
+    """Parts that Grafana's own types read back differently than written."""
     read = Dashboard.from_json(copy.deepcopy(document))
     return list(_differences(document, json.loads(JSONEncoder().encode(read)), ""))
 

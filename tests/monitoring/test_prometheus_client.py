@@ -31,7 +31,7 @@ NOW_S = float(int(time.time()))
 QUESTION = "max_over_time(kube_pod_created[1h])"
 
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
-"""What the proxy does instead of asking; None asks."""
+"""What the proxy does instead of asking the server; None asks it."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
 
 
 class Proxy:
-    """Counts what comes, fails as told, else passes it on."""
+    """Counts requests, fails as told, else passes them on."""
 
     def __init__(self, prometheus: Prometheus, fault: Fault) -> None:
         self.asked = 0

@@ -1,4 +1,4 @@
-"""Past pods from a real Prometheus: what they teach, and what of them cannot be known."""
+"""Past pods from a real Prometheus: what they teach, and what cannot be known."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RUNS = 12
 
 
 def a_cron_pod(number: int, *, namespace: str = "shop", name: str = "nightly") -> PastPodSeries:
-    """Of a CronJob's Job, four hours after the last one's."""
+    """A pod of a CronJob's Job, four hours after the last one."""
     job = f"{name}-{28_000_000 + number}"
     return PastPodSeries(
         name=f"{job}-x7k2p",
@@ -49,7 +49,7 @@ def a_cron_pod(number: int, *, namespace: str = "shop", name: str = "nightly") -
 
 
 def a_job_pod(namespace: str, **changes: object) -> PastPodSeries:
-    """Of a Job called load, the only one in its namespace."""
+    """A pod of a Job called load, the only one in its namespace."""
     pod = PastPodSeries(
         name="load-x7k2p", namespace=namespace, start_s=FIRST_S + HOUR_S, owner=("Job", "load")
     )

@@ -1,4 +1,4 @@
-"""The README keeps what it says: every label and command it should name is there."""
+"""The README keeps its word: it names every label and command that it should."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from tests.e2e.workloads import LONG_S, Manifest, a_pod
 
 COMPUTES, WAITS, LASTS = "computes", "waits", "lasts"
 KINDS = {COMPUTES: "turns 1 5000 0", WAITS: "turns 30 8 100"}
-"""Each takes some three seconds alone: one computes, one sleeps and computes a little between."""
+"""Each takes some three seconds alone: one computes, one sleeps and computes a little."""
 COMMANDS = {**KINDS, LASTS: f"eat 8 {LONG_S}"}
-"""One more, that sleeps until a test ends that."""
+"""A third kind, which sleeps until a test ends its sleep."""
 RUNS, AT_ONCE = 40, 2
 NODES = ("node-1", "node-2")
 HOSTNAME = "kubernetes.io/hostname"
@@ -24,10 +24,10 @@ HOSTNAME = "kubernetes.io/hostname"
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One pod, as Kubernetes tells it.
+    """One pod, as Kubernetes reports it.
 
-    started_s, finished_s: of its container, whole seconds. took_ms: as its program tells; 0 of one
-    that does not.
+    started_s, finished_s: of its container, whole seconds. took_ms: by its program; 0 if that tells
+        none.
     """
 
     uid: str
@@ -39,7 +39,7 @@ class Ran:
 
     @property
     def runtime_s(self) -> float:
-        """By the container's times."""
+        """Seconds by the container's times."""
         return self.finished_s - self.started_s
 
 
@@ -95,7 +95,7 @@ def ran_of(kind: str, pod: Any) -> Ran:
 
 
 def beside(one: Ran, all_of_them: Sequence[Ran]) -> dict[str, float]:
-    """By brute force: kind -> how many of it were on its node meanwhile, on average."""
+    """By brute force: kind -> how many of it were on the same node meanwhile, on average."""
     found: dict[str, float] = {}
     for other in all_of_them:
         if other.node == one.node and other.uid != one.uid:

@@ -1,4 +1,4 @@
-"""Learned from runs on two real nodes, hinted by admission, and followed by the scheduler."""
+"""Hints learned from runs on two real nodes, given by admission, followed by the scheduler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = {COMPUTES: "turns 400 8000 0", WAITS: "turns 12000 8 100"}
 
 
 def anywhere(name: str, kind: str, command: str) -> Manifest:
-    """A pod that says nothing of nodes."""
+    """A pod that says nothing about nodes."""
     return a_pod(name, command, task=kind, memory="32Mi")
 
 
@@ -35,7 +35,7 @@ def hinted(pod: Any) -> list[str]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def settled(shop: Shop, history: list[Ran]) -> AsyncIterator[Shop]:
-    """Both kinds ran beside each other and themselves; now one that computes has node-1."""
+    """Both kinds ran beside each other and themselves; now a pod that computes is on node-1."""
     await shop.enforce(mode="recommend", placing="enforce")
     assert {ran.kind for ran in history} == {COMPUTES, WAITS}
     await run_shuffled(shop, SEED, "more")

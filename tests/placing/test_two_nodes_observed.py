@@ -1,4 +1,4 @@
-"""What is observed of tasks that share two real nodes in pairs, and what their pods say."""
+"""Observations of tasks that share two real nodes in pairs, compared with their pods' times."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ HALF = 0.5
 ROUNDED = 0.001
 """Averages are kept to three digits."""
 TOLD_WITHIN_S = 5.0
-"""Of a pod's start and end, by its kubelet: later ones may be told after a run that they touch."""
+"""A kubelet reports a pod's start and end within this time: a run may have ended before."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def observed(shop: Shop, plimsoll: Plimsoll, history: list[Ran]) -> dict[str, Observation]:
-    """By the pod's UID."""
+    """Observations by the pod's UID."""
     uids = {ran.uid for ran in history}
 
     def all_of_them() -> dict[str, Observation]:
@@ -63,7 +63,7 @@ async def test_each_run_is_observed_once_with_its_node_and_its_times(
 
 
 async def test_tasks_that_compute_slow_each_other_on_these_nodes(history: list[Ran]) -> None:
-    """Or there would be nothing to learn here."""
+    """Otherwise there would be nothing to learn here."""
     computing = [ran for ran in history if ran.kind == COMPUTES]
     shared = [beside(ran, history).get(COMPUTES, 0.0) > HALF for ran in computing]
     much = median(
@@ -102,7 +102,7 @@ async def test_what_ran_beside_a_run_is_known_though_the_controller_was_killed_m
 
 
 async def run_one(shop: Shop, name: str) -> Any:
-    """A pod that waits, on the first node, to its end."""
+    """Run a pod that waits, on the first node, to its end."""
     await create(shop, a_pod_of(WAITS, name, "node-1"))
     return await ended(shop, name)
 
@@ -113,7 +113,7 @@ def observation_of(plimsoll: Plimsoll, shop: Shop, ran: Ran) -> Observation | No
 
 
 class Match(Enum):
-    """How what was seen beside a run compares with what the pods' times say."""
+    """How the neighbours seen beside a run compare with the pods' times."""
 
     EXACT = "exact"
     TOLD_LATE = "a neighbour's start or end, just before its own end, was told after it"
@@ -122,7 +122,7 @@ class Match(Enum):
 def match_of(
     shop: Shop, ran: Ran, others: Sequence[Ran], seen: Mapping[str, float] | None
 ) -> Match:
-    """Compare; anything else than these two is an error."""
+    """Compare; any result except these two is an error."""
     assert seen is not None
     seen = {task: count for task, count in seen.items() if task != UNLABELLED}
     whole = by_task(shop, ran, others)

@@ -20,12 +20,12 @@ from tests.conftest import Cluster
 def two_nodes(core_share: float = 1.0) -> Iterator[Cluster]:
     """Bring it up, with this process in its network, and take it down however the block ends.
 
-    core_share: of its core, what the pods of a node have together.
+    core_share: the share of its core that a node's pods have together.
     """
     home = layout_from(os.environ).home
     handle = lifecycle.Cluster(Layout(home.with_name(f"{home.name}-placing")), dict(os.environ))
     before = os.environ.get("KUBECACHEDIR")
-    # By address, which all clusters share, kubectl would take another one's kinds for ours.
+    # All clusters share an address, by which kubectl would take another cluster's kinds for ours.
     os.environ["KUBECACHEDIR"] = str(handle.layout.home / "kubectl-cache")
     try:
         lifecycle.up(handle, lambda text: print(text, file=sys.stderr), nodes=2)

@@ -1,4 +1,4 @@
-"""Policies on the public traces: what was published of the simple rules, and that ours beats them.
+"""Policies on the public traces: published figures of the simple rules, which ours beats.
 
 `make test-traces` runs these where the traces are; see docs/replay.md.
 """
@@ -65,7 +65,7 @@ def test_every_baseline_has_its_figures() -> None:
         assert list(figures) == list(BASELINES)
 
 
-# What was measured, and the room that a change of the experts may take of it.
+# Measured figures, and how far a change of the experts may exceed them.
 OURS = {"nfcore-eager": (1960, 116), "nfcore-rnaseq": (1636, 23)}
 ROOM = 1.04
 

@@ -1,8 +1,9 @@
-"""Forecasts on a public log: what was published of the simple methods, and that ours beats them.
+"""Forecasts on a public log: published figures of the simple methods, which ours beats.
 
-`make test-traces` runs these where the logs are; see docs/forecast-benchmark.md. Of the shortest
-log, ours forecasts the first third: all of it takes minutes of a processor. `make soak` replays it
-to its end, where it is held to what is published, and `make bench-forecast` replays all logs.
+`make test-traces` runs these where the logs are; see docs/forecast-benchmark.md. Ours forecasts
+only the first third of the shortest log: all of it takes minutes of a processor. `make soak`
+replays it to its end and compares it with the published figures, and `make bench-forecast` replays
+all logs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 from tests.rigs.traces import trace_file
 
 START_RUNS = 40_000
-# What ours reached on the log's start; the same margins as on the whole.
+# Our figures on the log's start; the same margins as on the whole.
 START_AIM = Aim(pin=(0.203, 0.218), p95_coverage=(0.94, 0.96), skill=(0.40, 0.53))
 
 
@@ -36,7 +37,7 @@ def runs_of_ours(pytestconfig: pytest.Config) -> int:
 
 @cache
 def judged(method: str, runs: int | None = None) -> Judged:
-    """What a method did on the first so many runs; None is all."""
+    """A method's figures on the first so many runs; None is all."""
     return judge(replace(log(), runs=log().runs[:runs]), METHODS[method])
 
 
@@ -66,5 +67,5 @@ def test_ours_is_as_good_as_it_is_to_be(runs: int) -> None:
 def test_ours_is_below_own_history_and_boosted_quantiles(runs: int) -> None:
     own, history = judged(OWN, runs).score, judged("own-history", runs).score
     assert own.pin_tasks <= (1 - GAIN_PER_TASK) * history.pin_tasks
-    if runs > START_RUNS:  # of boosted quantiles, only what they did on the whole was published
+    if runs > START_RUNS:  # for boosted quantiles, only figures on the whole log are published
         assert own.pin_runs < LIGHTGBM[LLNL]

@@ -1,7 +1,7 @@
-"""How long to pause between two looks at what comes at some time.
+"""How long to pause between two looks for something that will come.
 
-A look costs processor time here and at whoever is asked. Looks at what comes soon are close to each
-other; who has waited long is told a tenth later at most.
+A look costs processor time on both sides. The first looks are close to each other; after a long
+wait the answer comes at most a tenth later.
 """
 
 from __future__ import annotations

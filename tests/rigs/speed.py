@@ -1,4 +1,4 @@
-"""Seconds that are promised, and whether the machine is quiet enough to hold anybody to them."""
+"""Promised seconds, and whether the machine is quiet enough to require them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Speed:
     """How fast something has to be.
 
-    alone: whether nothing else loads the machine, as in `make bench-alone`. Beside other suites
-    a test proves all but its seconds: there, these say how busy the machine is.
+    alone: whether nothing else loads the machine, as in `make bench-alone`. Beside other suites a
+        test proves everything except its seconds; there, these show how busy the machine is.
     """
 
     alone: bool

@@ -28,7 +28,7 @@ def spark(cluster: Cluster) -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shop(spark: None, plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
-    """A namespace whose drivers are given properties, and whose memory nobody changes."""
+    """A namespace whose drivers get properties, and whose memory nobody changes."""
     async with a_shop(cluster.kubeconfig) as made:
         opted_in = {"metadata": {"labels": {labels.ENABLED: "true"}}}
         await made.core.patch_namespace(made.namespace, opted_in)
@@ -41,6 +41,6 @@ async def shop(spark: None, plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterat
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """A folder that drivers write their event logs to, as whatever account they have."""
+    """A folder to which drivers write their event logs, whatever account they have."""
     tmp_path.chmod(0o777)
     return tmp_path

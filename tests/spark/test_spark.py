@@ -1,4 +1,4 @@
-"""A real Spark on the node: what its drivers are given, and what wins over it."""
+"""A real Spark on the node: what its drivers get, and what wins over it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.rigs.spark.spark_image import JOBS
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
 ALONE = ("--conf", "spark.master=local[1]")
-"""In the driver's own process: executors have no say in what a property is."""
+"""In the driver's own process: executors have no influence on a property."""
 ASKS = ("found", PARTITIONS)
 GIVEN, OWN = "7", "14"
 AT_A_TIME = 4
@@ -34,8 +34,7 @@ OFF = {ADAPTIVE: "false"}
 JOIN = ("join", "200000")
 KILLED_ROWS = "500000"
 MIB = 512
-"""A heap in whose pod a Python function cannot hold half of so many rows, and can hold an eighth.
-"""
+"""With this heap, a pod's Python function cannot hold half of that many rows, but an eighth."""
 
 
 async def taught(shop: Shop, name: str, partitions: int, replaces: Sequence[str] = ()) -> None:
@@ -55,7 +54,7 @@ async def taught(shop: Shop, name: str, partitions: int, replaces: Sequence[str]
 
 
 async def would_be_given(shop: Shop, name: str) -> str | None:
-    """The options that admission would write on a driver, asked without side effect."""
+    """The options that admission would write on a driver; the check has no side effect."""
     container = {"name": "spark-kubernetes-driver", "image": "localhost/none:1"}
     app = {"spark-role": "driver", "spark-app-selector": "spark-0", "spark-app-name": name}
     pod = {
@@ -78,7 +77,7 @@ def note_of(ran: Ran) -> Mapping[str, Any]:
 
 
 async def run_all(shop: Shop, applications: Sequence[Application]) -> list[Ran]:
-    """Run applications, a few at a time: each is a JVM that starts."""
+    """Run applications, only a few at a time: each starts a JVM."""
     turns = asyncio.Semaphore(AT_A_TIME)
 
     async def run(application: Application) -> Ran:
@@ -203,7 +202,7 @@ async def test_a_log_teaches_in_place_of_configuration_once_a_policy_says_so(
 
 
 async def learned(shop: Shop, cluster: Cluster, logs: Path, name: str) -> str:
-    """Have the newest log teach an application's drivers; return what is said of it."""
+    """Let the newest log teach an application's drivers; return the command's output."""
     log = max(logs.iterdir(), key=lambda each: each.stat().st_mtime)
     words = ["spark", str(log), "--teach", f"{shop.namespace}/spark.{name}.driver"]
     kubeconfig = ("--kubeconfig", str(cluster.kubeconfig))

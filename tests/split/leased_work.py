@@ -1,7 +1,7 @@
 """Jobs over items on the real node whose pods are real Python with ``plimsoll_chunks``.
 
 Their image has no Python: the machine's own is mounted into them, since the node is this machine.
-They use the node's network, in which Plimsoll is.
+They use the node's network, where Plimsoll is.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ with open(f"{sys.argv[1]}/{os.environ['WORKS_AS']}", "a") as record:
             record.write(f"{item}\\n")
             record.flush()
 """
-"""Does ranges; it holds so many KiB for each item of one, others for late ones of a share, and
+"""Does ranges; it holds some KiB for each item of one, another size for late ones of a share, and
 notes each item when it is done. The last item of the Job waits while the folder has a file
 ``held-back``.
 """
 _MODULES: Final = Path(plimsoll_chunks.__file__).parent
 _PYTHON: Final = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
 _SHOWN: Final = {"/usr": "/usr", "/lib": "/usr/lib", "/lib64": "/usr/lib64"}
-"""Where the machine's own folders are in a container -> which they are."""
+"""Path in a container -> folder of the machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A leased Job. folder: of its pods' records. times_us: that its items take, by a hash.
+    """A leased Job. folder: of its pods' records. times_us: of its items, chosen by a hash.
 
-    kib: that a range holds for each of its items; heavy_kib: for those of a share from
-    ``heavy_from`` on. environment: of its pods.
+    kib: memory of a range for each of its items; heavy_kib: the same for those of a share from
+        ``heavy_from`` on. environment: of its pods.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Work:
     environment: dict[str, str] = field(default_factory=dict)
 
     def manifest(self) -> Manifest:
-        """It, as its author writes it."""
+        """The Job as its author writes it."""
         held = f"{self.kib},{self.heavy_kib},{self.heavy_from}"
         command = [*(str(_PYTHON), "-u", "-c", WORK, str(self.folder), held)]
         told = {

@@ -1,4 +1,4 @@
-"""Jobs whose pods lease their items, on the real node, with kills of all that takes part."""
+"""Jobs whose pods lease their items, on the real node, with kills of every process."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 SEED = 51
 BETWEEN_S = 3.0
 ITEM_S, MANY_ITEM_S = 0.03, 0.15
-"""After several kills it takes half a minute until a process of Plimsoll is started again, and all
-the time there must be work to do."""
+"""After several kills it takes half a minute until a process of Plimsoll is started again, and
+there must be work to do all that time."""
 
 
 async def event_of(shop: Shop, job: str) -> str:
-    """What Plimsoll says of a leased Job that has ended."""
+    """Plimsoll's Event about a leased Job that has ended."""
 
     async def told() -> str | None:
-        # As core/v1: the client refuses others' Events where they are read as events.k8s.io.
+        # As core/v1: read as events.k8s.io, the client refuses others' Events.
         found = await shop.core.list_namespaced_event(
             shop.namespace, field_selector=f"involvedObject.name={job}"
         )
@@ -80,7 +80,7 @@ async def test_every_item_is_acknowledged_once_whoever_is_killed(
     await until("items are done", lambda: sum(work.done().values()) > 10, WITHIN_S)
     killed, pods = await kill_at_random(shop, plimsoll, work.name, rounds)
     work.held_back.unlink()
-    # Kubernetes makes the next pod of an index ever later, after ten minutes at last.
+    # Kubernetes makes each next pod of an index later, in the end after ten minutes.
     await job_is(shop, work.name, "Complete", WITHIN_S if rounds < 10 else 1200.0)
     note = await event_of(shop, work.name)
     print(f"killed: {killed}; {note}")

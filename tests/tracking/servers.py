@@ -1,4 +1,4 @@
-"""A real MLflow server, from its package, and a gate before it that can be shut."""
+"""A real MLflow server, from its package, with a gate in front that can be shut."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Mlflow:
         return str(made["experiment_id"])
 
     def runs(self, experiment: str) -> list[Mapping[str, Any]]:
-        """Oldest first."""
+        """Its runs, oldest first."""
         body = {
             "experiment_ids": [self.experiment(experiment)["experiment_id"]],
             "order_by": ["attributes.start_time ASC"],
@@ -72,7 +72,7 @@ class Mlflow:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Every process of it stopped: connections are taken, and nothing is answered."""
+        """Stop all its processes: it takes connections and answers nothing."""
         os.killpg(self.process.pid, signal.SIGSTOP)
         try:
             yield
@@ -82,7 +82,7 @@ class Mlflow:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Mlflow]:
-    """`mlflow server` over SQLite, with the artifacts that it stores itself."""
+    """`mlflow server` over SQLite, which stores artifacts itself."""
     port = free_port()
     log_file = folder / "server.log"
     environment = {
@@ -127,9 +127,9 @@ def _await_health(server: Mlflow) -> None:
 
 
 class Gate:
-    """Stands before the server as a company's proxy does, and asks for credentials.
+    """Stands in front of the server like a company's proxy, and asks for credentials.
 
-    authorization: what the header must be; None lets everybody in.
+    authorization: the required header; None lets everybody in.
     """
 
     def __init__(self, server: Mlflow, authorization: str | None = None) -> None:

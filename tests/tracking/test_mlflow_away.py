@@ -1,4 +1,4 @@
-"""A tracking server that is away, slow, or lets nobody in: trainings do not notice."""
+"""A tracking server that is away, slow, or refuses everybody does not affect trainings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOON_S = 1_700_000_000.0
 
 
 def fail(store: Store, task: str, times: int = 1) -> None:
-    """Trainings that cost nothing to make."""
+    """Trainings that are cheap to make."""
     for number in range(times):
         store.trainings.record_failure(TaskId.parse(task), f"failure {number}", NOON_S + number)
 

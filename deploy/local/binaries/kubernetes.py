@@ -1,4 +1,4 @@
-"""Kubernetes' programs, built from their Go modules once into the user's cache folder."""
+"""Kubernetes' programs, built once from their Go modules into the user's cache folder."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def is_built(folder: Path) -> bool:
 
 
 def _is_adopted(folder: Path) -> bool:
-    """Programs without a stamp, of the right version, get one."""
+    """Give programs of the right version a stamp if they have none."""
     said = try_run([folder / "kube-apiserver", "--version"])
     if said is None or said.split()[-1] != f"v{kubernetes_version()}":
         return False
@@ -78,7 +78,7 @@ def _write_stamp(folder: Path) -> None:
 
 
 def _recipe() -> dict[str, str]:
-    """All that decides what is built."""
+    """Everything that decides what is built."""
     return {
         "kubernetes": kubernetes_version(),
         "go.mod": hashlib.sha256((HERE / "go.mod").read_bytes()).hexdigest(),
@@ -94,10 +94,10 @@ def _linker_flags() -> str:
 
 
 def build(environment: Mapping[str, str], say: Say) -> Path:
-    """Build what is not there yet; return the folder of the programs.
+    """Build what is missing; return the folder of the programs.
 
-    Two builds at once are one build and one that waits; a build that is cut off leaves nothing
-    that would be taken for whole.
+    If two builds are started, one of them waits. An interrupted build leaves nothing that looks
+    complete.
 
     Raises:
         Trouble: if Go, disk space or a writable cache folder is missing, or the build fails.
@@ -149,7 +149,7 @@ def _build_anew(folder: Path, environment: Mapping[str, str], say: Say) -> None:
 
 def _go_build(target: Path, environment: Mapping[str, str], say: Say) -> None:
     settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
-    # Were this process killed, Go would build on for minutes, beside the next build.
+    # If this process were killed, Go would build on for minutes, during the next build.
     ends_with_us = ["setpriv", "--pdeathsig", "KILL"]
     go_build = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", f"{target}/", "tool"]
     with subprocess.Popen(
@@ -197,7 +197,7 @@ def _is_package(line: str) -> bool:
 
 
 def explain_failure(complaints: list[str], what: str = "Kubernetes") -> str:
-    """Say what to do, from what Go said."""
+    """Say what to do, from Go's messages."""
     text = "\n".join(complaints)
     if "no space left on device" in text.lower():
         return f"building {what}: {prerequisites.DISK_FULL}"

@@ -1,4 +1,4 @@
-"""Programs beside Kubernetes' own, and others' CRDs: out of pinned Go modules, into the cache."""
+"""Programs beyond Kubernetes' own, and others' CRDs: from pinned Go modules, into the cache."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from deploy.local.trouble import Trouble
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A symlink of a module's repository, which no module has: Go leaves symlinks out.
+    """A symlink of a module's repository that its module lacks: Go leaves symlinks out.
 
-    path: in the module. target: what it points to, from its own folder.
+    path: in the module. target: what it points to, relative to its own folder.
     """
 
     module: str
@@ -37,9 +37,9 @@ class Link:
 class Tool:
     """One program.
 
-    modules: the folder here with its go.mod: Kubernetes' pins other versions of the same modules.
+    modules: the folder here with its go.mod: Kubernetes pins other versions of the same modules.
     package: its main package. fetched: whether tests use it, so that `cluster.py fetch` builds it.
-    link: what its package does not compile without.
+    link: a symlink that its package needs to compile.
     """
 
     modules: str
@@ -74,12 +74,12 @@ FOREIGN_CRDS: Final = (
         "deploy/crds",
     ),
 )
-"""Module, checksum of its content, folder of the CRDs that the chart makes objects of."""
+"""Module, checksum of its content, folder of the CRDs for which the chart creates objects."""
 _FLAGS: Final = ("-trimpath",)
 
 
 def tool(name: str, environment: Mapping[str, str], say: Say) -> Path:
-    """A tool's program, built if it is not there yet or was built from something else.
+    """A tool's program, built if it is missing or was built from something else.
 
     Raises:
         Trouble: if there is no such tool, or Go, disk space or a writable cache folder is missing.
@@ -96,12 +96,12 @@ def tool(name: str, environment: Mapping[str, str], say: Say) -> Path:
 
 
 def tool_folder(name: str, environment: Mapping[str, str]) -> Path:
-    """Where a tool is, or will be; another one when anything it is built from changes."""
+    """Where a tool is, or will be; the folder changes with anything it is built from."""
     return cache_root(environment) / f"tools-{_fingerprint(TOOLS[name])}"
 
 
 def module_of(name: str, module: str, environment: Mapping[str, str], say: Say) -> Path:
-    """Folder of a module that a tool is built of, downloaded if it is not there.
+    """Folder of a module that a tool is built from, downloaded if it is missing.
 
     Raises:
         Trouble: if it cannot be downloaded, or is not the one that the tool's go.sum pins.
@@ -118,7 +118,7 @@ def module_of(name: str, module: str, environment: Mapping[str, str], say: Say) 
 
 
 def _fingerprint(made: Tool) -> str:
-    """Of all that decides what is built."""
+    """A fingerprint of everything that decides what is built."""
     parts = [(HERE / made.modules / each).read_bytes() for each in ("go.mod", "go.sum")]
     parts.append(" ".join((*_FLAGS, _linker_flags())).encode())
     if made.link is not None:
@@ -131,7 +131,7 @@ def _digest(content: bytes) -> str:
 
 
 def _linker_flags() -> str:
-    # Without these, helm takes every cluster it cannot ask for one of version 1.20.
+    # Without these, helm assumes version 1.20 if it cannot ask the cluster.
     major, minor = kubernetes_version().split(".")[:2]
     package = "helm.sh/helm/v3/pkg/chartutil"
     return f"-s -w -X {package}.k8sVersionMajor={major} -X {package}.k8sVersionMinor={minor}"
@@ -147,7 +147,7 @@ def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) ->
         command = ["go", "build", *_FLAGS, *modules, "-ldflags", _linker_flags()]
         command += ["-o", str(unfinished), TOOLS[name].package]
         done = subprocess.run(
-            # Were this process killed, Go would build on for minutes, beside the next build.
+            # If this process were killed, Go would build on for minutes, during the next build.
             ["setpriv", "--pdeathsig", "KILL", *command],
             cwd=HERE / TOOLS[name].modules, env={**environment, **settings},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
@@ -160,10 +160,10 @@ def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) ->
 
 @contextmanager
 def _module_file(name: str, environment: Mapping[str, str], say: Say) -> Iterator[list[str]]:
-    """Options for Go by which a tool is built of a copy of its module that has its link.
+    """Go options that build a tool from a copy of its module with the link.
 
-    The module is the one that go.sum pins. Go's own way to add a file, an overlay, is refused for
-    what is in the cache of modules.
+    The module is the one that go.sum pins. Go has its own way to add a file, an overlay, but
+    refuses it for files in the module cache.
     """
     link, own = TOOLS[name].link, HERE / TOOLS[name].modules
     if link is None:
@@ -172,7 +172,7 @@ def _module_file(name: str, environment: Mapping[str, str], say: Say) -> Iterato
     module = module_of(name, link.module, environment, say)
     with tempfile.TemporaryDirectory(prefix=f"plimsoll-{name}-") as scratch:
         copy, file = Path(scratch) / "module", Path(scratch) / "go.mod"
-        # What is in the cache of modules is read-only.
+        # The module cache is read-only.
         run(["cp", "-r", "--no-preserve=mode", module, copy], doing=f"copying {link.module}")
         (copy / link.path).symlink_to(link.target)
         shutil.copyfile(own / "go.sum", file.with_suffix(".sum"))
@@ -205,7 +205,7 @@ def _download_crds(target: Path, environment: Mapping[str, str], say: Say) -> No
         say(f"downloading the Go module {module} for the definitions in it")
         said = run(
             ["go", "mod", "download", "-json", module],
-            # A cluster's network has no way out: who is inside has to be told.
+            # A cluster's network has no way out: a caller inside it must learn that.
             doing=f"downloading {module}, as `cluster.py fetch` does outside of any cluster",
             cwd=Path("/"), environment={**environment, "GOTOOLCHAIN": "local", "GOFLAGS": ""},
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""One-layer images as files, made of a folder, with no registry and no image builder."""
+"""One-layer images as files, made from a folder, with no registry and no image builder."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def write_image(
 ) -> None:
     """Write an image in OCI layout, as `ctr images import` takes it.
 
-    reference: with a host part and a tag, such as ``localhost/pause:1``; containerd would take
-    a name without a host to be on a registry. entrypoint: what a pod's ``args`` are given to.
+    reference: with a host part and a tag, such as ``localhost/pause:1``; containerd would look for
+    a name without a host in a registry. entrypoint: the program that gets a pod's ``args``.
     """
     started = {"Cmd": list(command), "WorkingDir": "/", "Env": ["PATH=/bin:/usr/bin"]}
     if entrypoint:

@@ -1,4 +1,4 @@
-"""A stand-in for python:3.11-slim-bookworm, made from Debian's packages without a registry."""
+"""A substitute for python:3.11-slim-bookworm, made from Debian's packages without a registry."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _RECIPE: Final = f"{_SUITE} minbase {_PACKAGES} without {' '.join(_UNNEEDED)}; 2
 
 
 def base_reference() -> str:
-    """Name of the stand-in; a changed recipe has another."""
+    """Name of the substitute; it changes with the recipe."""
     return f"localhost/plimsoll-base:{hashlib.sha256(_RECIPE.encode()).hexdigest()[:12]}"
 
 
 def require_base(buildah: Buildah, say: Callable[[str], None]) -> str:
-    """Make the stand-in if it is not there yet; return its name.
+    """Make the substitute if it does not exist yet; return its name.
 
     Raises:
         Trouble: if Debian's mirror is out of reach.
@@ -74,17 +74,17 @@ def _slim(root: Path) -> None:
     for name in _UNNEEDED:
         for path in (root / name).iterdir():
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    # debootstrap copies these from this machine, which is nobody's business.
+    # debootstrap copies these from this machine, but they are private.
     for name in ("resolv.conf", "hostname", "hosts"):
         (root / "etc" / name).unlink(missing_ok=True)
-    # Nothing is installed in it later; which mirror it came from is this machine's affair.
+    # Nothing is installed in it later, and the mirror's address is private to this machine.
     (root / "etc" / "apt" / "sources.list").unlink(missing_ok=True)
-    # Names that Debian leaves to its users and the stood-in image has.
+    # Names that Debian leaves to its users, but the original image has.
     (root / "usr" / "local" / "bin" / "python").symlink_to("/usr/bin/python3")
 
 
 def _mirror() -> list[str]:
-    """The mirror that this machine installs from; without one, debootstrap takes Debian's own."""
+    """The mirror that this machine installs from; without one, debootstrap uses Debian's own."""
     listed = try_run(
         ["apt-get", "indextargets", "--format", "$(SITE) $(SUITE) $(CODENAME) $(COMPONENT)",
          "Created-By: Packages"]

@@ -1,4 +1,4 @@
-"""Debian's buildah, with a storage of its own in the cache folder."""
+"""Debian's buildah, with its own storage in the cache folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Buildah:
     """A builder that needs no service.
 
     storage: layers and images; kept, so that unchanged steps are not built again.
-    driver: ``overlay``, or ``vfs`` where overlays cannot be stacked.
+    driver: ``overlay``, or ``vfs`` if overlays cannot be stacked.
     environment: of the caller, for its proxy settings.
     """
 
@@ -45,7 +45,7 @@ class Buildah:
         """Build an image from the Dockerfile in a folder, and write it to a file.
 
         Raises:
-            Trouble: with the end of what the build said.
+            Trouble: with the end of the build's output.
 
         """
         words = ["build", "--layers", "--isolation=chroot", "--network=host", "--pull-never"]
@@ -100,10 +100,10 @@ class Buildah:
 
 
 def a_buildah(storage: Path, environment: Mapping[str, str]) -> Buildah:
-    """Take the fastest storage driver that works here.
+    """Choose the fastest storage driver that works here.
 
     Raises:
-        Trouble: if none does.
+        Trouble: if none works.
 
     """
     storage.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Building the targets of the project's Dockerfile, each once per state of its sources."""
+"""Builds the targets of the project's Dockerfile, each once per state of its sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT_ARCHIVES: Final = 2
 class Target:
     """A stage of the Dockerfile that is used as an image.
 
-    inputs: files and folders, relative to the checkout, that decide what is in it.
+    inputs: files and folders, relative to the checkout, that decide its content.
     """
 
     stage: str
@@ -61,7 +61,7 @@ class Image:
 
 
 def fingerprint(target: Target, checkout: Path = CHECKOUT) -> str:
-    """Twelve hex digits of all that decides what is in the image.
+    """Twelve hex digits that depend on everything that decides the image's content.
 
     Raises:
         Trouble: if an input is missing.
@@ -87,7 +87,7 @@ def _files(target: Target, checkout: Path) -> Iterator[Path]:
 
 
 def build_image(target: Target, environment: Mapping[str, str], say: Say) -> Image:
-    """Build an image, or find it built: by Docker where it runs, else by buildah.
+    """Build an image, or find it built: with Docker if it runs, else with buildah.
 
     Raises:
         Trouble: if something is missing, or the build fails.
@@ -100,7 +100,7 @@ def build_image(target: Target, environment: Mapping[str, str], say: Say) -> Ima
     with _lock(folder):
         if not archive.exists():
             _build_anew(target, Image(reference, archive), environment, say)
-        # Marks it as used: the least recently used ones are removed.
+        # Mark it as used: the least recently used ones are removed.
         archive.touch()
         _forget_old(target, folder)
     return Image(reference, archive)
@@ -173,7 +173,7 @@ def _buildah(
 
 
 def _secrets(scratch: Path, environment: Mapping[str, str]) -> list[str]:
-    """Hand over how packages are reached, for the time of the build only."""
+    """Pass on the settings for packages, only during the build."""
     settings = scratch / "pip.conf"
     settings.touch(mode=0o600)
     settings.write_text(pip_settings(environment, pip_files(environment)))

@@ -1,4 +1,4 @@
-"""Images on the node: the one that every pod needs, and loading others from files."""
+"""Images on the node: the one that every pod needs, and others loaded from files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ int main(void) {
 
 
 def build_pause_image(target: Path) -> None:
-    """Make the sandbox image here, because no registry may be within reach."""
+    """Make the sandbox image here, because there may be no registry in reach."""
     with tempfile.TemporaryDirectory(prefix="plimsoll-pause-") as scratch:
         root = Path(scratch) / "root"
         compile_static(_PAUSE_SOURCE, root / "pause")
@@ -47,10 +47,10 @@ def compile_static(source: str, target: Path) -> None:
 
 
 def load_image(layout: Layout, archive: Path) -> str:
-    """Load an image file (OCI or docker-archive) into every node; return what was loaded.
+    """Load an image file (OCI or docker-archive) into every node; return the names loaded.
 
     Raises:
-        Trouble: if the file is not there, is no image, or the cluster is not up.
+        Trouble: if the file is missing or is no image, or the cluster is not up.
 
     """
     if not archive.is_file():

@@ -1,7 +1,7 @@
-"""How packages are reached from within an image build: as they are on this machine.
+"""How an image build reaches packages: in the same way as this machine.
 
-A company's own index, its certificates and its credentials are handed to the build as secrets,
-which are mounted for the one command that needs them and are in no layer of the image.
+A company's own index, its certificates and its credentials are passed to the build as secrets. They
+are mounted only for the command that needs them, and are in no layer of the image.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ABOUT_THE_HOST: Final = frozenset(
 
 
 def pip_settings(environment: Mapping[str, str], files: Sequence[Path]) -> str:
-    """Make a pip.conf for the build out of this machine's, as text.
+    """Make a pip.conf for the build from this machine's, as text.
 
-    environment: its ``PIP_*`` variables go before the files, as in pip.
-    files: pip.conf files, the least important first; those that are not there are left out.
+    environment: its ``PIP_*`` variables take precedence over the files, as in pip.
+    files: pip.conf files, the least important first; missing ones are left out.
     """
     merged: dict[str, str] = {}
     for file in files:
@@ -58,7 +58,7 @@ def pip_files(environment: Mapping[str, str]) -> list[Path]:
 
 
 def certificates(settings: Mapping[str, str]) -> Path | None:
-    """The file of certificates that packages are fetched with; None to use pip's own."""
+    """The file of certificates for fetching packages; None to use pip's own."""
     named = settings.get("cert") or settings.get("PIP_CERT")
     if named and Path(named).is_file():
         return Path(named)

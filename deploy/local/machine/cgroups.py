@@ -1,4 +1,4 @@
-"""The cgroup under which the node's pods live, in each hierarchy (v1) or in the one (v2)."""
+"""The cgroup of the node's pods, in each hierarchy (v1) or in the only one (v2)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from deploy.local.trouble import Trouble
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CPU_PERIOD_US: Final = 20_000
-"""In which a cgroup's CPU is counted: shorter than the kernel's own, so that no pause is long."""
+"""The period in which a cgroup's CPU is counted: shorter than the default, so pauses are short."""
 
 
 def hierarchies(root: Path = CGROUPS) -> list[Path]:
-    """Folders in which a cgroup of ours has to be made: one per v1 hierarchy, or v2's root."""
+    """Folders in which our cgroup must be made: one per v1 hierarchy, or v2's root."""
     if is_unified(root):
         return [root]
     return sorted({path.resolve() for path in root.iterdir() if (path / "cgroup.procs").exists()})
@@ -41,12 +41,12 @@ def memory_limit_bytes(root: Path = CGROUPS) -> int | None:
         text = path.read_text().strip()
     except OSError:
         return None
-    # v1 says "no limit" with the largest number of pages there is.
+    # v1 writes "no limit" as the largest possible number of pages.
     return int(text) if text.isdigit() and int(text) < 1 << 60 else None
 
 
 def make(name: str, root: Path = CGROUPS) -> None:
-    """Make the cgroup. In v2 kubelet needs every controller handed down to it.
+    """Make the cgroup. In v2 kubelet needs every controller delegated to it.
 
     Raises:
         Trouble: if the kernel or the container around us does not allow it.
@@ -67,13 +67,13 @@ def make(name: str, root: Path = CGROUPS) -> None:
 
 def _hand_down_controllers(folder: Path) -> None:
     for controller in (folder / "cgroup.controllers").read_text().split():
-        # Some (rdma, misc) cannot be handed down everywhere, and kubelet does not need them.
+        # Some (rdma, misc) cannot be delegated everywhere, and kubelet does not need them.
         with contextlib.suppress(OSError):
             (folder / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
 def limit_cpu(name: str, cores: float, root: Path = CGROUPS) -> None:
-    """Let all processes of the cgroup have so many cores together, and no more.
+    """Limit all processes of the cgroup to so many cores together.
 
     Raises:
         Trouble: if the kernel refuses it.
@@ -91,7 +91,7 @@ def limit_cpu(name: str, cores: float, root: Path = CGROUPS) -> None:
 
 
 def exists(name: str, root: Path = CGROUPS) -> bool:
-    """Whether the cgroup is there in any hierarchy."""
+    """Whether the cgroup exists in any hierarchy."""
     return any((hierarchy / name).is_dir() for hierarchy in hierarchies(root))
 
 

@@ -1,9 +1,9 @@
 """The cluster's own network, process and mount namespaces.
 
-Everything of a cluster runs in a process namespace of its own, whose first process does nothing
-but hold it (the keeper). So the kernel itself knows which processes are ours, containers and
-their shims included, and ends them all, with all their mounts, when the keeper is killed: no
-list of process ids can go stale, and no stranger's process can be hit.
+Everything of a cluster runs in its own process namespace, whose first process (the keeper) does
+nothing but hold it. So the kernel itself knows which processes are ours, including containers and
+their shims. It ends them all, with all their mounts, when the keeper is killed: no list of process
+ids can become stale, and no other process can be hit.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _MARK: Final = "plimsoll-cluster:"
 _CLONE_NEWNET: Final = 0x40000000
 _END_S: Final = 30.0
 
-# Mounts of the host still arrive in here and none of ours goes out. Folders whose path is fixed
-# in containerd and kubelet are covered by the cluster's own. Ignoring SIGCHLD makes the kernel
+# Mounts of the host still arrive in here, but none of ours goes out. The cluster's own folders
+# cover folders whose path is fixed in containerd and kubelet. Ignoring SIGCHLD makes the kernel
 # reap orphans. $0 is the name under which the keeper shows in `ps`.
 _KEEPER: Final = """
 set -e
@@ -57,7 +57,7 @@ class Process:
 
 
 def processes() -> Iterator[Process]:
-    """All that are there now; those that end meanwhile are left out."""
+    """All present processes; those that end meanwhile are left out."""
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (found := _read_process(int(entry))) is not None:
             yield found
@@ -84,7 +84,7 @@ def keepers() -> dict[Path, Process]:
 
 
 def keeper_of(layout: Layout) -> Process | None:
-    """Of one cluster; None if it has none."""
+    """The keeper of one cluster; None if it has none."""
     return keepers().get(layout.home)
 
 
@@ -95,7 +95,7 @@ def inside(keeper: Process) -> list[Process]:
 
 
 def in_network(netns: Path) -> list[Process]:
-    """All processes in a network namespace: the cluster's, and what was run by ``enter``."""
+    """All processes in a network namespace: the cluster's, and those started by ``enter``."""
     try:
         wanted = f"net:[{netns.stat().st_ino}]"
     except OSError:
@@ -114,7 +114,7 @@ def make_network(layout: Layout) -> None:
     """Make the network namespace: loopback, the nodes' addresses, the range of Services."""
     doing = "making the network namespace"
     run(["ip", "netns", "add", layout.name], doing=doing)
-    # Dummy links are not to be had everywhere, loopback is: the nodes' addresses sit there, and
+    # Not every kernel has dummy links, but each has loopback: the nodes' addresses are there, and
     # Services are routed there so that kube-proxy's rules see what the node itself sends.
     for words in (
         ["link", "set", "lo", "up"],
@@ -150,7 +150,7 @@ def start_keeper(layout: Layout, covers: Sequence[tuple[Path, Path]]) -> Process
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
             env=plain_environment(), check=True,
         )  # fmt: skip
-    # Before its last exec the keeper is still called bash, and found under no home.
+    # Before its last exec the keeper is still called bash, and has no home yet.
     wait_for(lambda: keeper_of(layout) or log.read_text(errors="replace") or None, timeout_s=10.0)
     if (found := keeper_of(layout)) is None:
         said = log.read_text(errors="replace").strip() or "no answer in 10 s"
@@ -163,7 +163,7 @@ def start_inside(
 ) -> None:
     """Start a program in all of the cluster's namespaces; it outlives the caller.
 
-    settings: more for its environment.
+    settings: further environment variables.
     """
     with (layout.logs / f"{name}.log").open("ab") as log:
         subprocess.run(
@@ -175,14 +175,14 @@ def start_inside(
 
 
 def end_keeper(keeper: Process, home: Path) -> None:
-    """Kill the keeper and thereby all in its namespace; return when they are gone.
+    """Kill the keeper and thus all in its namespace; return when they are gone.
 
     Raises:
         Trouble: if some do not end (stuck in the kernel).
 
     """
-    # The file descriptor is taken first and the name checked after, so that a process that
-    # happens to get the same id in between is not hit.
+    # The file descriptor is taken first and the name checked afterwards, so that a process that
+    # gets the same id in between is not hit.
     try:
         descriptor = os.pidfd_open(keeper.pid)
     except ProcessLookupError:
@@ -202,7 +202,7 @@ def end_keeper(keeper: Process, home: Path) -> None:
 
 
 def end_entered(netns: Path) -> None:
-    """End what was started by ``enter`` and still runs, but for the caller and its parents."""
+    """End what ``enter`` started and still runs, except the caller and its parents."""
     spared = set(_ancestors())
     for sent in (signal.SIGTERM, signal.SIGKILL):
         for process in in_network(netns):
@@ -221,7 +221,7 @@ def _ancestors() -> Iterator[int]:
     while pid > 0:
         yield pid
         try:
-            # The name, in brackets, may hold blanks: what follows the last bracket is safe.
+            # The name, in brackets, may hold blanks: the text after the last bracket is safe.
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             return
@@ -243,9 +243,9 @@ def is_inside_network(netns: Path) -> bool:
 
 
 def move_into_network(netns: Path) -> Callable[[], None]:
-    """Move the calling thread, and what it starts from now on, into a network namespace.
+    """Move the calling thread, and its later children, into a network namespace.
 
-    Returns what moves it back.
+    Returns the function that moves it back.
     """
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     _set_network(netns)
@@ -260,7 +260,7 @@ def move_into_network(netns: Path) -> Callable[[], None]:
 def _set_network(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        # os.setns is there from Python 3.12 on.
+        # os.setns exists from Python 3.12 on.
         if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), f"cannot enter the network namespace {path}")
     finally:

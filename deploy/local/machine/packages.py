@@ -29,11 +29,11 @@ _FOR_THE_CLUSTER: Final = {
 _FOR_IMAGES: Final = {"buildah": ("buildah",), "debootstrap": ("debootstrap",)}
 CLUSTER_PACKAGES: Final[Mapping[str, tuple[str, ...]]] = _FOR_THE_CLUSTER
 IMAGE_PACKAGES: Final[Mapping[str, tuple[str, ...]]] = _FOR_IMAGES
-"""Package to what must be there for it not to be missing: a program, or an absolute path."""
+"""Package -> what must exist if it is installed: a program, or an absolute path."""
 
 
 def missing(packages: Mapping[str, Collection[str]]) -> list[str]:
-    """Those of which something is not there."""
+    """The packages of which something is missing."""
     return [name for name, signs in packages.items() if not all(map(_is_there, signs))]
 
 
@@ -42,7 +42,7 @@ def _is_there(sign: str) -> bool:
 
 
 def require(packages: Mapping[str, Collection[str]], say: Callable[[str], None]) -> None:
-    """Install what is missing, if that can be done here.
+    """Install missing packages, if that is possible here.
 
     Raises:
         Trouble: naming the packages and the command to install them by hand.
@@ -61,12 +61,12 @@ def require(packages: Mapping[str, Collection[str]], say: Callable[[str], None])
 
 
 def can_install() -> bool:
-    """Whether there is apt and the right to use it."""
+    """Whether apt exists and may be used."""
     return os.geteuid() == 0 and shutil.which("apt-get", path=PATH) is not None
 
 
 def refuse_install(lacking: Collection[str], *, can_install: bool) -> Trouble | None:
-    """What to tell people if it cannot be done for them; None if it can."""
+    """The message if it cannot be installed for the user; None if it can."""
     if can_install:
         return None
     names = " ".join(lacking)
@@ -80,7 +80,7 @@ def install(names: Collection[str]) -> None:
     """Install by apt, without starting the services that some packages bring.
 
     Raises:
-        Trouble: with the end of what apt said.
+        Trouble: with the end of apt's output.
 
     """
     with _no_services():
@@ -101,7 +101,7 @@ def _apt(*words: str) -> None:
 
 @contextmanager
 def _no_services(policy: Path = Path("/usr/sbin/policy-rc.d")) -> Iterator[None]:
-    # A system-wide etcd and containerd are nobody's wish here. Debian asks this file first.
+    # Nobody wants a system-wide etcd and containerd here. Debian asks this file first.
     if policy.exists():
         yield
         return

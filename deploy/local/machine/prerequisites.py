@@ -1,4 +1,4 @@
-"""What the machine must have, and one clear sentence for each thing that it lacks."""
+"""The needs of the local cluster, and one clear sentence for each thing that the machine lacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DISK_FULL: Final = "the disk is full; free some space (Go's caches: `go clean -c
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What decides whether a cluster can run here at all."""
+    """Properties that decide whether a cluster can run here at all."""
 
     system: str
     architecture: str
@@ -37,7 +37,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """As it is now."""
+    """The machine as it is now."""
     is_linux = platform.system() == "Linux"
     return Machine(
         system=platform.system(),
@@ -51,7 +51,7 @@ def require_machine(machine: Machine) -> None:
     """Refuse a machine that cannot run the cluster.
 
     Raises:
-        Trouble: for the first thing that it lacks.
+        Trouble: for the first missing thing.
 
     """
     require_system(machine)
@@ -68,7 +68,7 @@ def require_machine(machine: Machine) -> None:
 
 
 def require_system(machine: Machine) -> None:
-    """Refuse what is not Linux on a usual processor.
+    """Refuse a system that is not Linux on a usual processor.
 
     Raises:
         Trouble: naming what it is.
@@ -81,21 +81,21 @@ def require_system(machine: Machine) -> None:
 
 
 def go_version() -> str | None:
-    """Of the ``go`` on PATH, such as ``go1.25.3``; None if there is none."""
+    """The version of the ``go`` on PATH, such as ``go1.25.3``; None if there is none."""
     if shutil.which("go") is None:
         return None
-    # Without this, an old Go downloads a new one only to be asked how old it is.
+    # Without this, an old Go downloads a new one only to answer how old it is.
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
-    # Not in a folder with a go.mod: that asks for a version, and an older Go would refuse.
+    # Not in a folder with a go.mod: it requires a version, and an older Go would refuse.
     asked = ["go", "env", "GOVERSION"]
     return run(asked, doing="asking Go", cwd=Path("/"), environment=environment).strip()
 
 
 def require_go(version: str | None) -> None:
-    """Refuse to build with no Go or an old one.
+    """Refuse to build without Go or with an old one.
 
     Raises:
-        Trouble: saying which is there and which is needed.
+        Trouble: with the version found and the version needed.
 
     """
     needed = ".".join(map(str, GO_NEEDED))
@@ -109,7 +109,7 @@ def require_go(version: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Disk space that something needs, and has."""
+    """Disk space that something needs, and that is free."""
 
     what: str
     path: Path
@@ -135,7 +135,7 @@ def place(what: str, path: Path, needed_bytes: int) -> Place:
 
 
 def require_space(places: Collection[Place]) -> None:
-    """Refuse to begin what would fill the disk.
+    """Refuse work that would fill the disk.
 
     Raises:
         Trouble: naming the folder, what it needs and what is free.
@@ -151,7 +151,7 @@ def require_space(places: Collection[Place]) -> None:
 
 
 def require_writable(folder: Path) -> None:
-    """Make a folder of the cache, and try it.
+    """Make a folder of the cache, and try to write in it.
 
     Raises:
         Trouble: if it cannot be made or written.
@@ -170,7 +170,7 @@ def require_writable(folder: Path) -> None:
 
 
 def listening_ports(tables: Collection[str]) -> set[int]:
-    """Ports that somebody listens on, from the text of /proc/net/tcp and tcp6."""
+    """Ports on which a program listens, from the text of /proc/net/tcp and tcp6."""
     ports = set()
     for table in tables:
         for line in table.splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""Keys and certificates of one cluster, by openssl; made anew at every start."""
+"""Keys and certificates of one cluster, by openssl; new ones at every start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_certificates(folder: Path, nodes: Sequence[Node]) -> str:
              "-subj", "/CN=local-cluster-ca", "-days", _DAYS)  # fmt: skip
     _signed(folder, "api", "/CN=kube-apiserver", _API_NAMES)
     _signed(folder, "front-proxy", "/CN=front-proxy", "DNS:front-proxy")
-    # The API server calls kubelet with this one; kubelet asks the API server what it may do.
+    # The API server calls kubelet with this one; kubelet asks the API server about its rights.
     _signed(folder, "api-to-kubelet", "/O=system:masters/CN=kube-apiserver", "DNS:kube-apiserver")
     for node in nodes:
         alternative_names = f"IP:{node.address},DNS:{node.name}"

@@ -1,6 +1,6 @@
 """The configuration files of containerd, CNI, kubelet, kube-proxy and kubectl.
 
-JSON where the reader takes YAML: JSON is YAML, and the standard library writes it.
+They are JSON although the reader expects YAML: JSON is YAML, and the standard library writes it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from deploy.local.node.nodes import Node, cores_beside, nodes_of
 PAUSE_IMAGE: Final = "localhost/plimsoll-pause:1"
 _MIB: Final = 1 << 20
 _SYSTEM_BYTES: Final = 1024 * _MIB
-"""For the control plane (0.65 GB measured) and what runs beside the cluster."""
+"""For the control plane (0.65 GB measured) and other programs on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSize:
     """How much of the machine a node offers.
 
-    machine_bytes: as /proc/meminfo has it; kubelet calls it the capacity.
-    limit_bytes: of the container that this machine is, if it is one.
-    nodes: that share what there is.
+    machine_bytes: as in /proc/meminfo; kubelet calls it the capacity.
+    limit_bytes: of the container, if this machine is one.
+    nodes: how many share the machine.
     """
 
     machine_bytes: int
@@ -36,10 +36,11 @@ class NodeSize:
 
     @property
     def reserved_bytes(self) -> int:
-        """What kubelet leaves out of the allocatable memory.
+        """The memory that kubelet subtracts to get the allocatable memory.
 
-        At least `_SYSTEM_BYTES`, at most half of a small machine; plus all that a limit around
-        the machine takes away, which kubelet does not see; plus the other nodes' shares.
+        It is at least `_SYSTEM_BYTES`, at most half of a small machine. To this are added what a
+        limit around the machine takes away, which kubelet does not see, and the other nodes'
+        shares.
         """
         usable_bytes = min(self.machine_bytes, self.limit_bytes or self.machine_bytes)
         system_bytes = min(_SYSTEM_BYTES, usable_bytes // 2)
@@ -66,8 +67,8 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _containerd(node: Node) -> str:
-    # restrict_oom_score_adj: containers do not start otherwise where CAP_SYS_RESOURCE is missing.
-    # runc: crun fails on this cgroup layout. Root: else it is shared with other containerds.
+    # restrict_oom_score_adj: otherwise containers do not start without CAP_SYS_RESOURCE. runc: crun
+    # fails on this cgroup layout. Root: else it is shared with other containerds.
     plugin = "io.containerd.grpc.v1.cri"
     return f"""\
 version = 2
@@ -133,7 +134,7 @@ def _kubelet(node: Node, size: NodeSize) -> Mapping[str, Any]:
             "nodefs.available": "1%",
             "imagefs.available": "1%",
         },
-        # Images come from files, not from a registry: one that is collected does not come back.
+        # Images come from files, not from a registry: a collected one does not come back.
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
         "authentication": {
@@ -153,7 +154,7 @@ def _kubelet(node: Node, size: NodeSize) -> Mapping[str, Any]:
 
 
 def _beside_another(node: Node, core: int) -> Mapping[str, Any]:
-    """Keep all pods of the node to its core, and its kubelet off the other's addresses."""
+    """Keep all pods of the node on its core, and its kubelet off the other's addresses."""
     # Not by the parent cgroup's cpuset: kubelet gives "kubepods" all processors, or does not start.
     return {
         "cpuManagerPolicy": "static",

@@ -1,8 +1,8 @@
 """The nodes of a cluster: one that has the machine, or two with a processor core each.
 
-All nodes share the machine's kernel and the cluster's network, process and mount namespaces. What
-kubelet and containerd take for their own alone, each node has of its own: folders, sockets, ports,
-an address, a range of pods' addresses, a bridge and a cgroup.
+All nodes share the machine's kernel and the cluster's network, process and mount namespaces. Each
+node has its own copy of what kubelet and containerd do not share: folders, sockets, ports, an
+address, a range of pods' addresses, a bridge and a cgroup.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MOST_NODES: Final = 2
 PROCESSORS: Final = Path("/sys/devices/system/cpu")
 _PORTS_APART: Final = 100
 _CORES: Final = "cores"
-"""File in the cluster's home: the nodes' cores, by blanks. There is none with one node."""
+"""File in the cluster's home: the nodes' cores, separated by blanks. One node has no such file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node's names and numbers, and where it keeps what.
+    """One node's names and numbers, and its paths.
 
-    number: from 1. core: the processor core that is its own; None if it has all of the machine.
+    number: from 1. core: its own processor core; None if it has the whole machine.
     """
 
     layout: Layout
@@ -35,12 +35,12 @@ class Node:
 
     @property
     def name(self) -> str:
-        """In Kubernetes."""
+        """The node's name in Kubernetes."""
         return f"node-{self.number}"
 
     @property
     def address(self) -> str:
-        """Where its kubelet is reached."""
+        """The address of its kubelet."""
         return f"10.89.0.{self.number}"
 
     @property
@@ -50,17 +50,17 @@ class Node:
 
     @property
     def bridge(self) -> str:
-        """Network link that its pods hang on."""
+        """The network link of its pods."""
         return f"cni{self.number - 1}"
 
     @property
     def kubelet_port(self) -> int:
-        """Of kubelet's API."""
+        """The port of kubelet's API."""
         return KUBELET_PORT + _PORTS_APART * (self.number - 1)
 
     @property
     def health_port(self) -> int:
-        """Of kubelet's own health."""
+        """The port of kubelet's own health."""
         return self.kubelet_port - 2
 
     @property
@@ -70,12 +70,12 @@ class Node:
 
     @property
     def home(self) -> Path:
-        """State, as the caller sees it: the first node's is the cluster's."""
+        """The state folder as the caller sees it: the first node's is the cluster's."""
         return self._own(self.layout.home)
 
     @property
     def inner_home(self) -> Path:
-        """State, as the cluster's own processes see it."""
+        """The state folder as the cluster's own processes see it."""
         return self._own(self.layout.inner_home)
 
     @property
@@ -85,11 +85,11 @@ class Node:
 
     @property
     def containerd_socket(self) -> Path:
-        """For `ctr` and kubelet."""
+        """The socket for `ctr` and kubelet."""
         return self.run / self.layout.containerd_socket.name
 
     def program(self, name: str) -> str:
-        """Name what runs once per node, such as ``kubelet-2``; the first node's has no number."""
+        """Name a program that runs once per node, like ``kubelet-2``; the first has no number."""
         return name if self.number == 1 else f"{name}-{self.number}"
 
     def _own(self, folder: Path) -> Path:
@@ -108,7 +108,7 @@ def nodes_of(layout: Layout) -> list[Node]:
 
 
 def note_cores(layout: Layout, cores: Sequence[int]) -> None:
-    """Note which cores the nodes have, before anything asks for its nodes; none for one node."""
+    """Record the nodes' cores, before anything asks for the nodes; none for one node."""
     if cores:
         (layout.home / _CORES).write_text(" ".join(map(str, cores)) + "\n")
 
@@ -117,7 +117,7 @@ def cores_for(count: int, usable: Sequence[int]) -> list[int]:
     """Give each of two nodes a core; none to a single node, which has them all.
 
     Raises:
-        Trouble: if there is not one for each.
+        Trouble: if there are too few.
 
     """
     if count == 1:
@@ -131,7 +131,7 @@ def cores_for(count: int, usable: Sequence[int]) -> list[int]:
 
 
 def threads_apart(cores: Collection[int], root: Path = PROCESSORS) -> list[int]:
-    """Order what the kernel calls processors: one thread of each core first, then the others."""
+    """Order the kernel's processors: one thread of each core first, then the others."""
 
     def rank(core: int) -> tuple[int, int]:
         threads = _listed(root / f"cpu{core}" / "topology" / "thread_siblings_list") or [core]
@@ -141,12 +141,12 @@ def threads_apart(cores: Collection[int], root: Path = PROCESSORS) -> list[int]:
 
 
 def cores_beside(core: int, root: Path = PROCESSORS) -> list[int]:
-    """List the machine's cores but one."""
+    """List the machine's cores except this one."""
     return [each for each in _listed(root / "online") if each != core]
 
 
 def _listed(path: Path) -> list[int]:
-    """Read the kernel's way to list numbers, such as ``0-3,8``; nothing of what is not there."""
+    """Read the kernel's lists of numbers, such as ``0-3,8``; empty if there is no file."""
     try:
         text = path.read_text().strip()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The command line of every program of the cluster; README.md says why each odd flag is there."""
+"""The command line of every program of the cluster; README.md explains the unusual flags."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NOT_NEEDED: Final = (
     *("device-taint-eviction", "resourceclaim", "replicationcontroller"),
     *("storage-version-migrator", "storageversion-garbage-collector"),
 )
-"""Controllers whose objects nothing here makes. Each has timers and watches, that of volumes to
-attach ten times a second: without them the controller manager takes a sixth less."""
+"""Controllers for objects that nothing here creates. Each has timers and watches, the one of
+volumes to attach ten times a second: without them the controller manager takes a sixth less."""
 
 
 def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:
-    """What answers on the API's port, by program; started first."""
+    """The programs that answer on the API's port; started first."""
     home, client = layout.inner_home, f"http://127.0.0.1:{ETCD_PORTS[0]}"
     peer = f"http://127.0.0.1:{ETCD_PORTS[1]}"
     return {
@@ -42,10 +42,10 @@ def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             f"--listen-peer-urls={peer}",
             # A crash of the machine may lose this cluster: fast tests are worth more.
             "--unsafe-no-fsync",
-            # There is no other member to be told ten times a second that this one lives, and what
-            # is written may reach the database a second later: that and the API server's polls
-            # are a fifth of etcd's processor time. Once a second would do, but at its start etcd
-            # elects itself after up to five times the interval, and all wait for it.
+            # There is no other member that needs a sign of life ten times a second, and writes may
+            # reach the database a second later: that and the API server's polls are a fifth of
+            # etcd's processor time. Once a second would do, but at its start etcd elects itself
+            # after up to five times the interval, and everything waits for it.
             *("--heartbeat-interval=400", "--election-timeout=2000"),
             *("--backend-batch-interval=1s", "--log-level=error"),
         ],
@@ -91,7 +91,7 @@ def _api_server(layout: Layout, binaries: Path, etcd: str) -> list[str]:
 
 
 def node(layout: Layout, binaries: Path) -> dict[str, list[str]]:
-    """What needs the API, by program; started when it answers."""
+    """The programs that need the API; started when it answers."""
     home = layout.inner_home
     kubeconfig = f"--kubeconfig={home}/{layout.kubeconfig.name}"
     return {
@@ -142,7 +142,7 @@ def _kubelet(node: Node, binaries: Path, kubeconfig: str) -> list[str]:
 
 
 def _under_its_name(name: str, argv: list[str]) -> list[str]:
-    """Let a second node's program show in `ps` as what it is called here, to be found by it."""
+    """Let a second node's program show in `ps` under its name here, so that it can be found."""
     if Path(argv[0]).name == name:
         return argv
     return ["bash", "-c", 'exec -a "$0" "$@"', name, *argv]

@@ -46,25 +46,25 @@ Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
 """Returns the annotations for a Job's template; None if its pods are not Plimsoll's."""
 _EXCLUDED: Final = Sized(Treatment.EXCLUDED, [])
 MAX_SILENCE_S: Final = 600.0
-"""A controller that Kubernetes starts again on another node is heard before that."""
+"""By then Kubernetes has started a failed controller on another node, and it was heard."""
 MAX_UNANSWERED_S: Final = 5.0
-"""A question or two may fail while a controller gives way to the next; a Job makes its second pod
+"""A question or two may fail while one controller replaces another; a Job makes its second pod
 ten seconds after the first was killed."""
 
 
 @dataclass(slots=True)
 class Freshness:
-    """Whether admission's knowledge is recent enough to size by. On a clock that cannot jump.
+    """Whether admission's knowledge is recent enough to size by. Its clock cannot jump.
 
     heard_s: monotonic seconds when the controller last answered, or a snapshot was loaded; None
-        before either. A snapshot's own age is not counted: a wall clock, which may have jumped,
-        wrote it.
-    max_age_s: with older knowledge, pods are left as they are.
-    max_silence_s: after a longer silence, sizes are raised only. What is killed meanwhile may
-        never be lifted, because only the controller sees that.
-    failed_s: monotonic seconds of the first question since then that nobody answered; None if all
-        were. A question that hangs has failed after some 40 s.
-    from_feed: whether the controller has answered since the start. A snapshot is no answer: after
+        before either. A snapshot's own age is not counted: it comes from a wall clock, which may
+        have jumped.
+    max_age_s: pods are left as they are if knowledge is older.
+    max_silence_s: after a longer silence, sizes are raised only: a pod that is killed meanwhile
+        may never be lifted, because only the controller sees it.
+    failed_s: monotonic seconds of the first unanswered question since then; None if all were
+        answered. A question that hangs fails after some 40 s.
+    from_feed: whether the controller has answered since the start. A snapshot does not count: after
         a power failure, admission can be back long before the controller.
     """
 
@@ -101,7 +101,7 @@ class Freshness:
         return "stale" if age_s > self.max_age_s else None
 
     def unhealed(self, now_s: float) -> str | None:
-        """Say why nobody may see to the runs that are killed now; None while all is well.
+        """Say why runs that are killed now might not be lifted; None while all is well.
 
         The words depend on no time, so that a pod that is asked for twice gets the same answer.
         """
@@ -122,8 +122,8 @@ class Answerer:
     excluded: namespaces whose objects stay as they are. The webhooks' selectors say the same, but
         the API server may still have older ones, and people may change them.
     now_s: Unix seconds.
-    watched: whether this replica would let go who waits for a turn, if the controller were away, by
-        the resource that waits: pods, jobs.
+    watched: by the resource that waits (pods, jobs), whether this replica would let its waiting
+        objects go if the controller were away.
     """
 
     state: AdmissionState
@@ -135,8 +135,8 @@ class Answerer:
     now_s: Callable[[], float] = time.time
     watched: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
     leases: Callable[[str], Leasing | None] = lambda _: None
-    """Returns what a new Job that leases its items is told, by the run that it gets; None where
-    nobody leases."""
+    """Returns what a new Job that leases its items is told, by its run; None if there are no
+    leases."""
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -222,13 +222,13 @@ class Answerer:
     def _told(self, creation: Creation, sized: Sized) -> bytes:
         self.metrics.answered(sized)
         waits = self._wait(creation, sized)
-        # Where it had better run is chosen when it is its turn, also if it is asked for again.
+        # A pod that waits gets its hint when its turn comes, also if it is asked for again.
         hint = () if waits or is_held(creation.object) else self._hint(creation, sized)
         patch = [*sized.patch, *waits, *hint, *self._driver(creation, sized)]
         return allowed(creation.uid, patch=patch, warnings=[sized.warning] if sized.warning else ())
 
     def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
-        """The operations that hold the pod until its turn; none where it starts at once."""
+        """The operations that hold the pod until its turn; none if it starts at once."""
         try:
             readiness = self._readiness("pods")
             holding = hold_for(creation.object, sized, self.state, readiness)
@@ -248,7 +248,7 @@ class Answerer:
     def _hint(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations of a hint at nodes. Whatever fails in it, the pod keeps its size."""
         now_s = self.monotonic()
-        # Of nodes, a copy on disk says nothing that is still so.
+        # A copy on disk says nothing about nodes that is still true.
         age_s = self.freshness.age_s(now_s) if self.freshness.from_feed else None
         heard = Heard(now_s, age_s)
         try:
@@ -277,7 +277,7 @@ class Answerer:
     def _expect(
         self, creation: Creation, sized: Sized, hinted: Hinted | None, now_s: float
     ) -> None:
-        """Count the pod on its best node until the feed does: the next ones may come at once."""
+        """Count the pod on its best node until the feed does: the next pods may come at once."""
         if hinted is None or hinted.best is None:
             return
         best = hinted.best
@@ -303,7 +303,7 @@ class Answerer:
         if cut is None:
             patch = self._of_whole_job(creation.object, notes, moment)
             return allowed(creation.uid, patch=patch)
-        # As often as a Job tries each of its pods depends on how many there are.
+        # How often a Job tries each of its pods depends on how many pods there are.
         notes = {**(notes_for(cut.job) or notes), **cut.notes}
         patch = [*self._of_whole_job(cut.job, notes, moment), *cut.patch]
         return allowed(creation.uid, patch=patch, warnings=[cut.warning] if cut.warning else ())
@@ -316,7 +316,7 @@ class Answerer:
         if suspension is None:
             return self._with_knowledge(job, notes, moment)
         if suspension.outcome is Held.HELD:
-            # Its template is sized as that of any Job that waits: by it the queue tells its room.
+            # Its template is sized like that of any waiting Job: the queue reads the room from it.
             job = {**job, "spec": {**job["spec"], "suspend": True}}
         notes = {**notes, **suspension.notes}
         return [*self._with_knowledge(job, notes, moment), *suspension.patch]

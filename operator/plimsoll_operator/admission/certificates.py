@@ -1,9 +1,9 @@
 """The server's certificate, from files that may change at any time.
 
-New handshakes are given the newest pair; connections that stand keep theirs. Certificate
-and key are swapped together, in the handshake's server-name callback (which OpenSSL also calls for
-clients that name no server): loading into the context in use could leave it with one file's half of
-an update.
+New handshakes get the newest pair; open connections keep theirs. Certificate and key are swapped
+together, in the handshake's server-name callback (which OpenSSL also calls for clients that name no
+server): if they were loaded into the context in use, it could have only one file's half of an
+update.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Certificate:
     def _load(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            # Without a passphrase, OpenSSL would ask the terminal for that of an encrypted key.
+            # Without a passphrase, OpenSSL would ask the terminal for the one of an encrypted key.
             context.load_cert_chain(self.certificate_file, self.key_file, password="")
         except (OSError, ssl.SSLError) as error:
             raise CertificateError(

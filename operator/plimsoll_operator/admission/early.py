@@ -1,7 +1,7 @@
-"""Finds pods that may have come before their lift: a later attempt of which nothing new is known.
+"""Finds pods that may have come before their lift: later attempts without any news yet.
 
 An engine can make a run's next pod within milliseconds of a kill. The lift takes a few tens more,
-because it is committed before it is told. Such a pod is answered a moment later.
+because it is committed before it is published. Such a pod is answered a moment later.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Lift
 
 LONGEST_S: Final = 1.0
-"""Who fails by itself waits so long in vain, so it is short beside the start of a container."""
+"""A task that fails by itself waits in vain, so this is short compared to a container's start."""
 SHARE_OF_TIMEOUT: Final = 0.5
 _TIMEOUT: Final = re.compile(r"([0-9]{1,3})s")
 
 
 @dataclass(frozen=True, slots=True)
 class Early:
-    """A pod's run. lift: what was known of it when the pod came; None if nothing."""
+    """A pod's run. lift: the one known when the pod came, if any."""
 
     task: TaskId
     run: str
@@ -40,7 +40,7 @@ class Early:
 def early(pod: Pod, sized: Sized, state: AdmissionState) -> Early | None:
     """Return the pod's run if its lift may be on its way; None for nearly all pods.
 
-    That is so if its engine counts more attempts than the lift that is known was made for.
+    That is so if its engine counts more attempts than the known lift was made for.
     """
     identity, decision, note = sized.identity, sized.decision, sized.note
     if identity is None or identity.attempt <= 1 or identity.run is None:

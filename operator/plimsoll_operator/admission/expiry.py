@@ -32,7 +32,7 @@ def expires_s(pem: str) -> float:
     _, certificate, _ = _element(der)
     _, to_be_signed, _ = _element(certificate)
     tag, _, rest = _element(to_be_signed)
-    # The version is left out in certificates of version 1; then that was the serial.
+    # Version 1 certificates leave the version out; then that was the serial.
     for _ in range(3 if tag == _EXPLICIT_VERSION else 2):
         _, _, rest = _element(rest)
     tag, validity, _ = _element(rest)
@@ -44,7 +44,7 @@ def expires_s(pem: str) -> float:
 
 
 def expires_of(file: Path) -> float:
-    """The same of a file, for a metric to show; NaN where it cannot be read."""
+    """The same for a file, for a metric to show; NaN if it cannot be read."""
     try:
         return expires_s(file.read_text(encoding="ascii", errors="replace"))
     except (OSError, ValueError, IndexError):

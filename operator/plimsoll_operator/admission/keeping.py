@@ -39,7 +39,7 @@ class SnapshotKeeper:
     metrics: AdmissionMetrics
     _written_changes: int = field(default=0, init=False)
     _disk: threading.Lock = field(default_factory=threading.Lock, init=False)
-    """A write goes on in its thread when whoever waits for it is cancelled; the last one waits."""
+    """A write continues in its thread when its caller is cancelled; the last write waits for it."""
 
     def load(self, now_s: float) -> bool:
         """Load the file; True if it was loaded. A bad file is logged and put aside.

@@ -147,7 +147,7 @@ class AdmissionMetrics:
         self._begin_series()
 
     def _begin_series(self) -> None:
-        """Have series there from the start: else their first increase is none to Prometheus."""
+        """Create all series at the start: Prometheus would not see a new series' first increase."""
         for reason in _FAILED_OPEN:
             self.failed_open.labels(reason)
         for maker in MAKERS:

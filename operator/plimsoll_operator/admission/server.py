@@ -25,11 +25,11 @@ UNLABELLED_JOB_PATH: Final = "/unlabelled-job"
 MAX_BODY_BYTES: Final = 8 * 2**20
 """The API server takes objects of 3 MiB; a review may hold two, escaped."""
 MOST_EARLY: Final = 1000
-"""Pods that wait for their lift at once; others are answered by what is known."""
+"""Pods that wait for their lift at once; others are answered with what is known."""
 LOOK_S: Final = 0.01
 LONGEST_TURN_S: Final = 0.5
-"""So long a Job over items waits while others are cut, which takes some tenths of a second each.
-The API server waits for two seconds, or as long as it was told."""
+"""The longest wait of a Job over items while others are cut, which takes some tenths of a second
+each. The API server waits for two seconds, or as long as it is configured to."""
 _ITEMS: Final = labels.ITEMS.encode()
 MAX_DRAINED_BYTES: Final = 64 * 2**20
 """A client that sends more than that is cut off instead of being answered."""
@@ -119,10 +119,10 @@ class SizingServer:
         return await self._sent(request, answer)
 
     async def _items_job(self, body: bytes, answer_to: AnswersJobs) -> bytes:
-        """Answer a Job over items, which takes as long as thousands of pods, beside these.
+        """Answer a Job over items, which takes as long as thousands of pods, in the background.
 
-        One after the other: several would leave the pods no processor. Of a crowd, the last ones
-        stay as they are written.
+        One after the other: several would leave the pods no processor. If many come at once, the
+        last ones stay as they are written.
         """
         try:
             await asyncio.wait_for(self._cutting.acquire(), LONGEST_TURN_S)
@@ -135,7 +135,7 @@ class SizingServer:
             self._cutting.release()
 
     async def _sent(self, request: web.Request, answer: bytes) -> web.StreamResponse:
-        # All pods that wait are decided before any is answered. Each part's code then stays in the
+        # All waiting pods are decided before any is answered. Each part's code then stays in the
         # processor's cache: 15 % more requests a second and a shorter tail, measured.
         await asyncio.sleep(0)
         if request.version == HttpVersion11 and request.keep_alive and not self.draining:
@@ -198,11 +198,11 @@ _HEAD: Final = (
 async def _read_body(request: web.Request) -> tuple[bytes, bool]:
     """The body up to MAX_BODY_BYTES, and whether that is all of it.
 
-    aiohttp's own reading would answer 413. What is over the limit is read and dropped: a client
+    aiohttp's own reading would answer 413. A longer body is read and dropped: a client
     answered in the middle of its sending would see a broken connection, not the answer.
     """
     content = request.content
-    if content.is_eof():  # as nearly always: it came with the head
+    if content.is_eof():  # nearly always so: it came with the head
         return content.read_nowait(), True
     body = bytearray()
     dropped_bytes = 0

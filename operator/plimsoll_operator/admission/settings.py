@@ -32,9 +32,9 @@ class AdmissionSettings(FeedReaderSettings):
     snapshot_every_s: float = Field(default=5.0, gt=0)
     """Shortest time between two copies."""
     max_feed_age_s: float = Field(default=24 * 3600.0, gt=0)
-    """When the controller was not heard for longer, pods are left as they are."""
+    """If the controller was not heard for longer, pods are left as they are."""
     max_silence_s: float = Field(default=MAX_SILENCE_S, gt=0)
-    """When the controller was not heard for longer, sizes are raised only, never lowered."""
+    """If the controller was not heard for longer, sizes are raised only, never lowered."""
     lease: str | None = None
     """The Lease of the controllers that compete; without it, no pod waits for its turn."""
     namespace: str = Field(default=OWN_NAMESPACE, min_length=1, max_length=63)
@@ -43,7 +43,7 @@ class AdmissionSettings(FeedReaderSettings):
     """Where pods lease the items of their Jobs, such as http://plimsoll-leases.plimsoll.svc:8083;
     without it, none does."""
     api_url: str | None = None
-    """The API server, such as https://10.96.0.1; without it, that of the cluster it runs in."""
+    """The API server, such as https://10.96.0.1; without it, that of its own cluster."""
     api_token_file: Path = ACCOUNT / "token"
     """The bearer token for it; read for every call."""
     api_ca_file: Path = ACCOUNT / "ca.crt"

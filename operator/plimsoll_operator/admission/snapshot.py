@@ -25,7 +25,7 @@ from plimsoll_predictor.core.siblings import Siblings
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
 _TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller", "chunks", "leased"})
-"""What a header has, or else its writer knew nothing of it."""
+"""Keys of a header; a header without one comes from a version that did not know it."""
 
 
 class SnapshotError(Exception):
@@ -116,7 +116,7 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
         bad = (*_fill(read, entries), *_fill(read, told))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
-        # A version that knew nothing of one wrote none: the feed tells it if asked anew.
+        # An older version did not write some of these: the feed sends them if asked from its start.
         loads_told = "loads" in mapping(header.get("placing"))
         complete = not bad and loads_told and header.keys() >= _TOLD
         position = Position(header["epoch"], int(header["revision"])) if complete else Position()
@@ -138,7 +138,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         "epoch": position.epoch,
         "revision": position.revision,
         "saved_s": saved_s,
-        # In the header, since a version that knows of no items refuses a file with lines of them.
+        # In the header, because a version that knows no items refuses a file with lines of them.
         "items": state.siblings.to_dict(),
         "placing": {
             "pairs": None if state.placing.costs is None else state.placing.costs.to_document(),
@@ -155,7 +155,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
     defaults = {
         "policy": state.default_policy.to_dict(),
         "nodes": state.nodes.to_document(),
-        # A version before this one reads no snapshot without it.
+        # An older version reads no snapshot without it.
         "largest_node_bytes": None,
         "paused": state.paused,
         "unhealed": state.unhealed,

@@ -1,7 +1,7 @@
 """Sends alarms to the controller at once, on a connection and in a thread of their own.
 
-An alarm is worth something for a second or two: it is tried once, and never kept. What the agent
-may raise by itself, it raises here, and the controller hears of that instead.
+An alarm is useful for a second or two: it is tried once, and never kept. If the agent may raise a
+pod by itself, it does so here, and reports that to the controller instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 log = structlog.get_logger()
 
 MOST_QUEUED: Final = 256
-"""Alarms that wait; the oldest goes first. Those that do not fit are said again a second later."""
+"""Alarms that wait; the oldest is dropped first. Dropped ones are repeated a second later."""
 
 Send = Callable[[str, object], tuple[int, str]]
 
@@ -57,7 +57,7 @@ class AlarmSender:
         """send: posts a body to a path. pods_used_bytes: what all pods of the node use now.
 
         raised: hears which pods are being raised, and when that was asked (monotonic seconds).
-        own: what the agent may raise by itself; None asks the controller always.
+        own: what the agent may raise by itself; None always asks the controller.
         """
         self.own = own
         self._raised = raised
@@ -83,7 +83,7 @@ class AlarmSender:
                 self.failed += 1
 
     def want(self, rising: Sequence[str]) -> None:
-        """Have it granted in advance what these pods may be given; it does not wait."""
+        """Ask in advance for what these pods may be given; it does not wait."""
         if self.own is not None and rising:
             with contextlib.suppress(queue.Full):
                 self._queue.put_nowait(_Rising(tuple(rising)))
@@ -108,7 +108,7 @@ class AlarmSender:
             try:
                 self._handle(alarms)
             except Exception:
-                # The thread has to live: without it, no pod of the node is rescued.
+                # The thread must live: without it, no pod of the node is rescued.
                 log.exception("alarms not handled", alarms=len(alarms))
             if following is None:
                 return
@@ -127,7 +127,7 @@ class AlarmSender:
             left = ()
         self.own.renew(self._rising)
         if self.own.has_untold:
-            # A controller that does not know what was raised would decide on too much room.
+            # A controller that does not know what was raised would count on too much room.
             self.failed += len(left)
         elif left:
             self._post(left)
@@ -153,7 +153,7 @@ class AlarmSender:
 
 
 def _raised_by(words: str) -> Sequence[str]:
-    """Read which pods are raised. What cannot be read says nothing."""
+    """Read which pods are raised. Unreadable words count as none."""
     try:
         return from_document(AlarmsAnswered, json.loads(words), "the controller's answer").raised
     except (ValueError, RecursionError):

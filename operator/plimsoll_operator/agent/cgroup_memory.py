@@ -19,7 +19,7 @@ RECLAIM_PER_HIT_BYTES: Final = 2 * MIB
 Stands in for a count of reclaimed pages where the kernel keeps none (version 1)."""
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 MOST_TEXT_BYTES: Final = 65_536
-"""What is read of a file at most."""
+"""The most that is read of a file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Connection:
             except (ConnectionError, http.client.RemoteDisconnected):
                 if not reused:
                     raise
-            # A kept-alive connection that the other side closed meanwhile says nothing about it.
+            # The other side may have closed a kept-alive connection meanwhile: try a new one.
             self.close()
             return self._request(method, path, body, content_type)
         except (OSError, http.client.HTTPException):

@@ -1,6 +1,6 @@
 """One container that may be rescued: its readings, and how long it has left.
 
-Nearly all readings of nearly all containers tell nothing new. These cost next to nothing here.
+Nearly all readings of nearly all containers bring nothing new. These cost next to nothing here.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.rescue.growth import WINDOWS_S, Outlook, Readings
 
 MOVED_BYTES: Final = MIB // 4
-"""Memory that moved by less tells nothing new."""
+"""A smaller change of memory is nothing new."""
 EDGE_BYTES: Final = 2 * MIB
 EDGE_SHARE: Final = 0.01
-"""The kernel kills a little before a container's limit: its pod has the same limit, and the pause
-container in it; and what is charged is charged in batches."""
+"""The kernel kills a little before a container's limit: its pod, with the pause container in it,
+has the same limit; and memory is charged in batches."""
 
 
 @dataclass(slots=True)
 class Followed:
-    """One container. sample: its last reading that told something new; held_bytes: of that.
+    """One container. sample: its last reading with anything new; held_bytes: of that reading.
 
     usage_bytes: at the last full reading, page cache included.
     still_s: until when it has not moved since; None if that reading was the last.
@@ -77,9 +77,9 @@ class Followed:
         return young or stepping or outlook.growth_bytes_s > 0
 
     def coming_bytes(self, now_s: float, within_s: float) -> float:
-        """Return what it may hold so many seconds later.
+        """Return what it may hold that many seconds later.
 
-        One that has been followed for a moment only may have come to where it is just now.
+        One that has been followed only for a moment may have grown to its present size just now.
         """
         young = now_s - self.began_s < WINDOWS_S[-1]
         pace = self.outlook.growth_bytes_s or (self.held_bytes if young else 0.0)

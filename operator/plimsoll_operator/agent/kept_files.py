@@ -1,8 +1,8 @@
 """Keeps the kernel's files open that are read at every tick.
 
-To open and close one of a cgroup's files takes ten times as long as to read it. A file that is kept
-open is read anew from its beginning. Once its cgroup is gone, the kernel refuses that, also where
-another was made under the same name since: then it is opened again by its name.
+To open and close one of a cgroup's files takes ten times as long as to read it. A kept file is read
+again from its beginning. Once its cgroup is gone, the kernel refuses that, even if another cgroup
+has the same name now: then the file is opened again by its name.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def room_for_files() -> int:
 
 
 class KeptFiles:
-    """Belongs to one thread. What there is no room for is opened for each reading."""
+    """Belongs to one thread. Files beyond the limit are opened for each reading."""
 
     def __init__(self, most: int | None = None) -> None:
-        """most: files that are kept open; None takes what the process may."""
+        """most: files that are kept open; None: what the process' limit allows."""
         self._most = room_for_files() if most is None else most
         self._open: dict[str, int] = {}
         self._below: dict[str, list[str]] = {}

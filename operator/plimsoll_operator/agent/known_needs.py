@@ -1,8 +1,8 @@
-"""What the controller knows that pods' tasks need, so that only what exceeds it is sent.
+"""What the controller knows about the needs of pods' tasks, so that only what exceeds it is sent.
 
-And which of them it may rescue, so that others are not watched.
+Also which pods it may rescue, so that others are not watched.
 
-The controller says it in its answer to a batch. An older one says nothing; then all is sent.
+The controller says both in its answer to a batch. An older one says nothing; then all is sent.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 from plimsoll_operator.attempts.peaks import Answered, PeakReport
 
 NEAR_LIMIT: Final = 0.85
-"""From this share of its limit on, a need is sent, known or not: the controller judges an end that
-nobody explains by it (``truth_table.NEAR_LIMIT``), before the final report has come."""
+"""From this share of its limit on, a need is sent even if it is known: the controller uses it to
+judge an unexplained end (``truth_table.NEAR_LIMIT``) before the final report has come."""
 
 
 class KnownNeeds:
@@ -30,7 +30,7 @@ class KnownNeeds:
 
     @property
     def renewed(self) -> int:
-        """How many times another controller has answered, which was told nothing so far."""
+        """How many times another controller has answered, which knew nothing yet."""
         return self._renewed
 
     @property
@@ -58,7 +58,7 @@ class KnownNeeds:
             self._rescuable.intersection_update(pod_uids)
 
     def is_news(self, report: PeakReport) -> bool:
-        """Say whether running maxima tell the controller anything that it does not know."""
+        """Say whether running maxima contain anything that the controller does not know."""
         known_bytes = self._bytes.get(report.pod_uid)
         if known_bytes is None or report.need_peak_bytes > known_bytes:
             return True

@@ -1,7 +1,7 @@
 """Watches running containers that near their limit, ten times a second, and raises the alarm.
 
-Only pods that the controller says may be rescued are followed, and only those above a mark, or on
-the way to it, are read between two ticks. A look at one that does not move reads one small file.
+Only pods that the controller says may be rescued are followed. Of these, only containers above a
+mark, or soon above it, are read between two ticks. A look at an unchanged one reads one small file.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ FAST_S: Final = 0.1
 MARK: Final = 0.4
 """From this share of its limit on, a container is read between two ticks."""
 NEXT_TICKS_S: Final = 1.5
-"""As is one that will be there, at its pace, before the next tick has been read."""
+"""So is a container that will, at its pace, get there before the next tick has been read."""
 MOST_FAST: Final = 32
 """Containers read between two ticks; those nearest to their limit first."""
 AHEAD_S: Final = 0.5
-"""An alarm comes so long before it would be too late."""
+"""An alarm comes this long before it would be too late."""
 AGAIN_S: Final = 0.3
 MOST_AT_ONE_LIMIT: Final = 30
-"""An alarm is repeated while it holds: the controller may see room for less than it will need, or
-have none. Not for ever, because it may be refused."""
+"""An alarm is repeated while it holds: the controller may know of too little room, or of none. Not
+for ever, because it may be refused."""
 LEAST_REACT_S: Final = 0.5
 MOST_REACT_S: Final = 3.0
-"""As long is expected before the first raise: a busy node was seen to take that."""
+"""The time that a raise is expected to take before there was one: a busy node took that long."""
 REACTS_KEPT: Final = 8
-"""A raise is expected to take as long as the longest of the latest: a kubelet takes some tenths of
-a second, or two seconds, as it happens."""
+"""A raise is expected to take as long as the longest of the latest ones: a kubelet takes anything
+from some tenths of a second to two seconds."""
 
 
 class NearLimit:
@@ -61,7 +61,7 @@ class NearLimit:
     ) -> None:
         """sampled: the last reading of a cgroup at a tick; None before the first.
 
-        text: reads what is looked at again and again.
+        text: reads the files that are looked at again and again.
         """
         v1 = version is Version.V1
         self._usage = usage_v1 if v1 else usage_v2
@@ -74,7 +74,7 @@ class NearLimit:
         self._fast: list[Key] = []
         self._reacts_s: deque[float] = deque(maxlen=REACTS_KEPT)
         self._raised_s: dict[str, float] = {}
-        """Pod UID -> when the alarm was sent on which it is being raised."""
+        """Pod UID -> when the alarm was sent that led to its raise."""
         self.looks = 0
         self.readings = 0
         """Looks at one container between two ticks so far; full readings among them."""
@@ -91,7 +91,7 @@ class NearLimit:
 
     @property
     def rising(self) -> tuple[str, ...]:
-        """Return the pods watched that may grow on, nearest to their limit first. Once a tick."""
+        """Return the watched pods that may grow on, nearest to their limit first. Once a tick."""
         now_s = self._now_s()
         followed = ((key[0], self._followed.get(key)) for key in self._fast)
         return tuple(dict.fromkeys(uid for uid, each in followed if each and each.may_rise(now_s)))
@@ -104,12 +104,12 @@ class NearLimit:
         return min(MOST_REACT_S, max(LEAST_REACT_S, *self._reacts_s))
 
     def raised(self, pod_uids: Iterable[str], asked_s: float) -> None:
-        """Note that the controller raises these pods, by an alarm of ``asked_s``. Any thread."""
+        """Note that the controller raises these pods, after an alarm of ``asked_s``. Any thread."""
         for uid in pod_uids:
             self._raised_s.setdefault(uid, asked_s)
 
     def tick(self, pods: Iterable[PodCgroup], rescuable: Collection[str]) -> list[Alarm]:
-        """Take the readings of a tick, and choose whom to watch until the next."""
+        """Take the readings of a tick, and choose the pods to watch until the next."""
         alive: dict[Key, CgroupFiles] = {}
         for pod in pods:
             if pod.uid in rescuable:
@@ -134,7 +134,7 @@ class NearLimit:
         return alarms
 
     def look(self) -> list[Alarm]:
-        """Read those that are watched once more."""
+        """Read the watched containers once more."""
         now_s, alarms = self._now_s(), []
         for key in self._fast:
             followed = self._followed.get(key)

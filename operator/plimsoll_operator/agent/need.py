@@ -9,8 +9,8 @@ nothing, but counts page cache, which fills up to the limit. Both together:
 - where the kernel's peak rose to B since the last reading, or its limit B was touched, usage was
   B at some moment in between: need ≥ B - the cache of that moment.
 
-The cache of that moment is not recorded. It is taken as what is there now, or what was there
-before less what was reclaimed since, whichever is more: exact for growing anonymous memory, for
+The cache of that moment is not recorded. It is taken as the present cache, or the earlier
+cache less what was reclaimed since, whichever is more: exact for growing anonymous memory, for
 streaming reads, for a spike that pushed cache out at the limit, and for a temporary file deleted
 after its cache had been counted once.
 
@@ -56,7 +56,7 @@ class Peaks:
     def advance(self, reading: CgroupSample, at_s: float | None = None) -> Peaks:
         """The maxima after one more reading of the same cgroup.
 
-        at_s: when it was read, Unix seconds; None where no pace is asked for.
+        at_s: when it was read, Unix seconds; None if no pace is wanted.
         """
         last = self.last
         if last is not None and _started_anew(last, reading):
@@ -109,7 +109,7 @@ def _hot_bytes(reading: CgroupSample) -> int:
 
 
 def _highest_between(last: CgroupSample | None, reading: CgroupSample) -> int | None:
-    """The usage that was reached since ``last`` for sure; None if only the sample is known."""
+    """The highest usage since ``last`` that is certain; None if only the sample is known."""
     peak, peak_before = reading.kernel_peak_bytes, last.kernel_peak_bytes if last else 0
     if peak is not None and peak_before is not None and peak > peak_before:
         return peak

@@ -1,8 +1,8 @@
 """How much of its node is in use, and by which pods: two files more, once in ten ticks.
 
-/proc/stat and /proc/meminfo tell of the whole node in every container, with either version of
-cgroups and without a mount; a root cgroup has no figure of memory on version 2. What pods used is
-known already: the sampler has just read all of them.
+/proc/stat and /proc/meminfo show the whole node in every container, with either version of cgroups
+and without a mount; a root cgroup has no figure of memory on version 2. What pods used is known
+already: the sampler has just read all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plimsoll_operator.attempts.node_use import LONGEST_WINDOW_S, MOST_PODS, Nod
 
 PROC: Final = Path("/proc")
 LEAST_CORES: Final = 0.01
-"""A pod that uses less slows nobody, and is not told of."""
+"""A pod that uses less slows no other pod, and is not reported."""
 _TIMES: Final = 8
 """User, nice, system, idle, iowait, irq, softirq, steal. Guests' time is in user's already."""
 _IDLE: Final = slice(3, 5)
@@ -41,7 +41,7 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """At the reading before, by pod UIDs. pods_cpu_s: CPU seconds used so far."""
+    """The reading before, by pod UIDs. pods_cpu_s: CPU seconds used so far."""
 
     at_s: float
     times: CpuTimes | None
@@ -65,8 +65,8 @@ class NodeMeter:
     def measure(self, pods: Iterable[PodCgroup]) -> NodeUse | None:
         """Return the use since the last call; None at the first one, or after too long.
 
-        pods: all of the node, each read just now. What cannot be read of the node is None. A pod
-        that ended since the last call is not told of: its last seconds are nobody's.
+        pods: all of the node, each read just now. Figures of the node that cannot be read are None.
+        A pod that ended since the last call is left out: its last seconds count for no pod.
         """
         before, now = self._before, self._reading(pods)
         self._before = now
@@ -96,7 +96,7 @@ class NodeMeter:
 
 
 def cpu_times(stat: str) -> CpuTimes | None:
-    """Read the first line of /proc/stat, which is of all processors; None if it is none.
+    """Read the first line of /proc/stat, the sum of all processors; None if it is another line.
 
     >>> cpu_times("cpu  10 0 20 60 10 0 0 0 5 0")
     CpuTimes(busy=30, total=100)
@@ -118,7 +118,7 @@ def memory_share(meminfo: str) -> float | None:
     r"""Return the share of the memory that is not available, of /proc/meminfo; None if unknown.
 
     Available is what a new program may have without swapping, by the kernel's own estimate: free
-    memory and page cache. Kernels before 3.14 make none.
+    memory and page cache. Kernels before 3.14 do not have it.
 
     >>> memory_share("MemTotal: 100 kB\nMemFree: 10 kB\nMemAvailable: 40 kB\n")
     0.6
@@ -138,14 +138,14 @@ def _busy_share(before: CpuTimes | None, now: CpuTimes | None) -> float | None:
 
 
 def _share(part: int, whole: int) -> float | None:
-    """Four digits, 0 to 1. Counters of idle time were seen to step back by a tick."""
+    """Four digits, 0 to 1. The counters of idle time sometimes step back by a tick."""
     return round(min(1.0, max(0.0, part / whole)), 4) if whole > 0 else None
 
 
 def _cores(
     before_s: Mapping[str, float], now_s: Mapping[str, float], over_s: float
 ) -> dict[str, float]:
-    """What each pod used; of one that is new, all that it used so far."""
+    """What each pod used since the reading before; of a new one, all that it used so far."""
     cores = {
         uid: round((used_s - before_s.get(uid, 0.0)) / over_s, 3) for uid, used_s in now_s.items()
     }

@@ -1,6 +1,6 @@
 """Sends the newest use of the node to the controller, once peaks have arrived. Nothing is kept.
 
-A controller from before it answers 404. Whatever it answers, peaks and alarms are not concerned.
+A controller of an older version answers 404. No answer affects peaks and alarms.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NodeUseSender:
         return posted
 
     def send_newest(self) -> None:
-        """Send what waits, once: another reading comes soon. A failure is logged when it begins."""
+        """Send the waiting use once: another comes soon. Failures in a row are logged once."""
         use, self._newest = self._newest, None
         if use is None:
             return

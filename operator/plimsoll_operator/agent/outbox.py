@@ -32,7 +32,7 @@ class _WaitingReport:
 class Outbox:
     """At most one report per cgroup: a later one replaces an earlier one. Thread-safe.
 
-    Over its size it drops reports of what still runs first, which will be reported again, then
+    Over its size it drops reports of living cgroups first, which will be reported again, then
     finals, the oldest of each first.
     """
 
@@ -94,7 +94,7 @@ class Outbox:
     def _put(self, report: PeakReport, since_s: float) -> None:
         key = (report.pod_uid, report.container_id)
         if key in self._reports:
-            # The first one's place and age stay, or a busy cgroup would never grow too old.
+            # The first report's place and age stay, or a busy cgroup would never grow too old.
             since_s = min(since_s, self._reports[key].since_s)
             self._size_bytes -= self._reports[key].size_bytes
         size_bytes = len(json.dumps(to_document(report)))

@@ -1,9 +1,9 @@
-"""Raises pods of its node by what the controller has granted, and tells the controller at once.
+"""Raises pods of its node within the controller's grants, and tells the controller at once.
 
     reads ─► decides by the grant ─► PATCH pods/resize ─► tells what it raised, asks for new grants
 
-All of it is in the thread that sends alarms, one thing after another: so the controller, which
-decides what no grant allows, has always heard of this node's raises before.
+All of it is in the thread that sends alarms, one thing after another. So the controller always
+knows this node's raises before it decides what no grant allows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 log = structlog.get_logger()
 
 RENEW_S: Final = 5.0
-"""A grant is asked for again so often while its pod rises."""
+"""Time between two requests for a grant while its pod rises."""
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 
 Send = Callable[[str, object], tuple[int, str]]
@@ -70,7 +70,7 @@ class OwnRaises:
 
     @property
     def has_untold(self) -> bool:
-        """Whether the controller does not know of a raise: until then it must decide nothing."""
+        """Whether the controller does not know of a raise; it must decide nothing until it does."""
         return bool(self._untold)
 
     def forget(self) -> None:
@@ -95,7 +95,7 @@ class OwnRaises:
         return True
 
     def renew(self, rising: Collection[str]) -> None:
-        """Tell what was raised, and ask for what pods that rise may be given; once, when due."""
+        """Report raises, and ask for what rising pods may be given; once, when it is due."""
         now_s = self._now_s()
         self._asked_s = {uid: s for uid, s in self._asked_s.items() if now_s - s < RENEW_S}
         pods = tuple(rising)[:MOST_ASKED]
@@ -117,19 +117,19 @@ class OwnRaises:
             self._untold.clear()
             return _granted(words)
         if status in (400, 404, 413):
-            # Said again it would be no better; an older controller hears of it by the pod's limit.
+            # Repeating it does not help; an older controller learns of it from the pod's limit.
             self._untold.clear()
         log.info("no grants from the controller", status=status, why=words.strip()[:300])
         return None
 
     def _is_taken(self, spent: Spent) -> bool:
-        """Patch a pod; False if that did not come to pass, as far as is known."""
+        """Patch a pod; False if that failed, as far as is known."""
         grant = spent.grant
         path = f"/api/v1/namespaces/{grant.namespace}/pods/{grant.name}/resize"
         try:
             status, words = self._resize(path, _body(grant, spent.raised.limit_bytes))
         except (OSError, http.client.HTTPException) as error:
-            # It may have been taken all the same; the controller then sees the larger limit.
+            # The patch may have worked all the same; the controller then sees the larger limit.
             status, words = 0, str(error) or type(error).__name__
         if 200 <= status < 300:
             self.results["asked"] += 1
@@ -154,7 +154,7 @@ def _body(grant: Grant, limit_bytes: int) -> dict[str, Any]:
 
 
 def _granted(words: str) -> Granted:
-    """Read an answer. What cannot be read grants nothing."""
+    """Read an answer. An unreadable one grants nothing."""
     try:
         return from_document(Granted, json.loads(words), "the controller's answer")
     except (ValueError, RecursionError):
@@ -170,7 +170,7 @@ def handled(
         try:
             used_bytes = pods_used_bytes()
         except OSError:
-            left.append(alarm)  # nobody knows how much room there is; the controller may
+            left.append(alarm)  # the room is unknown here; the controller may know it
             continue
         if own.spend(alarm, used_bytes):
             raised.append(alarm.pod_uid)

@@ -1,4 +1,4 @@
-"""How fast CPU is used: cores of the minute that used most."""
+"""How fast CPU is used: the cores of the busiest minute."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 WINDOW_S: Final = 60.0
-"""Bursts shorter than this come out of what the node has idle; none is worth a request."""
+"""Shorter bursts use what the node has idle; they are not worth a request."""
 LONGEST_WINDOW_S: Final = 2 * WINDOW_S
-"""A longer one was not watched all the while, or the clock jumped: it tells no pace."""
+"""Over a longer window there were no readings, or the clock jumped: it shows no pace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Names, as kubelet and the runtimes make them:
     systemd   kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice/
               cri-containerd-<id>.scope, or docker-, or crio-
 
-A Guaranteed pod has no QoS folder above it. systemd's names carry underscores for a UID's dashes.
+A Guaranteed pod has no QoS folder above it. systemd's names have underscores for a UID's dashes.
 """
 
 from __future__ import annotations

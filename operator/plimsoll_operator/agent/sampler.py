@@ -59,13 +59,13 @@ class Sampler:
     ) -> None:
         """restored: maxima of cgroups that an earlier agent followed; those gone end at once.
 
-        known: what need not be reported before the end; None reports all that rises.
+        known: what need not be reported before the end; None reports every rise.
         """
         v1 = version is Version.V1
         self._glance = glance_v1 if v1 else glance_v2
         self._read: Read = read_v1 if v1 else read_v2
         self.files = KeptFiles()
-        """What is read at every tick; what is looked at between two ticks is read from it, too."""
+        """The files read at every tick. Looks between two ticks use it, too."""
         # Version 2 counts a child's limit hits in its parents, version 1 does not.
         self._hits_of_children_count = v1
         self._wall_s = wall_s

@@ -32,7 +32,7 @@ EVERY_S: Final = 1.0
 """Batches follow each other sooner only where more than one is waiting, as after an outage."""
 LONGEST_PAUSE_S: Final = 5.0
 BEAT_S: Final = 5.0
-"""An agent that has nothing to report says so often that it lives; 150 bytes."""
+"""An agent with nothing to report says this often that it lives; 150 bytes."""
 
 
 class Answer(StrEnum):
@@ -94,7 +94,7 @@ class Controller:
 
 
 def _answered(words: str) -> Answered:
-    """Read an answer. What cannot be read says nothing, as an older controller does."""
+    """Read an answer. An unreadable one says nothing, like that of an older controller."""
     if not words:
         return Answered()
     try:
@@ -159,7 +159,7 @@ class Sender:
         self._news.set()
 
     def beat(self) -> None:
-        """Say that the node is measured, even where there is nothing to report."""
+        """Say that the node is measured, even if there is nothing to report."""
         self._beat.set()
         self._news.set()
 
@@ -182,7 +182,7 @@ class Sender:
                 longest_s = min(LONGEST_PAUSE_S, 2.0 ** min(failures - 1, 10))
                 self._stopping.wait(longest_s * self._random.uniform(0.5, 1.0))
             else:
-                # Counted from the time that was due, so that it keeps step with the readings.
+                # Counted from the time that was due, to keep step with the readings.
                 due_s = max(due_s + EVERY_S, time.monotonic())
                 self._stopping.wait(due_s - time.monotonic())
 
@@ -194,8 +194,8 @@ class Sender:
                 return False
             beats = False
         if beats:
-            # An older controller takes a body without reports, too. One that cannot be reached now
-            # hears the next.
+            # An older controller accepts a body without reports, too. If it cannot be reached
+            # now, the next beat may reach it.
             reply = self._post([])
             if reply.answered.controller:
                 self._learn(reply.answered)

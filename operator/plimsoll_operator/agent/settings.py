@@ -27,10 +27,10 @@ class AgentSettings:
     ca_file: certificates to trust for https; None for the system's.
     state_dir: where maxima and unsent reports survive a restart; made if absent.
     interval_s: between two readings of every cgroup.
-    save_every_s: how much of the sampled maxima a kill of the agent may cost.
+    save_every_s: how much of the sampled maxima is lost at most if the agent is killed.
     spool_bytes, spool_age_s: bounds of what is kept for a controller that does not answer.
     metrics_listen_port: of ``/metrics``; None serves none, 0 takes a free one.
-    api_server: its URL, to raise pods of this node there; None has the controller raise them.
+    api_server: its URL, to raise pods of this node there; None: the controller raises them.
     api_token_file, api_ca_file: of this pod's own account, for that.
     """
 
@@ -55,7 +55,7 @@ class AgentSettings:
         _check_url("controller URL", self.controller_url, ("http://", "https://"))
         if self.api_server is not None:
             object.__setattr__(self, "api_server", with_brackets(self.api_server))
-            # Its token would be read on the way, and it can do more than the controller's.
+            # Over http its token could be read, and it can do more than the controller's.
             _check_url("API server's URL", self.api_server, ("https://",))
         if not 0.05 <= self.interval_s <= 60:
             raise SettingsError(

@@ -1,8 +1,8 @@
 """Keeps what the agent knows on disk, for the next agent if this one is killed.
 
 One file of lines, each with its checksum, replaced as a whole. Running maxima and unsent reports
-lie in the same file, so that a cgroup's end moves it from the one to the other at once. The file
-outlives the agent, not the node: it is not forced to disk, for a slow disk would stop the
+are in the same file, so that a cgroup's end moves it from the one to the other at once. The file
+outlives the agent, not the node: it is not forced to disk, because a slow disk would stop the
 sampling, and a node that loses power loses its pods too.
 """
 
@@ -85,7 +85,7 @@ class Spool:
                     why=str(error),
                 )
             self._writable, self._saved_crc = False, None
-            with contextlib.suppress(OSError):  # half a file that cannot be removed does no harm
+            with contextlib.suppress(OSError):  # half a file does no harm if it stays
                 partial.unlink()
             return False
         if not self._writable:
@@ -119,5 +119,5 @@ def _decode_into(line: bytes, running: dict[Key, Peaks], waiting: list[Waiting])
             report = from_document(PeakReport, record["report"], "a report")
             waiting.append(Waiting(report, float(record["age_s"])))
     except (ValueError, TypeError, KeyError):
-        return False  # another version's fields, or no line of ours at all
+        return False  # fields of another version, or a foreign line
     return True

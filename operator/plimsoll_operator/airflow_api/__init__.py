@@ -1,5 +1,5 @@
 """An Airflow's REST API: who asks, a DAG looked up, a run triggered and followed.
 
-In: the address of an Airflow 3, and the proof of who asks. Out: states of DAG runs, as Airflow
-names them. May import: ``credentials.http_session``, ``names``, aiohttp.
+In: the address of an Airflow 3, and credentials. Out: states of DAG runs, as Airflow names them.
+May import: ``credentials.http_session``, ``names``, aiohttp.
 """

@@ -1,6 +1,6 @@
-"""Calls of Airflow's REST API (Airflow 3, ``/api/v2``): bounded answers, bounded time, tried again.
+"""Calls of Airflow's REST API (Airflow 3, ``/api/v2``): bounded answers, bounded time, retries.
 
-Trying again is safe: a run has an id of ours, and Airflow answers 409 to a second one of that id.
+Retries are safe: a run has an id of ours, and Airflow answers 409 to a second run with that id.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from plimsoll_operator.credentials.http_session import (
 from plimsoll_operator.names.conditions import cut
 
 MAX_ANSWER_BYTES: Final = 4 << 20
-"""The answer about a run holds its configuration."""
+"""An answer about a run holds its configuration."""
 TRIES_AT_FIRST: Final = 3
 PATIENCE_S: Final = 600.0
-"""Once it has answered, an Airflow that is away is waited for as long as this."""
+"""How long to wait for an Airflow that has answered before and is away now."""
 LONGEST_PAUSE_S: Final = 15.0
 PAGE: Final = 100
-"""Runs of one answer; an Airflow may be set to give fewer."""
+"""Runs of one answer; an Airflow may be configured to give fewer."""
 _NOT_NOW: Final = frozenset({408, 429, 500, 502, 503, 504})
 _WORDS: Final = 300
 _DAG_ID: Final = re.compile(r"[\w.-]{1,250}")
 
 
 class AirflowError(Exception):
-    """Airflow cannot be asked, or not this; the message says what to do."""
+    """Airflow cannot be asked, or not for this; the message says what to do."""
 
 
 class ConfigurationRefused(AirflowError):
-    """Airflow does not want this configuration; another may do."""
+    """Airflow does not accept this configuration; it may accept another."""
 
 
 class TooMuchAtOnce(AirflowError):
-    """The answer is larger than MAX_ANSWER_BYTES; less may be asked for."""
+    """The answer is larger than MAX_ANSWER_BYTES; ask for less."""
 
 
 class _Away(Exception):
@@ -59,8 +59,8 @@ class _Away(Exception):
 class AirflowServer(HttpService):
     """The server's address and our credentials: a token, or a user with a password.
 
-    first_pause_s: before the second try; later ones wait twice as long each. patience_s: how long
-    a server that answered before is waited for.
+    first_pause_s: before the second try; each later pause is twice the one before. patience_s: how
+    long to wait for a server that answered before.
     """
 
     user: str | None = None
@@ -72,7 +72,7 @@ class AirflowServer(HttpService):
 
     @classmethod
     def at(cls, address: str, **settings: Any) -> Self:
-        """A server by its http(s) address, which may hold a path but no password.
+        """A server with its http(s) address, which may hold a path but no password.
 
         Raises:
             AirflowError: if it is no address, or holds a password.
@@ -113,10 +113,10 @@ class AirflowClient:
         await self._sessions.aclose()
 
     async def check(self, dag: str) -> None:
-        """See that the DAG is there and would run.
+        """Check that the DAG is there and would run.
 
         Raises:
-            AirflowError: if not, or if this is no Airflow, or not for us.
+            AirflowError: if not, or if this is no Airflow, or we may not use it.
         """
         if not _DAG_ID.fullmatch(dag) or not dag.strip("."):
             raise AirflowError(f"{dag!r} is no id of a DAG; `airflow dags list` lists them")
@@ -128,14 +128,14 @@ class AirflowClient:
                 f"the DAG {dag!r} is paused, so its runs would wait for ever; unpause it:"
                 f" `airflow dags unpause {dag}`"
             )
-        # From now on an Airflow that restarts is waited for: runs go on without us.
+        # From now on, wait for an Airflow that restarts: runs go on without us.
         self._tries = 0
 
     async def is_paused(self, dag: str) -> bool:
         """Whether the DAG is paused, so that none of its runs goes on.
 
         Raises:
-            AirflowError: if there is no such DAG, or not for us.
+            AirflowError: if there is no such DAG, or we may not see it.
         """
         answer = await self._call("GET", f"api/v2/dags/{quote(dag)}")
         if answer.status == 404:
@@ -149,9 +149,9 @@ class AirflowClient:
         return paused
 
     async def states_of(self, dag: str, prefix: str, most_calls: int) -> dict[str, str] | None:
-        """The states of all runs whose ids begin so, by their ids, page by page.
+        """The states of all runs whose ids begin with ``prefix``, by their ids, page by page.
 
-        None if that takes more calls, since so many others come with them, or too large answers.
+        None if that takes more calls, because of other runs listed with them, or too large answers.
         """
         states: dict[str, str] = {}
         seen, total = 0, 1
@@ -187,7 +187,7 @@ class AirflowClient:
         return state
 
     async def trigger(self, dag: str, run_id: str, conf: Mapping[str, Any], note: str) -> bool:
-        """Trigger a run; whether it is new. One that is there already is left alone.
+        """Trigger a run; returns whether it is new. An existing one is left alone.
 
         Raises:
             ConfigurationRefused: if the DAG does not take the configuration.
@@ -230,7 +230,7 @@ class AirflowClient:
         )
 
     async def _call(self, method: str, path: str, **given: Any) -> Answer:
-        """One call; again with a new token if the one that we were given has expired."""
+        """One call; again with a new token if ours has expired."""
         session = self._session or await self._logged_in(None)
         answer = await self._answer(session, method, path, **given)
         if answer.status == 401 and self._server.user is not None:
@@ -239,7 +239,7 @@ class AirflowClient:
         return answer
 
     async def _logged_in(self, expired: HttpSession | None) -> HttpSession:
-        """A session that shows who asks. expired: the one that shall not serve any more."""
+        """A session with our credentials. expired: the one that must not be used any more."""
         async with self._login:
             if self._session is None or self._session is expired:
                 server = self._server
@@ -270,12 +270,12 @@ class AirflowClient:
             session = HttpSession(server, most_bytes=MAX_ANSWER_BYTES)
         except SessionError as error:
             raise AirflowError(str(error)) from error
-        # Others may still wait for answers on an older one, so all are closed at the end.
+        # Others may still wait for answers on an older session, so all are closed at the end.
         self._sessions.push_async_callback(session.close)
         return session
 
     async def _answer(self, session: HttpSession, method: str, path: str, **given: Any) -> Answer:
-        """An answer that is one, and not word of a server that is away."""
+        """Airflow's own answer; raises if the server stays away."""
         began_s, tried = time.monotonic(), 0
         while True:
             try:
@@ -306,7 +306,7 @@ class AirflowClient:
             raise _Away(f"no answer within {self._server.timeout_s:.0f} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise _Away(cut(str(error) or type(error).__name__, _WORDS)) from error
-        # While an Airflow is away, the proxy before it may say 404, and in words of its own.
+        # While an Airflow is away, its proxy may answer 404, with words of its own.
         by_proxy = answer.status == 404 and not self._tries and not answer.document.get("detail")
         if answer.status in _NOT_NOW or by_proxy:
             raise _Away(f"it answered {answer.status}: {words_of(answer)}")
@@ -318,7 +318,7 @@ def _runs_of(dag: str) -> str:
 
 
 def words_of(answer: Answer) -> str:
-    """What Airflow says is wrong: a text, or a list of fields with a text each."""
+    """What Airflow says is wrong: a text, or a list of fields with one text each."""
     detail = answer.document.get("detail")
     if isinstance(detail, list):
         each = [item.get("msg") if isinstance(item, dict) else item for item in detail]

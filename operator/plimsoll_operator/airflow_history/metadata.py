@@ -1,7 +1,7 @@
 """Reads Airflow's metadata database: the tries that ended, with what is left of their pods.
 
-It reads only, row by row, as one transaction that the server ends if it takes too long. Tables and
-columns are those of Airflow 2.10 and of 3; what an older or newer one lacks is said by name.
+It only reads, row by row, in one transaction that the server ends if it takes too long. Tables and
+columns are those of Airflow 2.10 and of 3; an error names what an older or newer one lacks.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Metadata:
             raise MetadataError(f"{self.where} cannot be read: {line}") from error
 
     def _tables(self, connection: sa.Connection) -> dict[str, sa.TableClause]:
-        """The tables that are read; told by name if one or a column of one is not there."""
+        """The tables to read; the error names any missing table or column."""
         inspector = sa.inspect(connection)
         found = {}
         for name, columns in _COLUMNS.items():
@@ -146,7 +146,7 @@ def _tries(tables: dict[str, sa.TableClause], name: str) -> sa.Select[Any]:
             pod_name.c.value.label("pod_name"),
             pod_namespace.c.value.label("pod_namespace"),
             fields["namespace"].label("rendered_namespace"),
-            # Of the operator's pod, and of the executor's: the others are not fetched.
+            # Of the operator's pod, and of the executor's: other keys are not fetched.
             fields["container_resources"].label("resources"),
             rendered.c.k8s_pod_yaml[("spec", "containers", 0, "resources")].label("pod_resources"),
         )
@@ -166,7 +166,7 @@ def _column(name: str) -> sa.ColumnClause[Any]:
 
 
 def _moment(at_s: float, dialect: str) -> object:
-    """A time as the database compares it: SQLite has texts, without a zone and of UTC."""
+    """A time as the database compares it: SQLite has texts in UTC, without a zone."""
     moment = datetime.fromtimestamp(at_s, UTC)
     return moment.strftime("%Y-%m-%d %H:%M:%S.%f") if dialect == "sqlite" else moment
 
@@ -175,7 +175,7 @@ def _sqlite(address: sa.URL) -> sa.Engine:
     file = Path(address.database or "")
     if not file.is_file():
         raise MetadataError(f"there is no file {file}; is it the path of Airflow's database?")
-    # Nothing may be made or changed, not even by opening it.
+    # Nothing may be created or changed, not even when it is opened.
     path, options = f"file:{quote(str(file.resolve()))}", {"mode": "ro", "uri": "true"}
     return sa.create_engine(sa.URL.create("sqlite", database=path, query=options))
 
@@ -183,7 +183,7 @@ def _sqlite(address: sa.URL) -> sa.Engine:
 def _postgresql(address: sa.URL) -> sa.Engine:
     try:
         return sa.create_engine(
-            # Airflow names a driver of its own there.
+            # Airflow names its own driver there.
             address.set(drivername="postgresql+psycopg"),
             execution_options={"postgresql_readonly": True},
             connect_args={

@@ -1,7 +1,7 @@
 """One try of an Airflow task of the past, and the attempt that it was. Pure.
 
 Airflow knows when a try began and ended and how, and what its author asked for. It knows neither
-what memory was used nor what ended a pod.
+how much memory was used nor what ended a pod.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class LeftOut(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastTry:
-    """A row of ``task_instance`` or ``task_instance_history``, and what other tables say of it.
+    """A row of ``task_instance`` or ``task_instance_history``, and what other tables say about it.
 
-    number: of the try, from 1. map_index: -1 where the task is not mapped.
+    number: of the try, from 1. map_index: -1 if the task is not mapped.
     pod_name, pod_namespace: of the last try's pod, as the operator left them in XCom.
     rendered_namespace, resources, pod_resources: as the author wrote them, the last for an
-        executor's pod, where Airflow still has them: of a DAG's newest 30 runs by its default.
+        executor's pod, if Airflow still has them: by default for a DAG's newest 30 runs.
     """
 
     dag: str
@@ -72,7 +72,7 @@ class PastTry:
 def observation_of(past: PastTry, namespace: str | None) -> Observation | LeftOut:
     """The attempt that a try was, or why it is none.
 
-    namespace: the only one that is wanted, and that of pods whose own is not known; None for all.
+    namespace: the only one wanted, also used for pods whose own is unknown; None for all.
     """
     if not _ran_a_pod(past):
         return LeftOut.NO_POD
@@ -105,9 +105,9 @@ def observation_of(past: PastTry, namespace: str | None) -> Observation | LeftOu
 
 
 def label_value(text: str) -> str:
-    """A name as Airflow writes it into a pod's label, with a hash where it had to be changed.
+    """A name as Airflow writes it into a pod's label, with a hash if it had to be changed.
 
-    As ``make_safe_label_value`` of the provider cncf-kubernetes does it.
+    Same as ``make_safe_label_value`` of the provider cncf-kubernetes.
 
     >>> label_value("nightly"), label_value("manual__2026-01-05T08:00:00+00:00")
     ('nightly', 'manual__2026-01-05T0800000000-9aac08794')
@@ -125,7 +125,7 @@ def _ran_a_pod(past: PastTry) -> bool:
 
 
 def _as_pod(past: PastTry, namespace: str) -> dict[str, Any]:
-    """The try as the pod that Airflow made of it: the operator's own rules name task and run."""
+    """The try as the pod that Airflow made for it: the operator's own rules name task and run."""
     operators = bool(_text(past.pod_name) or past.resources) or not past.pod_resources
     pod_labels = {
         labels.TASK: AUTO,
@@ -149,7 +149,7 @@ def _uid(past: PastTry) -> str:
 
 
 def _sizes(resources: object) -> tuple[int | None, int | None]:
-    """Memory request and limit in bytes, of resources as Airflow renders them."""
+    """Memory request and limit in bytes, from resources as Airflow renders them."""
     found = _document(resources)
     return _memory(found.get("requests")), _memory(found.get("limits"))
 
@@ -159,7 +159,7 @@ def _memory(amounts: object) -> int | None:
 
 
 def _document(value: object) -> Mapping[str, Any]:
-    """A rendered field; older Airflows have it as the text of a Python dictionary."""
+    """A rendered field; older Airflows write it as the text of a Python dictionary."""
     if not isinstance(value, str):
         return mapping(value)
     if len(value) > _MOST_TEXT_CHARS:
@@ -174,7 +174,7 @@ def _document(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str | None:
-    """A text that XCom or a rendered field has, which may be written as JSON."""
+    """A text from XCom or a rendered field, which may be written as JSON."""
     if isinstance(value, bytes | bytearray | memoryview):
         value = bytes(value).decode(errors="replace")
     if not isinstance(value, str) or not value or len(value) > _MOST_TEXT_CHARS:

@@ -23,7 +23,7 @@ Steps: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """One container that will soon reach its limit, as far as its readings tell.
+    """One container that will soon reach its limit, as far as its readings show.
 
     used_bytes: what cannot be reclaimed, now. anon_bytes, file_bytes: for people.
     growth_bytes_s: its pace. step_bytes, steps: its latest step's height, and how many there were.

@@ -1,6 +1,6 @@
-"""What a controller lets an agent raise by itself, in advance, and what the agent tells of it.
+"""What a controller lets an agent raise by itself, in advance, and what the agent reports of it.
 
-Only where the chart says so (``rescue.byAgent``); all other agents send alarms alone.
+Only if the chart says so (``rescue.byAgent``); all other agents only send alarms.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from plimsoll_operator.attempts.peaks import Id, Memory
 GRANTS_PATH: Final = "/v1/rescue-grants"
 """The path on which the controller takes an ``Asked``. It answers with a ``Granted``.
 
-A controller from before there was any answers 404: then its agents send alarms.
+A controller of an older version answers 404: then its agents send alarms.
 """
 GRANTED_S: Final = 15.0
-"""A grant holds so long: what a policy, a node or a quota allows may be another then."""
+"""A grant is valid this long: a policy, a node or a quota may allow something else later."""
 MOST_ASKED: Final = 32
 MOST_TOLD: Final = 64
 MOST_NEEDS: Final = 40
@@ -32,9 +32,9 @@ Signed: TypeAlias = Annotated[int, Meta(ge=-(2**50), le=2**50)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRaise:
-    """A raise that the agent has asked the API server for, by a grant.
+    """A raise that the agent has asked the API server for, with a grant.
 
-    limit_bytes: what it asked for. raises: how often the pod was raised then, this one included.
+    limit_bytes: what it asked for. raises: how often the pod was raised by then, with this one.
     """
 
     alarm: Alarm
@@ -45,7 +45,7 @@ class OwnRaise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What an agent tells first, and then asks for. pods: the UIDs of those that rise."""
+    """What an agent reports first, and then asks for. pods: the UIDs of those that rise."""
 
     node: Annotated[str, Meta(min_length=1, max_length=253)]
     raised: Annotated[tuple[OwnRaise, ...], Meta(max_length=MOST_TOLD)] = ()
@@ -57,8 +57,8 @@ class Grant:
     """One pod may be raised once, by the decision that the controller would make.
 
     container, request_bytes, limit_bytes: in its spec now. first_bytes: its limit before the first
-        raise. raises: so many were there. needs_bytes: of its task's newest runs.
-    most_bytes: the largest limit that policy, LimitRanges and quotas allow; None: nothing bounds.
+        raise. raises: how many there were. needs_bytes: of its task's newest runs.
+    most_bytes: the largest limit that policy, LimitRanges and quotas allow; None: no bound.
     free_bytes: what its node may allocate, less what raises are about to take; the agent knows what
         its pods use. added_bytes: by rescues, on the node; in_namespace_bytes: in its namespace.
     """
@@ -82,6 +82,6 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """The controller's answer. It takes the place of all grants that were there before."""
+    """The controller's answer. It replaces all earlier grants."""
 
     grants: Annotated[tuple[Grant, ...], Meta(max_length=MOST_ASKED)] = ()

@@ -6,9 +6,9 @@
 | nothing: it is paused,  | lowered while they let it      | its run gets what was written |
 | or recommend, or off    | as written                     | none: that is its owner's     |
 
-Whether an attempt was lowered stands on the attempt itself, so that a restart changes nothing of
-this. What was lowered is owed: nobody but Plimsoll knows that the run had less than was written. To
-give it back is no new size, and it happens once, because the next attempt is not lowered.
+Whether an attempt was lowered is recorded on the attempt itself, so a restart changes none of this.
+What was lowered is owed: only Plimsoll knows that the run had less than was written. To give it
+back is no new size, and it happens once, because the next attempt is not lowered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Says which pods live on after their task was killed, because another container goes on. Pure.
 
-A proxy or a log shipper beside a task often runs until the task tells it to end, with its last act.
-A killed task tells nobody. Then its pod is never over, and whoever makes the next one waits for it.
+A proxy or a log shipper beside a task often runs until the task, as its last act, tells it to end.
+A killed task tells nothing. Its pod then never ends, and what makes the next one waits for it.
 A sidecar of Kubernetes' own (an init container that is always restarted) does not do that.
 """
 
@@ -12,9 +12,9 @@ from plimsoll_operator.pods.spec import Pod, RestartPolicy, mapping, restart_pol
 
 
 def is_held_up(pod: Pod, watched: WatchedPod) -> bool:
-    """Say whether a lowered attempt has ended, and its pod lives on by another container.
+    """Say whether a lowered attempt has ended, and its pod lives on through another container.
 
-    As its author wrote it, the attempt may have succeeded and let the other one end.
+    With its author's size, the attempt might have succeeded and let the other container end.
     """
     if not watched.is_lowered or restart_policy(pod) is not RestartPolicy.NEVER:
         return False

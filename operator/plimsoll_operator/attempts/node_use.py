@@ -1,7 +1,7 @@
 """How much of its node is in use, as an agent sends it to the controller.
 
-It has a path of its own: a controller from before it refuses a body of peaks that has a field more,
-and the agent would drop the reports in it.
+It has a path of its own: an older controller refuses a body of peaks with an additional field, and
+the agent would drop the reports in it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Window: TypeAlias = Annotated[float, Meta(gt=0, le=LONGEST_WINDOW_S)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUse:
-    """The use of one node over the last seconds. No time of its clock: it may be wrong.
+    """The use of one node over the last seconds. It has no time: the node's clock may be wrong.
 
-    over_s: the seconds between two readings. cpu_share: of all its CPU time meanwhile, that of
-        work. memory_share: of its memory at the end, what is neither free nor reclaimable. Both are
-        None where /proc does not say it.
+    over_s: the seconds between two readings. cpu_share: work's share of all its CPU time meanwhile.
+        memory_share: of its memory at the end, what is neither free nor reclaimable. Both are None
+        if /proc does not say it.
     pods_cores: pod UID -> cores that it used meanwhile, of all pods that used some: the agent does
         not know which of them are tasks.
     pods_bytes: pod UID -> memory that it uses at the end and that cannot be reclaimed, of all pods.
-        None from an agent that does not tell it.
+        None from an agent that does not send it.
     """
 
     node: Annotated[str, Meta(min_length=1, max_length=253)]

@@ -15,14 +15,14 @@ from plimsoll_predictor.core.record import Features, Observation, PeakSource
 from plimsoll_predictor.core.task import TaskId
 
 END_SEEN_WITHIN_S = 5.0
-"""The most between the last reading and the end of a container. Kubernetes gives whole seconds."""
+"""The longest time from the last reading to a container's end. Kubernetes gives whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """The load of watched pods on one node or on all. Shares are of the allocatable amounts.
 
-    None where no node says how much it can hold. waiting_pods: of the whole cluster only.
+    None if no node says how much it can hold. waiting_pods: of the whole cluster only.
     """
 
     memory_share: float | None = None
@@ -38,7 +38,7 @@ class Surroundings:
     """The watched pods on an attempt's node when it started, and the loads around it.
 
     submitted, started: the cluster's load at these times; node: the node's load at the start.
-    None where nobody looked in time.
+    None if nobody looked in time.
     """
 
     memory_bytes: int
@@ -118,7 +118,7 @@ def observe(
 
 
 def with_peak(observation: Observation, peak: PeakReport) -> Observation:
-    """Return the same attempt, with a peak that came later, and what that says of its end."""
+    """Return the same attempt, with a late peak, and what the peak says about its end."""
     measured = replace(observation, **_measured(peak, observation.finished_s))
     end = judge_late_reading(observation, peak.need_peak_bytes)
     return measured if end is None else replace(measured, outcome=end.outcome, cause=end.cause)

@@ -1,9 +1,9 @@
 """Says whether a pod is over before its phase says so. Pure.
 
 A kubelet first writes that the containers have ended, then takes the pod down, and a second or so
-later it writes that the pod has failed. Nothing of it runs in between, and nothing can again.
+later it writes that the pod has failed. Meanwhile nothing in it runs, and nothing can start again.
 
-Kueue goes by the phase: until then the pod has its quota, and its next attempt would be one too
+Kueue uses the phase: until then the pod holds its quota, and its next attempt would be one too
 many in its group, and be deleted.
 """
 

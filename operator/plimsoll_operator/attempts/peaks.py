@@ -10,7 +10,7 @@ from msgspec import Meta
 PEAKS_PATH: Final = "/v1/peaks"
 """The path on which the controller takes reports: ``{"node": NAME, "reports": [...]}``.
 
-It answers with an ``Answered``; one from before there was any answers with nothing.
+It answers with an ``Answered``; an older one answers with nothing.
 """
 
 MAX_MEMORY_BYTES: Final = 2**50
@@ -33,8 +33,8 @@ class PeakReport:
     peak_cores: of the minute that used most CPU; None if it lived less, or CPU cannot be read.
     limit_bytes: the cgroup's limit; None if unlimited.
     final: the cgroup is gone or empty, and no report follows.
-    measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an agent that
-        was killed since had read it, so that nobody saw its end.
+    measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an earlier agent,
+        killed since, had read it, so that no agent saw its end.
     """
 
     pod_uid: Id
@@ -54,9 +54,9 @@ class PeakReport:
 class Answered:
     """The controller's answer to a batch that it has taken.
 
-    controller: which one answers; another one was told nothing so far.
-    known_bytes: pod UID -> the largest need that is known of its task. Running maxima up to it are
-        not wanted before the end; for pods that are not in it, all are.
+    controller: which one answers; another one knows nothing yet.
+    known_bytes: pod UID -> the largest known need of its task. Running maxima up to it are not
+        wanted before the end; for pods that are not in it, all are wanted.
     rescuable: of the batch's pods, those that may be given more before they reach their limit.
     """
 
@@ -68,7 +68,7 @@ class Answered:
 def within_sandbox(report: PeakReport | None, limit_bytes: int | None) -> PeakReport | None:
     """Return a sandbox's report as that of its container, which never has more than its limit.
 
-    The pod's cgroup holds the sandbox's own memory too. limit_bytes: None leaves the report as it
+    The pod's cgroup also holds the sandbox's own memory. limit_bytes: None leaves the report as it
     is: the pod is in no sandbox, or its container has no limit.
     """
     if report is None or limit_bytes is None:

@@ -26,7 +26,7 @@ WRITTEN_BY_THE_CLUSTER = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
-    # Whoever put them on the first pod waits for the end of that one, and knows no other.
+    # The owner of a finalizer on the first pod waits for the end of that pod, and of no other.
     "finalizers",
     "generateName",
     "generation",
@@ -68,7 +68,7 @@ def retry_name(pod: Pod, attempt: int) -> str:
 class NextAttempt:
     """The copy's name, its allocation, its decision annotation and its task's name.
 
-    task: written on the copy where the first pod has it from its own name. "" leaves the label.
+    task: written on the copy if the first pod has it from its own name. "" leaves the label.
     written: the request and limit that the copy gets instead, as its author wrote them.
     """
 
@@ -80,14 +80,14 @@ class NextAttempt:
     written: Memory | None = None
 
     def to_json(self) -> str:
-        """Return what is stored of a planned retry: all that the killed pod cannot say again."""
+        """Return what is stored of a planned retry: all that the killed pod does not contain."""
         return json.dumps(asdict(self))
 
 
 def planned_as_written(plan: Mapping[str, Any], written: Memory) -> Mapping[str, Any] | None:
-    """Return a plan for what was written, by what ``NextAttempt.to_json`` wrote.
+    """Return a plan for what was written, made from the output of ``NextAttempt.to_json``.
 
-    None of an older version's plan, whose pod is fixed. written: of the killed pod.
+    None for an older version's plan, whose pod is fixed. written: of the killed pod.
     """
     if "spec" in plan:
         return None
@@ -109,7 +109,7 @@ def _as_written(text: str) -> str:
 
 
 def planned_manifest(plan: Mapping[str, Any], killed: Pod) -> dict[str, Any]:
-    """Return the pod to create, by what ``NextAttempt.to_json`` wrote.
+    """Return the pod to create, from the output of ``NextAttempt.to_json``.
 
     An older version wrote the whole pod, which may be a megabyte; it is returned as it is.
     """
@@ -125,7 +125,7 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     It has nothing that the cluster wrote. RUN_OF links it to the first pod of its run, RETRY_OF to
     the attempt that it follows.
     """
-    # Who runs beside it now is not who ran there then; admission hints anew.
+    # The copy's neighbours are not the first pod's; admission hints anew.
     pod = without_hint(pod)
     meta = copy.deepcopy(dict(pod["metadata"]))
     uid = str(meta["uid"])
@@ -139,13 +139,13 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations.pop(labels.RETRIED_AS, None)
     annotations.pop(labels.RESCUED, None)
     annotations.pop(labels.HELD, None)
-    # The copy queues again, and is admitted for itself.
+    # The copy queues again, and is admitted on its own.
     of_its_queue = written_at_admission(pod)
     meta.update(name=following.name, annotations=_without(annotations, of_its_queue))
     if "labels" in meta:
         meta["labels"] = _without(mapping(meta["labels"]), of_its_queue)
     if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
-        # The copy has another name, from which another task would be read.
+        # The copy has another name, which would be read as another task.
         meta["labels"] = {**meta["labels"], labels.TASK: following.task}
     return {
         "apiVersion": "v1",
@@ -202,7 +202,7 @@ def _author_chose_node(pod: Pod) -> bool:
     """Say whether the pod was created on its node, and not placed there by a scheduler.
 
     The API server records the fields that a client writes. A scheduler binds a pod without writing
-    the field itself, so nobody owns it then. The conditions of both pods look alike.
+    the field itself, so the field has no owner then. The conditions of both pods look alike.
     """
     return any(
         "f:nodeName" in mapping(mapping(mapping(entry).get("fieldsV1")).get("f:spec"))

@@ -1,6 +1,6 @@
 """Finds attempts that have run longer than 99 of 100 like them, and says so.
 
-A run's deadline comes from the forecast of its submission, so that neither later runs of its
+A run's deadline comes from the forecast at its submission, so that neither later runs of its
 siblings nor its own lateness move it.
 """
 
@@ -18,7 +18,7 @@ from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 LONG_SHARE: Final = 0.99
 """A run is running long once this share of the forecast runs would have ended."""
 LEAST_KNOWN_RUNS: Final = 5
-"""The fewest known runs of a task whose forecast is compared with a run."""
+"""The fewest known runs of a task before its forecast is compared with a run."""
 _COMPACTED_FROM: Final = 1_000
 
 
@@ -81,7 +81,7 @@ class Deadlines:
         return self._heap[0][0] if self._heap else None
 
     def due(self, now_s: float) -> list[str]:
-        """Take out the runs that have passed their deadlines, in the order of these."""
+        """Take out the runs that have passed their deadlines, in the order of their deadlines."""
         late: list[str] = []
         while (next_s := self.next_s()) is not None and next_s <= now_s:
             late.append(heapq.heappop(self._heap)[1])

@@ -1,8 +1,8 @@
 """Says which running pods of a Job are marked, so that the Job does not count their failure. Pure.
 
-The Job's podFailurePolicy goes by the mark (``pods/uncounted.py``). Only a pod whose limit is lower
-than its author wrote it has one, and only as long as few of its run have failed: whatever goes
-wrong, a Job makes a handful of pods more than its author allowed, and then fails as it would have.
+The Job's podFailurePolicy uses the mark (``pods/uncounted.py``). Only a pod whose limit is lower
+than its author wrote has one, and only while few pods of its run have failed: whatever goes wrong,
+a Job makes a handful of pods more than its author allowed, and then fails as it would have.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def has_failed(pod: Pod) -> bool:
 
 
 def is_to_be_marked(pod: Pod, watched: WatchedPod, failed: int) -> bool:
-    """Say whether to mark a pod whose Job goes by it. failed: marked pods of its run that did."""
+    """Say whether to mark a pod whose Job uses the mark. failed: its run's failed marked pods."""
     phase = mapping(pod.get("status")).get("phase")
     if phase not in _BEFORE_ITS_END or "deletionTimestamp" in metadata_of(pod) or is_marked(pod):
         return False

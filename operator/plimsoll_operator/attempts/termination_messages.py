@@ -19,21 +19,21 @@ _FULL_WORDS: Final = (
     *("out of memory", "out_of_memory", "outofmemory", "alloc_failed", "allocation_failed"),
     *("memoryallocation", "failed to allocate", "malloc failed", "insufficient_resources"),
 )
-"""A line that has a word of each says that a GPU's memory was full."""
+"""A line with a word of each group says that a GPU's memory was full."""
 _GPU_SENTENCES: Final = (
     "torch.outofmemoryerror",
     "resource_exhausted: out of memory",
     "resource_exhausted: oom when allocating",
     "oom when allocating tensor",
 )
-"""PyTorch, JAX and TensorFlow say this of their devices without naming a GPU."""
+"""PyTorch, JAX and TensorFlow say this about their devices without naming a GPU."""
 _HOST_WORDS: Final = (
     "device:cpu",
     "by allocator cpu",
     "by allocator mklcpu",
     "defaultcpuallocator",
 )
-"""They name the host's memory thus."""
+"""These words name the host's memory."""
 
 _HEAPS: Final = (
     (Cause.SPARK, ("sparkoutofmemoryerror",)),
@@ -84,16 +84,16 @@ _HEAPS: Final = (
         ),
     ),
 )
-"""What runtimes and programs say of the host's memory; the first that matches is taken."""
+"""What runtimes and programs say about the host's memory; the first match counts."""
 
 _INIT_KILLED: Final = "oom-killed (memory limit too low"
 """Said by runc, which runs within the limit before the container's own program does."""
 
 
 def cause_said(message: str) -> Cause | None:
-    """What the words say of memory; None if they say nothing of it.
+    """What the words say about memory; None if they say nothing about it.
 
-    message: bounded by who read it.
+    message: bounded by its reader.
 
     >>> cause_said("RuntimeError: CUDA error: out of memory")
     <Cause.CUDA: 'cuda'>
@@ -104,7 +104,7 @@ def cause_said(message: str) -> Cause | None:
     if any(_is_gpus(line) for line in words.splitlines()):
         return Cause.CUDA
     for cause, sentences in _HEAPS:
-        # The class's name ends as Python's does, and is no word of Python.
+        # The class's name ends like Python's, but is not Python's.
         text = words.replace("outofmemoryerror", "") if cause is Cause.PYTHON else words
         if any(sentence in text for sentence in sentences):
             return cause
@@ -112,7 +112,7 @@ def cause_said(message: str) -> Cause | None:
 
 
 def limit_stopped_start(message: str) -> bool:
-    """Say whether the container's limit was too small for its start itself."""
+    """Say whether the container's limit was too small even for its start."""
     return _INIT_KILLED in message.lower()
 
 

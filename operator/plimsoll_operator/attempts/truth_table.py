@@ -1,4 +1,4 @@
-"""The truth table says how an attempt ended, and why: of a pod that is watched and of the past.
+"""The truth table: how an attempt ended, and why, for watched pods and for the past.
 
 | reason     | exit | the pod, its memory, its words     | outcome    | cause                      |
 |------------|------|------------------------------------|------------|----------------------------|
@@ -22,8 +22,8 @@
 | Error      | 137  |                                    | failed     | killed                     |
 | Error      | n    |                                    | failed     | own-mistake                |
 
-The first row that fits counts. What a past does not show (exit codes, words) is missing there, and
-then a later row fits.
+The first row that fits counts. A past may lack some signs (exit codes, words); then a later row
+fits.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ SIGKILLED: Final = 137
 FAR_FROM_LIMIT: Final = 0.8
 """An OOM kill with a kernel peak below this share of the limit has another cause than the limit."""
 NEAR_LIMIT: Final = 0.9
-"""SIGKILL after a reading of at least this share of the limit counts as the limit's doing."""
+"""SIGKILL after a reading of at least this share of the limit counts as caused by the limit."""
 _OF_MEMORY: Final = "low on resource: memory"
-"""In the kubelet's message, if it evicted for want of memory and not, say, of disk."""
+"""In the kubelet's message if it evicted for lack of memory, not, for example, of disk."""
 
 _OWN_EXITS: Final = {
     3: (
@@ -96,10 +96,10 @@ class AttemptEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """What is known of an attempt's memory when its end is judged; None where nothing is.
+    """What is known about an attempt's memory when its end is judged; None if unknown.
 
     final_kernel_bytes: the kernel's own peak, read after the end, so that it grows no more.
-    seen_bytes: the most that it was seen to need, so far; page cache is left out where it can be.
+    seen_bytes: the highest need seen so far; without page cache if possible.
     """
 
     final_kernel_bytes: int | None = None
@@ -111,7 +111,7 @@ UNREAD: Final = Readings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The signs of an attempt's end, from its pod, from a Prometheus' past or a history file.
+    """The signs of an attempt's end, from its pod, from Prometheus or from a history file.
 
     phase, pod_reason, pod_message: of the pod. disruption: what in the cluster ended it; None if
         nothing did.
@@ -157,7 +157,7 @@ def judge(
 
 
 def judge_row(row: Observation) -> AttemptEnd:
-    """Judge the end of a row of a history file, which says the outcome, and may say the cause."""
+    """Judge the end of a row of a history file, which has the outcome and may have the cause."""
     said = row.outcome
     if row.cause is not None:
         return _end(row.cause)
@@ -173,12 +173,12 @@ def judge_row(row: Observation) -> AttemptEnd:
             readings=Readings(seen_bytes=row.peak_bytes),
         )
     )
-    # A deadline, say, that its program answered with exit 0.
+    # For example a deadline that its program answered with exit 0.
     return _end(Cause.OWN_MISTAKE) if end.cause is None and said is Outcome.FAILED else end
 
 
 def judge_late_reading(row: Observation, seen_bytes: int) -> AttemptEnd | None:
-    """Judge again what got SIGKILL before its last reading came; None if that changes nothing."""
+    """Judge again a SIGKILL that came before the last reading; None if that changes nothing."""
     if row.cause is not Cause.KILLED or not _is_near(seen_bytes, row.allocation_bytes):
         return None
     return _end(Cause.NEAR_LIMIT, _NEAR)

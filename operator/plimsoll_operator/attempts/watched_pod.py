@@ -1,4 +1,4 @@
-"""Reads a watched pod once: whose attempt it is, how it was sized, how its lives went."""
+"""Reads a watched pod once: its attempt, its sizes, and how its lives went."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _LONGEST_S: Final = 2**53
 class WatchedPod:
     """One pod as the controller acts on it.
 
-    attempts: those that somebody makes of its run, and which of them it is.
+    attempts: the attempts that are made of its run, and which of them it is.
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
     note: admission's decision; None if admission was not asked or failed open.
-    sandboxed: its RuntimeClass has an overhead, as those of virtual machines and gVisor do.
+    sandboxed: its RuntimeClass has an overhead, as those of virtual machines and gVisor have.
     """
 
     task: TaskId
@@ -69,7 +69,7 @@ class WatchedPod:
         return self.attempt.limit_bytes
 
     def measured_container(self, status: AttemptStatus) -> str | None:
-        """Return the ID of the container whose own cgroup tells its memory; None if none does.
+        """Return the ID of the container whose own cgroup shows its memory; None if none does.
 
         In a sandbox, which has an overhead, all containers are inside one process of the node, and
         their own cgroups are empty: only the pod's is measured.
@@ -94,7 +94,7 @@ class WatchedPod:
 
     @property
     def is_lowered(self) -> bool:
-        """Say whether it has a lower limit than its author wrote, by the decision on it."""
+        """Say whether its limit is lower than its author wrote, by its own decision."""
         return is_lowered_limit(self.limit_bytes, self.attempt.written_limit_bytes or 0)
 
     @property
@@ -112,7 +112,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         return None
     policy, note = knowledge_of(identity.task).policy, read_note(pod)
     own, _ = resolve_policy(pod, policy)
-    # Others may write the note too, so that it can only lower the mode: alone it allows nothing.
+    # Others may write the note too, so it can only lower the mode: it allows nothing by itself.
     mode = own.mode if note is None else min(own.mode, note.mode, key=_REACH.index)
     status, earlier = read_status(pod, sized.name), last_life(pod, sized.name)
     attempt = _attempt(pod, identity, sized, note, policy)
@@ -134,7 +134,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
 
 
 def _of_the_pod(note: DecisionNote | None) -> DecisionNote | None:
-    """Return a pod's own decision. A template's says what its author wrote, and nothing more."""
+    """Return a pod's own decision. A template's only says what its author wrote."""
     return None if note is None or note.template else note
 
 
@@ -153,7 +153,7 @@ def _attempt(
         task=identity.task,
         run=identity.run or "",
         number=note.attempt if note else 1,
-        # As in the decision, the item's known needs win over the author's features.
+        # As in the decision, known needs of the item come before the author's features.
         features=within_bounds(read_features(pod, policy.feature_sources).values, context),
         work=identity.work,
         container=sized.name,

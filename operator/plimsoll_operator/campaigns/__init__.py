@@ -1,6 +1,6 @@
-"""Profiling campaigns as Kubernetes has them: the object read, a run's Job made, its state read.
+"""Profiling campaigns in Kubernetes: read the object, make a run's Job, read its state.
 
-And as Airflow has them: the file of configurations read, which DAG run is triggered next.
+And in Airflow: read the file of configurations, choose the DAG run to trigger next.
 
 In: documents of the API server, a file, states of DAG runs. Out: rules and scenarios, manifests,
 statuses, what to do next. Pure. May import:

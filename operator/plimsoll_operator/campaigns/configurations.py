@@ -21,9 +21,9 @@ from plimsoll_predictor.core.units import counted
 MOST_FILE_BYTES: Final = 8 << 20
 MOST_ROWS: Final = MOST_SCENARIOS
 MOST_CONF_CHARS: Final = 32_768
-"""Of one configuration as JSON. Airflow keeps it in a row of its database."""
+"""Characters of one configuration as JSON. Airflow keeps it in a row of its database."""
 MOST_VALUES: Final = 2_000
-"""Of one configuration, inner ones as well. YAML's aliases make many of a few."""
+"""Values of one configuration, with inner ones. YAML's aliases make many values of a few."""
 MOST_DEPTH: Final = 20
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,17})?")
 _NOT_STORED: Final = re.compile(r"[\x00\ud800-\udfff]")
@@ -38,7 +38,7 @@ class BadConfigurations(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What one run is triggered with. line: of the file, from 1.
+    """The configuration of one run. line: of the file, from 1.
 
     text: as JSON, the same for equal configurations whatever the order of their names.
     """
@@ -50,7 +50,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """Each configuration once. duplicates: rows left out because an earlier one is the same."""
+    """Each configuration once. duplicates: rows left out because an earlier one is equal."""
 
     rows: tuple[Configuration, ...]
     duplicates: int
@@ -58,16 +58,16 @@ class Configurations:
 
 @dataclass(frozen=True, slots=True)
 class _BadRow:
-    """A row that is none, named with the others when all are read."""
+    """A bad row, named with the others when all are read."""
 
     words: str
 
 
 def read_configurations(content: bytes, file_name: str) -> Configurations:
-    """Return the configurations of a file, whose name's ending says what it is.
+    """Return the configurations of a file; the ending of its name gives the format.
 
     Raises:
-        BadConfigurations: if it cannot be read, or any row of it is bad; three rows are named.
+        BadConfigurations: if it cannot be read, or any row is bad; three rows are named.
     """
     rows = _reader_of(file_name)(_text(content, file_name), file_name)
     if not rows:
@@ -148,7 +148,7 @@ def _cells_by_name(names: Sequence[str], cells: Sequence[str]) -> object:
 
 
 def _value_of(cell: str) -> object:
-    """A cell's number or truth value, as a DAG's params want them; its text otherwise."""
+    """A cell's number or truth value, as a DAG's params expect it; its text otherwise."""
     if _NUMBER.fullmatch(cell):
         return json.loads(cell)
     return {"true": True, "false": False}.get(cell, cell)
@@ -171,7 +171,7 @@ def _no_number(name: str) -> object:
 
 
 def _lines_of_items(text: str, count: int) -> list[int]:
-    """The lines on which the items of a list begin. text: JSON that was read already."""
+    """The lines on which the items of a list begin. text: JSON that was already read."""
     decoder, line, last = json.JSONDecoder(), 1, 0
     at = text.index("[") + 1
     lines = []

@@ -1,7 +1,7 @@
 """Which DAG runs are triggered next, and what a run's state means. Pure.
 
 A run's id follows from the DAG, the campaign's name, the configuration and the attempt. So Airflow
-itself remembers what was triggered, and a campaign that is begun again goes on where it was.
+itself remembers what was triggered, and a campaign that is started again continues where it was.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from plimsoll_operator.campaigns.configurations import Configuration
 
 MOST_ATTEMPTS: Final = 99
 MOST_REFUSED: Final = 5
-"""Configurations that the DAG refused before it took any: it will refuse the others as well."""
+"""Configurations that a DAG may refuse before it takes any; then it will refuse the rest too."""
 _NAME_CHARS: Final = 30
 _DIGEST_CHARS: Final = 16
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9.-]+")
 
 SUCCESS, FAILED = "success", "failed"
-"""Airflow's states of a run that has ended. All others (queued, running, ...) go on."""
+"""Airflow's states of an ended run. Runs in all other states (queued, running, ...) go on."""
 
 
 class RunState(Enum):
-    """What is known of a configuration's newest run; in the words of the summary."""
+    """What is known about a configuration's newest run; in the words of the summary."""
 
     UNSEEN = "not looked up"
     DUE = "not triggered"
@@ -46,7 +46,7 @@ _TAKEN: Final = (RunState.GOING, RunState.SUCCEEDED, RunState.FAILED, RunState.D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AirflowCampaign:
-    """What is run. again: a configuration whose newest run failed is triggered once more."""
+    """What is run. again: trigger a configuration once more if its newest run failed."""
 
     dag: str
     name: str
@@ -67,13 +67,13 @@ class AirflowCampaign:
 
     @property
     def run_id_prefix(self) -> str:
-        """What all ids of its runs begin with; those of a campaign with a similar name may, too."""
+        """The beginning of all ids of its runs; a campaign with a similar name may share it."""
         return f"plimsoll__{_NOT_IN_A_RUN_ID.sub('-', self.name)[:_NAME_CHARS]}__"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A configuration, and how far it is. note: why it was refused."""
+    """A configuration, and its progress. note: why it was refused."""
 
     configuration: Configuration
     attempt: int = 1
@@ -86,7 +86,7 @@ class PlannedRun:
         return self.state in _OVER
 
     def looked_up(self, state: str | None, *, again: bool) -> PlannedRun:
-        """What follows from the state of the attempt that was looked up; None if there is none.
+        """The run after its attempt was looked up. state: None if there is no such attempt.
 
         A failed attempt may have been triggered again, so the next one is looked up.
         """
@@ -99,26 +99,26 @@ class PlannedRun:
         return replace(self, attempt=self.attempt - 1, state=RunState.FAILED)
 
     def seen(self, state: str | None) -> PlannedRun:
-        """What follows from the state of a run that was there; None if it is no more."""
+        """The run after it was looked at. state: None if it no longer exists."""
         ended = {SUCCESS: RunState.SUCCEEDED, FAILED: RunState.FAILED, None: RunState.DELETED}
         return replace(self, state=ended.get(state, RunState.GOING))
 
     def triggered(self) -> PlannedRun:
-        """It is there now, by us or by an earlier command."""
+        """The run exists now, through us or an earlier command."""
         return replace(self, state=RunState.GOING)
 
     def refused(self, why: str) -> PlannedRun:
-        """Airflow does not want the configuration."""
+        """Airflow does not accept the configuration."""
         return replace(self, state=RunState.REFUSED, note=why)
 
 
 def due_now(runs: Sequence[PlannedRun], parallelism: int) -> list[int]:
-    """The places of the runs to trigger now, in order, so that ``parallelism`` go on at most."""
+    """The places of the runs to trigger now, in order; at most ``parallelism`` go on at once."""
     if _is_refused_by_all(runs):
         return []
     going = sum(run.state is RunState.GOING for run in runs)
     due = [place for place, run in enumerate(runs) if run.state is RunState.DUE]
-    # One at first: a DAG that refuses every configuration is then told after a few.
+    # One at first: a DAG that refuses every configuration then shows it after a few.
     room = parallelism if any(run.state in _TAKEN for run in runs) else 1
     return due[: max(0, room - going)]
 
@@ -135,14 +135,14 @@ def _is_refused_by_all(runs: Sequence[PlannedRun]) -> bool:
 
 
 def counts_of(runs: Sequence[PlannedRun]) -> Mapping[RunState, int]:
-    """How many runs are in each state, those that went well first."""
+    """How many runs are in each state, the successful ones first."""
     counted = Counter(run.state for run in runs)
     order = (*_OVER, RunState.GOING, RunState.DUE, RunState.UNSEEN)
     return {state: counted[state] for state in order if counted[state]}
 
 
 def words_for(runs: Sequence[PlannedRun]) -> str:
-    """How far the runs are, in a few words.
+    """The runs' progress, in a few words.
 
     >>> words_for([PlannedRun(Configuration(1, {}, "{}"), state=RunState.SUCCEEDED)])
     '1 succeeded'

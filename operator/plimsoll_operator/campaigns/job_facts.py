@@ -23,7 +23,7 @@ def seen_jobs(
 ) -> dict[tuple[int, int], SeenJob]:
     """Return the Jobs that a campaign owns, by scenario and attempt.
 
-    uid: of the campaign; another of its name may have been deleted just now. pods: of the Jobs.
+    uid: of the campaign; another with its name may just have been deleted. pods: of the Jobs.
     """
     by_job = {str(owner.get("uid")): pod for pod in pods if (owner := controller_of(pod))}
     return {
@@ -48,7 +48,7 @@ def _seen(job: Document, pod: Document | None) -> SeenJob:
     failed, completed = conditions.get("Failed"), conditions.get("Complete")
     ended = completed or failed or {}
     finished = status.get("completionTime") or ended.get("lastTransitionTime")
-    # The first one is there before the pod is deleted, the other one after it is gone.
+    # The first is set before the pod is deleted, the other after it is gone.
     reasons = {str(conditions.get(each, {}).get("reason")) for each in ("FailureTarget", "Failed")}
     started = pod is not None and _has_started(pod)
     why, lacks_room = _why_not_started(job, pod)
@@ -73,9 +73,9 @@ def _has_started(pod: Document) -> bool:
 
 
 def _why_not_started(job: Document, pod: Document | None) -> tuple[str, bool]:
-    """Return why a pod has not started, in the words of whoever holds it back, and if it is room.
+    """Return why a pod has not started, in the words of what holds it back, and if it lacks room.
 
-    A quota that has no room leaves a Job without a pod; nodes that have none leave it unscheduled.
+    If a quota has no room, the Job has no pod; if nodes have none, the pod stays unscheduled.
     """
     if pod is None:
         name = metadata_of(job).get("name")

@@ -16,21 +16,21 @@ from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 
 KIND: Final = "ProfilingCampaign"
 CAMPAIGNS: Final = "profilingcampaigns"
-"""The kind as paths of the API server have it."""
+"""The kind in paths of the API server."""
 API_VERSION: Final = "plimsoll.dev/v1alpha1"
 KEPT_S: Final = 86_400
-"""A Job that ended is left for so long, so that a controller that was away learns how it ended. One
-whose end is known is deleted before, as each look lists them all."""
+"""A Job that ended is kept this long, so that a controller that was away learns how it ended. Once
+its end is known it is deleted earlier, because each look lists all Jobs."""
 RUN_PREFIX: Final = "run:campaign-"
-"""Begins the key of every run of a campaign, and of no other's but by intent."""
+"""Begins the key of every campaign's run; no other key begins so except on purpose."""
 _LONGEST_PREFIX: Final = 40
 _HASH_DIGITS: Final = 8
 _OVERRIDDEN: Final = (labels.MODE, labels.CPU_MODE, labels.RETRY, labels.RUN, labels.ITEM)
-"""What a template may say, and a run of a campaign says otherwise."""
+"""A template may set these, but a campaign's run sets them otherwise."""
 
 
 def job_name(campaign: str, uid: str, run: CampaignRun) -> str:
-    """Return the Job's name. It depends on nothing else, so a second creation finds the first.
+    """Return the Job's name. It depends only on these, so a second creation finds the first.
 
     >>> from plimsoll_predictor.campaigns.runs import CampaignRun
     >>> job_name("train", "u-1", CampaignRun(scenario=7, values={}, memory_bytes=1))
@@ -49,8 +49,8 @@ def run_key(uid: str, scenario: int) -> str:
 def job_manifest(campaign: Campaign, run: CampaignRun) -> dict[str, Any]:
     """Return the Job: one pod, never restarted, with the campaign's memory and the run's values.
 
-    The campaign owns it, so that it goes with the campaign. Its mode is ``recommend``: it is
-    observed and learned, and nothing sizes, lifts, lends or raises it.
+    The campaign owns it, so both are deleted together. Its mode is ``recommend``: it is observed
+    and learned from, and nothing sizes, lifts, lends or raises it.
     """
     marks = {
         labels.CAMPAIGN: campaign.name,
@@ -113,7 +113,7 @@ def _annotations(campaign: Campaign, run: CampaignRun) -> dict[str, str]:
             annotations[f"{labels.FEATURE_PREFIX}{feature.name}"] = value
             if feature.annotation is not None:
                 annotations[feature.annotation] = value
-    # Last, so that no feature makes a run another one, or has it sized.
+    # Last, so that no feature makes this another run, or has it sized.
     return annotations | {
         labels.MODE: "recommend",
         labels.CPU_MODE: "recommend",
@@ -148,7 +148,7 @@ def _fill(container: MutableMapping[str, Any], campaign: Campaign, run: Campaign
 
 
 def _literal(text: str) -> str:
-    """Return the text so that Kubernetes passes it as it is: it replaces $(NAME) otherwise."""
+    """Return the text so that Kubernetes passes it unchanged: otherwise it replaces $(NAME)."""
     return text.replace("$(", "$$(")
 
 

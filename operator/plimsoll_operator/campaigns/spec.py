@@ -1,4 +1,4 @@
-"""Reads a ProfilingCampaign. The API server has checked it by the schema; older schemas may not."""
+"""Reads a ProfilingCampaign. The API server has checked it by its schema, which may be older."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_LIFTS: Final = 3
 STOP_CHANGE: Final = 0.01
 STOP_RUNS: Final = 5
 _OWN: Final = "plimsoll.dev/"
-"""Begins the annotations by which people tell Plimsoll what to do with a pod."""
+"""Begins the annotations with which people tell Plimsoll what to do with a pod."""
 
 _Text = str | int
 
@@ -49,7 +49,7 @@ class BadCampaign(ValueError):
 
 
 class FeatureSpec(msgspec.Struct, frozen=True):
-    """One of ``spec.features``: the feature, and how the program is told its value."""
+    """One of ``spec.features``: the feature, and how the program gets its value."""
 
     name: str
     numeric: bool = False
@@ -107,7 +107,7 @@ class _Resources(msgspec.Struct, frozen=True):
 
 
 class _Container(msgspec.Struct, frozen=True):
-    """What a campaign reads and changes of a container; the schema leaves a pod's spec open."""
+    """What a campaign reads and changes in a container; the schema leaves a pod's spec open."""
 
     command: list[str] | None = None
     args: list[str] | None = None
@@ -146,8 +146,8 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 class Campaign:
     """A ProfilingCampaign, read.
 
-    memory_bytes: of each run. reference_bytes: today's request, by the template; the campaign's
-    memory if it requests nothing. created_s: Unix seconds.
+    memory_bytes: of each run. reference_bytes: today's request, from the template; the campaign's
+    memory if the template requests nothing. created_s: Unix seconds.
     """
 
     uid: str
@@ -175,12 +175,12 @@ class Campaign:
 
     @property
     def recording(self) -> Recording | None:
-        """What of the task's real runs its scenarios are; None if they are elsewhere."""
+        """Which of the task's real runs are its scenarios; None if they are elsewhere."""
         given = self.spec.scenarios.recorded
         return None if given is None else Recording(days=given.days, most=given.most)
 
     def rules(self, began_s: float) -> Rules:
-        """What people asked of it. began_s: when it was registered, Unix seconds."""
+        """What people asked it to do. began_s: when it was registered, Unix seconds."""
         spec, stop = self.spec, self.spec.stop
         return Rules(
             parallelism=spec.parallelism,

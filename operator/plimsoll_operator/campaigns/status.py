@@ -24,11 +24,11 @@ from plimsoll_predictor.campaigns.saving import best_bins, learned_of, saving_of
 from plimsoll_predictor.core.units import counted, words_for_bytes
 
 DELETED: Final = "Deleted"
-"""The ending of a campaign whose object went while it ran."""
+"""The ending of a campaign whose object was deleted while it ran."""
 
 
 class Phase(StrEnum):
-    """What a campaign does."""
+    """What a campaign is doing."""
 
     REFUSED = "Refused"
     WAITING = "Waiting"
@@ -44,7 +44,7 @@ _NO_NEED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How far a campaign is. killed: attempts; the others: scenarios."""
+    """A campaign's progress. killed: attempts; the others: scenarios."""
 
     scenarios: int
     waiting: int
@@ -71,12 +71,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """All that a status is made of.
+    """All inputs of a status.
 
     refusal: why it cannot run, as a reason and a sentence; None if it can.
     ending: why it begins no more runs; None while it may. ended: nothing is under way either.
     silent_s: how long no agent was heard. not_made: why a run's Job is not made yet; empty if all
-    are.
+    are made.
     """
 
     generation: int | None
@@ -135,7 +135,7 @@ def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[s
 
 
 def phase_of(state: State) -> Phase:
-    """Return what the campaign does."""
+    """Return what the campaign is doing."""
     if state.refusal is not None:
         return Phase.REFUSED
     if state.waits_for is not None:
@@ -151,7 +151,7 @@ def words_for_bins(ceilings_bytes: Sequence[int]) -> str:
 
 
 def words_for_ending(ending: str | None) -> str:
-    """Return why a campaign ended; what a newer version wrote is returned as it is.
+    """Return why a campaign ended; words of a newer version are returned as they are.
 
     >>> words_for_ending(None), words_for_ending("AllRun")
     ('it still runs', 'every scenario has been run')

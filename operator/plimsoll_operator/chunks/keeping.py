@@ -32,31 +32,31 @@ from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 MOST_JOBS: Final = 10_000
 HANDED_S: Final = 0.5
-"""So long it takes until a worker hears that another waits for the end of its part: what it does
-itself in that time is not worth it."""
+"""How long it takes until a worker hears that another waits for the end of its part: items that the
+worker does itself in that time are not worth handing over."""
 WRITTEN_WITHIN_S: Final = 5.0
-"""A worker waits for twice as long until it goes on by itself."""
+"""A worker waits twice as long before it goes on by itself."""
 
 T = TypeVar("T")
 
 
 class UnknownJob(LookupError):
-    """Nobody said that this job leases its items."""
+    """The job is not known to lease its items."""
 
 
 class TooManyJobs(RuntimeError):
-    """As many jobs as are kept lease already; this one works by its shares."""
+    """The maximum number of jobs lease already; this one works by its shares."""
 
 
 class NotWritten(OSError):
-    """The record could not be written, so that nothing may be answered now; ask again."""
+    """The record could not be written, so there is no answer now; ask again."""
 
 
 class Shelf(Protocol):
     """Where records outlive the process."""
 
     def write(self, job: JobName, document: Mapping[str, Any]) -> Awaitable[None]:
-        """Keep it in the place of the one before; when this returns, it outlives a crash."""
+        """Replace the earlier record; when this returns, the new one outlives a crash."""
 
 
 class Count(StrEnum):
@@ -70,9 +70,9 @@ class Count(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a worker tells of itself; None for what it does not know.
+    """What a worker reports of itself; None for what it does not know.
 
-    seconds: that its range took. peak_bytes: of its process so far. limit_bytes: of its container.
+    seconds: for its range. peak_bytes: of its process so far. limit_bytes: of its container.
     """
 
     seconds: float | None = None
@@ -82,9 +82,9 @@ class Told:
 
 @dataclass(slots=True)
 class Kept:
-    """One job: who has what, and what its chunks took.
+    """One job: which worker has what, and what its chunks took.
 
-    workers: at once. largest: that a worker did, by its name.
+    workers: how many at once. largest: the largest chunk that each worker did, by its name.
     """
 
     leases: Leases
@@ -94,13 +94,13 @@ class Kept:
     largest: dict[str, int] = field(default_factory=dict)
     granted_s: dict[str, float] = field(default_factory=dict)
     item_s: dict[str, float] = field(default_factory=dict)
-    """What an item of its last range took a worker."""
+    """Worker -> time for an item of its last range."""
     spared: set[str] = field(default_factory=set)
-    """Workers that were killed for memory, whose next attempt does smaller chunks in as much; not
-    kept over a restart."""
+    """Workers that were killed for memory, whose next attempt does smaller chunks in the same
+    memory; lost at a restart."""
     counts: Counter[Count] = field(default_factory=Counter)
     written: int = -1
-    """Of the record's changes, how many the shelf has."""
+    """How many of the record's changes the shelf has."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def to_document(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Kept:
         }
 
     def taught(self) -> dict[str, Any]:
-        """Return what is kept of it when it has ended."""
+        """Return what remains of it when it has ended."""
         return taught_document(self.guided, self._went())
 
     def words(self) -> str:
@@ -138,7 +138,7 @@ class Kept:
 class Keeper:
     """All jobs whose items are leased. monotonic: seconds, of a clock that cannot jump.
 
-    counted: hears each time that something becomes of a lease.
+    counted: called with each event of a lease.
 
     Methods that change a record return when it is written. NotWritten: if it could not be.
     """
@@ -208,7 +208,7 @@ class Keeper:
     async def done(
         self, name: JobName, worker: Worker, heard: Heard, to: int | None, told: Told
     ) -> Ack:
-        """Acknowledge that all items of a lease are done, or those before ``to``.
+        """Acknowledge all items of a lease as done, or those before ``to``.
 
         Raises:
             UnknownJob, NotWritten, and ValueError for a worker that the job cannot have.
@@ -220,18 +220,18 @@ class Keeper:
             self._learn(kept, part, to, told)
         if ack is not Ack.AGAIN:
             self._count(kept, Count.DONE if ack is Ack.DONE else Count.REFUSED)
-        # What was acknowledged before and could not be written then is written now.
+        # Earlier acknowledged changes that could not be written then are written now.
         return await self._written(name, kept, ack)
 
     async def renew(self, name: JobName, worker: Worker, heard: Heard) -> Part | None:
-        """Hear that a worker is at work; None if it does not have that lease any more."""
+        """Note that a worker is at work; None if it no longer has that lease."""
         kept = self.find(name)
         return await self._written(name, kept, kept.leases.renew(worker, heard))
 
     async def died(self, name: JobName, worker: str, killed_bytes: int | None = None) -> None:
-        """Take back what a worker had whose pod is over. killed_bytes: its limit, if it was that.
+        """Take back what a worker had whose pod is over. killed_bytes: its limit if that killed it.
 
-        What had more than an item when it was killed for memory makes the next chunks smaller.
+        If it had more than one item when it was killed for memory, the next chunks become smaller.
         """
         kept = self.find(name)
         part = kept.leases.died(worker)
@@ -254,7 +254,7 @@ class Keeper:
         await self._written(name, kept, None)
 
     async def written(self, name: JobName) -> None:
-        """Write a record that was just opened, if nobody has."""
+        """Write a record that was just opened, unless it is written already."""
         await self._written(name, self.find(name), None)
 
     def _read(
@@ -280,21 +280,21 @@ class Keeper:
             )
             granted_s = kept.granted_s.get(part.worker.name)
             if granted_s is not None and part.leased > part.first:
-                # Its range is not done after all that time.
+                # Its range is still not done after all that time.
                 item_s = max(item_s, (now_s - granted_s) / (part.leased - part.first))
             return math.ceil(HANDED_S / item_s) if item_s > 0 else 1
 
         return Sizing(kept.guided.next_items, least)
 
     def _learn(self, kept: Kept, part: Part, to: int | None, told: Told) -> None:
-        """Learn from a range; not from what a worker did on its own, in nobody knows what steps."""
+        """Learn from a range; not from what a worker did on its own, in steps of unknown size."""
         name, items = part.worker.name, part.leased - part.first
         granted_s = kept.granted_s.pop(name, None)
         if items < 1 or granted_s is None or to not in (None, part.leased):
             return
         kept.guided.bound(told.limit_bytes)
         kept.largest[name] = largest = max(items, kept.largest.get(name, 0))
-        # Workers' clocks may be apart: only how long they took is asked for, and bounded by ours.
+        # Workers' clocks may be wrong: only their durations are used, and bounded by our clock.
         most_s = max(0.0, self._monotonic() - granted_s)
         seconds = told.seconds if told.seconds is not None else most_s
         kept.item_s[name] = min(seconds, most_s) / items
@@ -305,7 +305,7 @@ class Keeper:
         self._counted(what.value)
 
     async def _written(self, name: JobName, kept: Kept, answer: T) -> T:
-        """Return the answer when all that led to it is written; others' changes share the write."""
+        """Return the answer once all its changes are written; others' changes share the write."""
         mine = kept.leases.changes
         if kept.written >= mine:
             return answer
@@ -321,5 +321,5 @@ class Keeper:
 
 
 def _up_to(part: Part | None, heard: Heard) -> int:
-    """Return the end of a lease; of one that is not this worker's, nothing."""
+    """Return the end of a lease; 0 if the lease is not this worker's."""
     return part.leased if part is not None and part.number == heard.number else 0

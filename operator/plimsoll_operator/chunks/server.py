@@ -1,4 +1,4 @@
-"""The HTTP of leases: ``GET next``, ``POST done``, ``POST renew``, each of one job.
+"""The HTTP of leases: ``GET next``, ``POST done``, ``POST renew``, each for one job.
 
 Every request has the job's own token. 401: no token of this job; 404: this job leases nothing;
 400: the request makes no sense; 503: the record could not be read or written now, so ask again.
@@ -23,19 +23,19 @@ from plimsoll_predictor.splitting.peaks import MOST_BYTES
 
 MAX_BODY_BYTES: Final = 4096
 MOST_OWED: Final = 64
-"""Pieces of its share that a worker is told others have; more are told as one from first to last.
-"""
+"""The most pieces of its share held by others that a worker is sent; more are sent as one, from the
+first to the last."""
 LEAST_AGAIN_S: Final = 0.25
 MOST_AGAIN_S: Final = 10.0
 WORKERS_A_SECOND: Final = 100.0
-"""So many workers may say every second that they are at work."""
+"""How many workers a second may report that they are at work."""
 _BEARER: Final = "Bearer "
 
 Handler = Callable[[web.Request, JobName], Awaitable[web.Response]]
 Opens = Callable[[JobName], Awaitable[None]]
-"""Opens a job whose token was shown, if it is one that leases: UnknownJob if it is not."""
+"""Opens a job whose token was shown, if it leases; UnknownJob if it does not."""
 Key = Callable[[], bytes | None]
-"""Returns the key of the tokens; None while it is not known."""
+"""Returns the key of the tokens; None while it is unknown."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARS)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _Index = Annotated[int, msgspec.Meta(ge=0, lt=MOST_WORKERS)]
@@ -44,7 +44,7 @@ _Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
 
 
 class _Said(msgspec.Struct):
-    """What a worker says in any request; of a query, all is text.
+    """What a worker says in any request; in a query, all is text.
 
     lease, end: of the newest answer that it has read; with an end it goes on to it by itself. to:
     all items before it are done.
@@ -66,10 +66,10 @@ class _Said(msgspec.Struct):
 
     @property
     def heard(self) -> Heard:
-        """ValueError where it names no lease."""
+        """ValueError if it names no lease."""
         if self.lease is None:
             raise ValueError("say which lease it is")
-        # Who says no end knows of none, and goes nowhere by itself.
+        # A worker that names no end knows none, and does not go on by itself.
         return Heard(self.lease, MOST_ITEMS if self.end is None else self.end)
 
     @property
@@ -117,7 +117,7 @@ class ChunkServer:
         return handle
 
     def _job(self, request: web.Request) -> JobName | None:
-        """None without the job's token, whether there is such a job or not."""
+        """None without the job's token, whether or not the job exists."""
         told, key = request.headers.get("Authorization", ""), self.key()
         try:
             job = JobName(*(request.match_info[part] for part in ("namespace", "job", "run")))
@@ -148,7 +148,7 @@ class ChunkServer:
         said = msgspec.json.decode(await request.read(), type=_Said)
         ack = await self.keeper.done(job, said.who, said.heard, said.to, said.told)
         part = self.keeper.find(job).leases.parts.get(said.worker)
-        # The end of another part than that of its lease would mislead it.
+        # The end of a part other than its lease's would mislead it.
         its = part is not None and part.worker.life == said.life and part.has(said.heard)
         end = {"end": part.told} if part is not None and its else {}
         return web.json_response({"ack": ack.value, **end, **self._more(job, said)})
@@ -160,7 +160,7 @@ class ChunkServer:
         return web.json_response({"kept": part is not None, **end, **self._more(job, said)})
 
     def _more(self, job: JobName, said: _Said) -> dict[str, Any]:
-        """What every answer says: when to speak again, and what others have of its share."""
+        """What every answer contains: when to ask again, and what others have of its share."""
         leases = self.keeper.find(job).leases
         again_s = len(leases.parts) / WORKERS_A_SECOND
         owed = leases.owed(said.who)

@@ -1,4 +1,4 @@
-"""`plimsoll agent`: what measures a node's pods."""
+"""`plimsoll agent`: measures a node's pods."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def agent(
     ] = Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
 ) -> None:
     """Measure the memory of this node's pods, and tell page cache from need."""
-    given = given_only(**locals())  # as the first line: the options are all there is so far
+    given = given_only(**locals())  # as the first line: so far there are only the options
 
     from plimsoll_operator.agent.settings import AgentSettings
     from plimsoll_operator.processes.agent import serve

@@ -1,4 +1,4 @@
-"""`plimsoll campaign`: a task is learned before production, by running scenarios of it."""
+"""`plimsoll campaign`: learns a task before production, by running scenarios of it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def controller(
     ] = None,
 ) -> None:
     """Run the operator: it observes, lifts, retries, trains and keeps TaskProfiles."""
-    given = given_only(**locals())  # as the first line: the options are all there is so far
+    given = given_only(**locals())  # as the first line: so far there are only the options
 
     from plimsoll_operator.controller.settings import ControllerSettings
     from plimsoll_operator.processes.controller import serve

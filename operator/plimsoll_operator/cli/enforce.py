@@ -1,4 +1,4 @@
-"""`plimsoll enforce`, `plimsoll recommend` and `plimsoll off`: a task's mode or a namespace's."""
+"""`plimsoll enforce`, `plimsoll recommend`, `plimsoll off`: the mode of a task or namespace."""
 
 from __future__ import annotations
 

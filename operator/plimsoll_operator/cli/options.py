@@ -59,7 +59,7 @@ Output = Annotated[OutputForm, typer.Option("--output", "-o", help="For people, 
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Tasks whose ``namespace/name`` begins so; none if the cluster does not answer at once."""
+    """Tasks with this beginning of ``namespace/name``; none if the cluster does not answer soon."""
     from plimsoll_operator.commands.status.status import task_names
 
     return task_names(incomplete)
@@ -72,7 +72,7 @@ TaskOrPod = Annotated[str, task_argument(metavar="NAMESPACE/NAME", help="A task,
 
 
 def given_only(**options: Any) -> dict[str, Any]:
-    """The options on the command line; for the others the environment or a default holds."""
+    """The options on the command line; for the others, the environment or a default holds."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -92,7 +92,7 @@ INSTALLATION: Final[Mapping[str, Any]] = {
     "installed_in": InstalledIn,
 }
 NOT_SENT: Final = frozenset({"store", *INSTALLATION, "stdin_bytes"})
-"""Options that have a meaning on this machine only, or that the errand gives by itself."""
+"""Options that have a meaning on this machine only, or that the errand sets by itself."""
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
@@ -114,9 +114,9 @@ def needs_store(
     out: str | None = None,
     check: Callable[..., object] | None = None,
 ) -> Decorator:
-    """Give a command the options of a store, as ``store``, and of an installation if it asks.
+    """Give a command the options of a store, as ``store``, and of an installation if it needs one.
 
-    Without a store the command runs in the controller's pod, with the words that were given.
+    Without a store the command runs in the controller's pod, with the same words.
     stdin: the parameter that names a file to read; the file is sent. out: the parameter that names
     a file to write; the file comes back. check: refuses values of parameters before that.
     """
@@ -141,9 +141,9 @@ def needs_store(
 
 
 def given_words(ctx: typer.Context, files: Mapping[str, str]) -> list[str]:
-    """The command and the words that people gave it, as the controller's pod understands them.
+    """The command and its words from the command line, as the controller's pod understands them.
 
-    files: parameter -> the file of the pod in place of a file of this machine.
+    files: parameter -> the file in the pod that replaces a file of this machine.
     """
     words = _command_names(ctx)
     for parameter in ctx.command.params:
@@ -161,7 +161,7 @@ def given_words(ctx: typer.Context, files: Mapping[str, str]) -> list[str]:
 
 
 def _command_names(ctx: Any) -> list[str]:
-    """The command's name, after the names of the groups that it is in."""
+    """The command's name, after the names of its groups."""
     if ctx.parent is None:
         return []
     return [*_command_names(ctx.parent), str(ctx.command.name)]
@@ -175,7 +175,7 @@ def _run_in_controller(
     words = given_words(ctx, {name: "-" for name in (stdin, out) if name is not None})
     file = None if out is None or str(ctx.params[out]) == "-" else Path(ctx.params[out])
     if file is not None and "stdout_ending" in ctx.params:
-        # The pod sees no file's name, and the ending tells the format.
+        # The pod sees no file name, and the ending gives the format.
         words += ["--stdout-ending", file.suffix]
     with _sent_file(None if stdin is None else ctx.params[stdin]) as path:
         errand = Errand(words=words, installation=installation, stdin=path, out=file)
@@ -191,7 +191,7 @@ def _sent_file(named: Path | None) -> AbstractContextManager[Path | None]:
 
 
 def _named_installation(given: dict[str, Any]) -> Installation:
-    """Take the options of an installation out of what was given."""
+    """Take the options of an installation out of ``given``."""
     return Installation(**{name: given.pop(name) for name in INSTALLATION})
 
 

@@ -1,4 +1,4 @@
-"""`plimsoll pause` and `plimsoll resume`: all sizing stops within seconds, and goes on."""
+"""`plimsoll pause` and `plimsoll resume`: all sizing stops within seconds, and continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll release`: nothing waits for its turn any more."""
+"""`plimsoll release`: pods and Jobs no longer wait for their turn."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def run(
     ] = 8083,
 ) -> None:
     """Run controller, admission and agent together, on a laptop or a one-node cluster."""
-    given = given_only(**locals())  # as the first line: the options are all there is so far
+    given = given_only(**locals())  # as the first line: so far there are only the options
 
     from plimsoll_operator.processes.logs import log_as_records
     from plimsoll_operator.processes.run import RunSettings

@@ -1,4 +1,4 @@
-"""`plimsoll spark`: which settings cost a Spark application time or memory, by its event log."""
+"""`plimsoll spark`: which settings cost a Spark application time or memory, from its event log."""
 
 from __future__ import annotations
 

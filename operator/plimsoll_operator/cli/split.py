@@ -1,4 +1,4 @@
-"""`plimsoll split`: how a task's Jobs over items are cut, and how they had better be."""
+"""`plimsoll split`: how a task's Jobs over items are cut, and how to cut them better."""
 
 from __future__ import annotations
 

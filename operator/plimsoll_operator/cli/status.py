@@ -1,4 +1,4 @@
-"""`plimsoll status`: is Plimsoll healthy, and what does it do."""
+"""`plimsoll status`: whether Plimsoll is healthy, and what it does."""
 
 from __future__ import annotations
 

@@ -50,5 +50,5 @@ def train_shard(
 
 
 app.command("train-shard", hidden=True)(train_shard)
-app.command("trainer", hidden=True)(train)  # the process's name, as the other three have theirs
+app.command("trainer", hidden=True)(train)  # the process's name, like the other three's
 app.command(rich_help_panel=PROCESSES)(train)

@@ -1,4 +1,4 @@
-"""Puts the controller's parts together, and says which of them hear of what happened."""
+"""Puts the controller's parts together, and subscribes them to each other's events."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ class ControllerParts:
         self._connect()
 
     def _connect(self) -> None:
-        """Say who hears of what, in the order in which they hear it."""
+        """Subscribe the parts to events, in the order in which they are called."""
         hub, board, metrics, profiles = self.hub, self.board, self.metrics, self.profiles
 
         hub.subscribe(

@@ -24,7 +24,7 @@ CARRY_ON_AFTER_S: Final = 5.0
 
 PRUNE_EVERY_S: Final = 3600.0
 REFRESH_EVERY_S: Final = 10.0
-"""How often the store is asked for tasks that others (an import) put something into."""
+"""How often the store is asked for tasks that another process (an import) has written to."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -64,7 +64,7 @@ class Controller(ControllerParts):
     """One per cluster. It does nothing before its ``start``."""
 
     started = False
-    """Whether the feed holds what the store knows; before that, nobody may read the feed."""
+    """Whether the feed holds what the store knows; before that, the feed must not be read."""
     _beside: tuple[asyncio.Task[None], ...] = ()
     _imported = 0
 
@@ -115,9 +115,9 @@ class Controller(ControllerParts):
         log.info("controller started", tasks=len(self.book))
 
     async def restore(self) -> None:
-        """Have what the store knows in the feed, and go on with the retries it holds."""
+        """Bring what the store knows into the feed, and go on with the retries it holds."""
         observations = self.store.observations
-        # This is asked first: an import that comes meanwhile is read twice then, but never missed.
+        # Read first: an import that comes meanwhile is then read twice, but never missed.
         self._imported = (await self.writer.read(observations.imported, 0)).serial
         await self.writer.call(self.store.totals.mend)
         left_alone = 0
@@ -167,13 +167,13 @@ class Controller(ControllerParts):
     async def _look_for_imports(self) -> None:
         imported = await self.writer.read(self.store.observations.imported, self._imported)
         if imported.tasks:
-            # The call queues behind all writes: no need that is learned meanwhile is lost.
+            # The call queues behind all writes, so no need learned meanwhile is lost.
             self.items.restore(await self.writer.call(self.store.observations.item_needs))
             await self.standings.fold()
         for task in imported.tasks:
             if self.book.policies.leave_alone(task.namespace):
                 continue
-            # The call queues behind all writes: whatever was recorded before it is in the sum.
+            # The call queues behind all writes, so all that was recorded before is in the sum.
             summary = await self.writer.call(self.store.totals.of, task)
             if not summary.observations:
                 await self._forget(task)
@@ -187,13 +187,13 @@ class Controller(ControllerParts):
         self._imported = imported.serial
 
     async def _forget(self, task: TaskId) -> None:
-        """Forget a task that people had forgotten; what they wrote into its profile still holds."""
+        """Forget a task at people's request; what they wrote into its profile still holds."""
         stored = await self.writer.call(self.store.totals.tasks)
         self.standings.forget_all_but(stored)
         await self.runtimes.forget_all_but(stored)
         self.book.forget(task)
         self.profiles.forget(task)
-        # What was still in memory may have been saved meanwhile.
+        # What was still in memory may have been saved meanwhile, so it is erased again.
         await self.writer.call(self.store.erase, task)
         if self.book.policies.has_own(task):
             self.book.get(task)
@@ -204,7 +204,7 @@ class Controller(ControllerParts):
 
     async def _prune(self) -> None:
         steps = self.store.prune_steps(self.now_s())
-        # Steps run one by one, so that other writes come in between.
+        # Each step is its own call, so that other writes come in between.
         while await self.writer.call(next, steps, None) is not None:
             continue
         self.book.drop_lifts_except(await self.writer.call(self.store.lifts.waiting))
@@ -218,7 +218,7 @@ class Controller(ControllerParts):
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
-    """Wait while the API server is away or the role lacks something; neither is an error here."""
+    """Wait while the API server is away or the role lacks a right; neither is an error here."""
     while True:
         try:
             return await call()
@@ -228,7 +228,7 @@ async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
 
 
 async def _carry_on(work: Work) -> None:
-    """Run work that should never end: log whatever ends it, and begin it again."""
+    """Run work that should never end; if it ends, log why and begin it again."""
     while True:
         try:
             await work()

@@ -1,4 +1,4 @@
-"""Makes what trains: rounds where there is a template of their Job, and the queue where not."""
+"""Makes the trainers: the queue, and rounds if there is a template of their Job."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ class ControllerSettings(BaseSettings):
     )
 
     kubeconfig: str | None = None
-    """Path of a kubeconfig; without it, the service account or the usual places."""
+    """Path of a kubeconfig; if None, the service account or the usual places."""
     context: str | None = None
-    """Context within the kubeconfig; without it, its current one."""
+    """Context within the kubeconfig; if None, its current one."""
     store_url: str = Field(default="sqlite:///plimsoll.db", repr=False)
     """The database of observations and models, as an SQLAlchemy URL; it may hold a password."""
     listen_host: str = "127.0.0.1"
@@ -36,62 +36,62 @@ class ControllerSettings(BaseSettings):
     """Feed, peaks, metrics and health; 0 takes a free one."""
     page_host: str = "127.0.0.1"
     page_port: int = Field(default=8082, ge=0, le=65535)
-    """The page; on loopback only who may forward a port to the pod sees it. 0 takes a free one."""
+    """The page; on loopback, it is seen only through a port forwarded to the pod. 0: a free one."""
     token_file: Path | None = None
-    """Holds the bearer token of feed and peaks, where no Secrets do; without it, one is made and
+    """Holds the bearer token of feed and peaks, if no Secrets do; without it, a token is made, and
     written to no file."""
     mode: Mode = Mode.RECOMMEND
-    """The cluster-wide default where no SizingPolicy, profile or pod says otherwise."""
+    """The cluster-wide default if no SizingPolicy, profile or pod says otherwise."""
     training_budget_s: float = Field(default=60.0, gt=0)
-    """Seconds of processor time one training may search; far over it, it is ended."""
+    """Seconds of processor time that one training may search; far over it, it is ended."""
     training_memory_mib: int = Field(default=1024, ge=300)
     """Memory cap of a training; its libraries alone take most of the least allowed."""
     training_job: Path | None = None
-    """A Job as YAML, of which rounds of trainings are made; without it the controller trains."""
+    """A Job as YAML, the template of rounds of trainings; without it the controller trains."""
     late_bindings_per_s: float = Field(default=50.0, ge=0, le=1000)
     """How many waiting pods may be resized a second, two calls each; 0 switches it off."""
     lending_flat_s: float = Field(default=60.0, ge=5, le=86_400)
-    """How long a running pod's memory is flat before it lends, where its policy lets it."""
+    """How long a running pod's memory is flat before it lends, if its policy allows it."""
     order_least_runtimes: float = Field(default=50.0, ge=1, le=100_000)
-    """So many times as long as a release takes, a task runs usually, or none of its pods waits."""
+    """Pods of a task wait only if it usually runs this many times as long as a release takes."""
     order_most_excess: float = Field(default=0.005, ge=0.001, le=10)
-    """How much more than beside neighbours as they come an order may slow a task, as a share."""
+    """How much more an order may slow a task than neighbours as they come, as a share."""
     rescue_by_agent: bool = False
-    """Whether agents may be granted raises that they make by themselves, and tell of them."""
+    """Whether agents may be granted raises that they make by themselves and report."""
     leases_port: int | None = Field(default=None, ge=0, le=65535)
-    """Port at which pods lease the items of their Jobs; without it, none does."""
+    """Port at which pods lease the items of their Jobs; if None, no pod does."""
     leases_host: str = "127.0.0.1"
-    """Address of it."""
+    """The address of that port."""
     live_bounds: bool = True
     """Whether what running attempts have reached raises the sizes of those to come."""
     feed_models_mib: int = Field(default=80, ge=1, le=65_536)
-    """MiB of all models that admission is told, as JSON; it takes three times as much for them."""
+    """MiB of all models sent to admission, as JSON; it needs three times as much memory."""
     mlflow_url: SecretStr | None = None
     """An MLflow server to log trainings to (PLIMSOLL_MLFLOW_URL); may hold user:password@."""
     mlflow_token_file: Path | None = None
-    """Holds a bearer token for it; read again for each call."""
+    """Holds a bearer token for MLflow; read again for each call."""
     mlflow_prefix: str = Field(default="plimsoll", max_length=200)
     """Experiments are called PREFIX/NAMESPACE/NAME."""
     task_metrics: int = Field(default=0, ge=0, le=1000)
-    """Tasks with metrics of their own, those that waste most; the rest are counted together."""
+    """How many tasks have their own metrics: those that waste most. Others are counted together."""
     namespace: str = Field(default="plimsoll", min_length=1, max_length=63)
     """Plimsoll's own namespace."""
     excluded_namespaces: Annotated[frozenset[str], NoDecode] = frozenset()
-    """Namespaces in which nothing is done, besides kube-system and its own; split by commas."""
+    """Namespaces in which nothing is done, besides kube-system and its own; comma-separated."""
     instance: str = Field(default="plimsoll", min_length=1, max_length=253)
     """The name in Events and in the Lease: inside a cluster, the pod's name."""
     lease: str | None = None
-    """The Lease that controllers compete for; without it this is the only one."""
+    """The Lease that controllers compete for; without it, this is the only controller."""
     lease_s: float = Field(default=10.0, ge=3, le=300)
     """How long a leader may be silent before another takes over."""
     tls_secret: str | None = None
-    """The Secret of admission's certificate, made and renewed here; without it, others do."""
+    """The Secret of admission's certificate, made and renewed here; if None, others make it."""
     tls_names: Annotated[tuple[str, ...], NoDecode] = ()
-    """What admission is called by, such as plimsoll-admission.plimsoll.svc; separated by commas."""
+    """Host names of admission, such as plimsoll-admission.plimsoll.svc; comma-separated."""
     tls_lifetime_s: float = Field(default=NINETY_DAYS_S, ge=120, le=5 * 365 * 86_400)
-    """How long a certificate made here is valid; renewed at two thirds of it."""
+    """How long a certificate made here is valid; it is renewed after two thirds of that time."""
     webhook: str = "plimsoll"
-    """The MutatingWebhookConfiguration whose caBundle is kept where the certificate is."""
+    """The MutatingWebhookConfiguration whose caBundle follows the certificate."""
     feed_token_secret: str | None = None
     """The Secret with the token that admission shows the feed, as NAMESPACE/NAME."""
     peaks_token_secret: str | None = None

@@ -26,11 +26,11 @@ from plimsoll_predictor.training.when_due import Since, should_train
 log = structlog.get_logger()
 
 FAILURES_TRIED_AGAIN: Final = 2
-"""Trainings in a row that may fail before new observations are waited for."""
+"""Failed trainings in a row that are repeated soon; then new observations are needed."""
 
 
 class Learning:
-    """Counts what is new of each task, and has models serve."""
+    """Counts what is new for each task, and lets models serve."""
 
     def __init__(
         self, book: TaskBook, profiles: TaskProfiles, store: Store, writer: Writer, hub: Hub
@@ -86,7 +86,7 @@ class Learning:
         self._profiles.mark(task, after_s=0.0)
 
     def restore(self, summary: TaskSummary, saved: SavedModel | None) -> None:
-        """Note at a start how much the serving model knew, and what came since."""
+        """Note, at a start, how much the serving model knew, and what came since."""
         if saved is not None:
             self._date(summary.task, saved)
         if saved is not None and saved.runs is not None:
@@ -106,7 +106,7 @@ class Learning:
             self.models_trained_s[task] = saved.trained_s
 
     def _failed(self, task: TaskId) -> None:
-        """Try again soon, in case the trainer was killed; then only when more is known."""
+        """Try again soon, in case the trainer was killed; later only when more is known."""
         self._failures[task] += 1
         if self._failures[task] <= FAILURES_TRIED_AGAIN:
             self._request(task, "the last training failed")

@@ -26,7 +26,7 @@ from plimsoll_operator.names.profile_names import profile_name, task_of_profile
 log = structlog.get_logger()
 
 TASKS_AT_ONCE: Final = 50
-"""After a change of the cluster's policy, others get a turn when so many tasks are resolved."""
+"""After a change of the cluster's policy, other work gets a turn after so many resolved tasks."""
 
 Raw = Mapping[str, Any]
 
@@ -49,7 +49,7 @@ class ClusterWatch:
 
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
         """A labelled pod appeared, changed or went."""
-        # First: who waits for a turn in a namespace that was excluded since is let go.
+        # First: a pod that waits for its turn is released even if its namespace is excluded now.
         self.releases.see(pod, gone=gone)
         if self._leave_alone(pod):
             return
@@ -78,7 +78,7 @@ class ClusterWatch:
         if gone:
             self.profiles.deleted(task)
             return
-        # What people wrote before the task's first pod has to be in the feed before it comes.
+        # What people wrote must be in the feed before the task's first pod comes.
         if policies.has_own(task):
             self.book.get(task)
         news = self.profiles.shown(task, profile.get("status") or {}, meta.get("generation"))

@@ -69,7 +69,7 @@ class CertificateKeeper:
         self.expires_s: float | None = None
 
     async def look(self) -> None:
-        """Do what is to be done now. ApiError if the API server fails; looking again is safe."""
+        """Do what is due now. ApiError if the API server fails; looking again is safe."""
         for _ in range(MOST_STEPS):
             objects = await self._find()
             served = objects.state.served
@@ -133,9 +133,9 @@ class CertificateKeeper:
         await self._hurry()
 
     async def _hurry(self) -> None:
-        """Have the kubelets look at the Secret now, by a change of the pods that mount it.
+        """Make the kubelets look at the Secret now, by changing the pods that mount it.
 
-        Without it they take up to a minute and a half, which is too long for a certificate of a
+        Otherwise they take up to a minute and a half, which is too long for a certificate with a
         short life.
         """
         ends_s = self._clocks().now_s + self._plan.lifetime_s

@@ -1,4 +1,4 @@
-"""A session with somebody else's HTTP service: its address, who asks, and bounded answers."""
+"""A session with a foreign HTTP service: its address, our credentials, and bounded answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AnswerTooLarge(SessionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpService:
-    """The address of a service, and the proof of who asks.
+    """The address of a service, and our credentials.
 
     base: ends with a slash, and holds no password. login: an Authorization header.
     token_file: holds a bearer token, read for each call since it may be changed; it comes before
@@ -72,7 +72,7 @@ class HttpService:
         return str(self.base)
 
     def authorization(self) -> dict[str, str]:
-        """The headers that show who asks.
+        """The headers with our credentials.
 
         Raises:
             OSError: if the token's file cannot be read or holds no token.

@@ -34,11 +34,11 @@ class Pair:
 def issue(names: Sequence[str], now: datetime, lifetime: timedelta) -> Pair:
     """Make a server's certificate, and the authority to trust for it.
 
-    names: DNS names and addresses it will be called by; the first is the subject.
+    names: DNS names and addresses by which it will be called; the first is the subject.
     """
     ends = now + lifetime
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    # Each authority has its own name: a verifier may confuse two of the same name.
+    # Each authority has its own name: a verifier may confuse two with the same name.
     authority_name = _name(f"plimsoll authority {secrets.token_hex(4)}")
     authority = (
         _builder(authority_name, authority_key.public_key(), now, ends)

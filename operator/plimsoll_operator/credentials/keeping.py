@@ -1,7 +1,7 @@
 """Keeps the leader's objects in the cluster right, with a look every few seconds.
 
-Each thing stands alone: if the API server refuses one (RBAC is taken away, a Secret is immutable),
-that is logged, counted and tried again, and the others go on.
+Each thing is independent: if the API server refuses one (RBAC is taken away, a Secret is
+immutable), that is logged, counted and tried again, and the others continue.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Keeps in the webhook configuration which namespaces want their pods recognised without a label.
 
-A namespace says so by a label of its own, which the webhook selects by, or by the same label on
-its SizingPolicy ``default``: whoever may write that may often not write the namespace. No selector
-sees a policy, so the leader writes the namespaces' names into two webhooks that select nobody else.
+A namespace asks for it by a label of its own, which the webhook selects, or by the same label on
+its SizingPolicy ``default``: people who may write the policy often may not write the namespace. No
+selector sees a policy, so the leader writes these names into two webhooks just for them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BY_POLICY: Final = frozenset(
     f"{name}-by-policy.plimsoll.dev" for name in ("recognise", "recognise-job")
 )
 MOST_NAMESPACES: Final = 2000
-"""In the order of their names: a webhook configuration is kept in one object of at most 1.5 MB."""
+"""The first ones by name: a webhook configuration is kept in one object of at most 1.5 MB."""
 
 
 class OptedInKeeper:
@@ -41,7 +41,7 @@ class OptedInKeeper:
         self._excluded = excluded
 
     async def look(self) -> None:
-        """Write the names if they are others. ApiError if the API server fails."""
+        """Write the names if they have changed. ApiError if the API server fails."""
         configuration = await if_there(self._objects.webhook(self._webhook))
         if configuration is None:
             return
@@ -72,7 +72,7 @@ def selectors_for(
         if webhook.get("name") not in BY_POLICY:
             continue
         written = sequence(mapping(webhook.get("namespaceSelector")).get("matchExpressions"))
-        # What excludes namespaces stays; a rule of ours that is missing is written again.
+        # Rules that exclude namespaces stay; a missing rule of ours is written again.
         others = [rule for rule in written if not _is_ours(mapping(rule))]
         rules = [*others, wanted]
         if rules != list(written):

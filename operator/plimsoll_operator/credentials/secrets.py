@@ -75,7 +75,7 @@ def _decoded(text: object) -> bytes:
 
 
 def token_in(data: Mapping[str, bytes]) -> str | None:
-    """The token of a Secret, also one that a person wrote; None if it holds no usable token."""
+    """The token of a Secret, even if a person wrote it; None if it holds no usable token."""
     text = (data.get(ENTRY) or b"").strip()
     return text.decode("ascii") if _USABLE.fullmatch(text) else None
 

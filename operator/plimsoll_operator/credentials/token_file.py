@@ -12,14 +12,14 @@ _USABLE: Final = re.compile(rb"[!-~]+")
 
 
 class UnusableToken(OSError):
-    """The file holds no token; as if it could not be read, it is looked at again later."""
+    """The file holds no token; like an unreadable file, it is looked at again later."""
 
 
 def read_token(path: Path) -> str:
     """The file's token, without the white space around it.
 
     Raises:
-        OSError: if there is no such file, or it holds no token of use.
+        OSError: if there is no such file, or it holds no usable token.
 
     """
     with path.open("rb") as file:

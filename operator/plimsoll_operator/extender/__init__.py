@@ -1,7 +1,7 @@
-"""A scheduler's extender: scores nodes by who runs there, from memory, in time or not at all.
+"""A scheduler's extender: scores nodes by what runs there, from memory, in time or not at all.
 
-In: a kube-scheduler's question about one pod. Out: a score from 0 to 10 for each node, equal ones
-where nothing is known, nobody asked for it, or anything goes wrong. It never removes a node.
+In: a kube-scheduler's question about one pod. Out: a score from 0 to 10 for each node; equal scores
+if nothing is known, no policy asks for it, or anything goes wrong. It never removes a node.
 May import: ``feed``, ``metrics.process`` and ``.quiet_log``, ``sizing``, ``pods``, ``names`` and
 the predictor. It never imports the store or the API client.
 """

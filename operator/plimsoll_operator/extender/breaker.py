@@ -1,7 +1,7 @@
-"""Says when no answer is computed, because those before came too late. Pure.
+"""Says when no answer is computed because the last ones came too late. Pure.
 
-A scheduler waits for each answer, one pod after another, as long as it is told to: an extender that
-is always late makes each pod so much later.
+A scheduler waits for each answer, one pod after another, as long as it is configured to: an
+extender that is always late delays each pod by that time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REST_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """late: answers in a row that were late. rests_until_s: on a clock that cannot jump."""
+    """late: late answers in a row. rests_until_s: on a clock that cannot jump."""
 
     late: int = 0
     rests_until_s: float = -math.inf
@@ -27,7 +27,7 @@ class Breaker:
         return now_s < self.rests_until_s
 
     def after_late(self, now_s: float) -> Breaker:
-        """Return it after one more late answer. After a rest, a single one begins the next."""
+        """Return it after one more late answer. After a rest, one late answer begins the next."""
         late = min(self.late + 1, MOST_LATE)
         return Breaker(late, now_s + REST_S if late == MOST_LATE else self.rests_until_s)
 

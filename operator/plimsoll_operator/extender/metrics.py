@@ -42,7 +42,7 @@ class ExtenderMetrics:
             ["reason"],
             registry=self.registry,
         )
-        # A series that is there from the start: else its first increase is none to Prometheus.
+        # All series exist from the start: Prometheus would not see a new series' first increase.
         for reason in _FEED_ERRORS:
             self.feed_errors.labels(reason)
         self._questions = {graded: questions.labels(graded.value) for graded in Graded}

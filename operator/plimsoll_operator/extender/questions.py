@@ -1,8 +1,8 @@
 """Reads a scheduler's question, and writes the answer: kube-scheduler's HTTP extender, version 1.
 
 k8s.io/kube-scheduler/extender/v1/types.go has the types, without names for JSON: so a scheduler
-writes ``Pod``, ``Nodes`` and ``NodeNames``, and reads names in any case. Older documents have them
-in lower case, which is read, too.
+writes ``Pod``, ``Nodes`` and ``NodeNames``, and reads names in any case. Older documents have
+lower-case names, which are read too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from plimsoll_operator.names.labels import MAX_NAME_CHARS
 from plimsoll_operator.sizing.node_hint import HOST_NAME
 
 MOST_NODES: Final = 5000
-"""Nodes of one question: the most of a cluster that Kubernetes is made for."""
+"""The most nodes of one question: the largest cluster that Kubernetes supports."""
 
 EQUAL: Final = b"[]"
-"""The answer where the nodes' names were not read: a scheduler adds nothing to any node."""
+"""The answer if the nodes' names were not read: a scheduler adds nothing to any node."""
 
 
 class BadQuestion(ValueError):
@@ -35,7 +35,7 @@ class TooManyNodes(BadQuestion):
 class Question:
     """One pod, and the nodes that it may go to.
 
-    names: the nodes', as the answer has them. hosts: their host names, in the same order.
+    names: the nodes' names, as the answer has them. hosts: their host names, in the same order.
     """
 
     pod: Mapping[str, Any]
@@ -61,7 +61,7 @@ class _NodeList(msgspec.Struct):
 
 
 class _Args(msgspec.Struct):
-    """``ExtenderArgs``. Of whole nodes, only what is named here is kept; that saves most of it."""
+    """``ExtenderArgs``. Of whole nodes, only the fields named here are kept: a small part."""
 
     pod: dict[str, Any] | None = msgspec.field(name="Pod", default=None)
     nodes: _NodeList | None = msgspec.field(name="Nodes", default=None)
@@ -101,7 +101,7 @@ def read_question(body: bytes) -> Question:
 
 
 def _nodes(args: _Args) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the nodes' names and host names; by names alone, both count as the same."""
+    """Return the nodes' names and host names; if only names are given, they serve as both."""
     names = args.lower_node_names if args.node_names is None else args.node_names
     if names is not None:
         return names, names
@@ -114,7 +114,7 @@ def _nodes(args: _Args) -> tuple[Sequence[str], Sequence[str]]:
 def answer(names: Iterable[str], scores: Iterable[int]) -> bytes:
     """Write a ``HostPriorityList``, without nodes whose score is 0.
 
-    A scheduler adds nothing to a node that is not in it, and reads the sooner what is short.
+    A scheduler adds nothing to a node that is not in it, and a short answer is read sooner.
     """
     scored = zip(names, scores, strict=True)
     return _encoder.encode([_Score(name, score) for name, score in scored if score])

@@ -1,4 +1,4 @@
-"""Answers one question of a scheduler from memory: what is not there in time is equal scores."""
+"""Answers one question of a scheduler from memory; scores that are not ready in time are equal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 class Scorer:
     """Answers questions, and notes how late it was.
 
-    monotonic: seconds on a clock that cannot jump. deadline_s: what takes longer is late.
+    monotonic: seconds on a clock that cannot jump. deadline_s: an answer that takes longer is late.
     heard_s: when the controller last answered; None before.
     excluded: namespaces whose pods are left alone.
     """
@@ -68,7 +68,7 @@ class Scorer:
             return self.without_scores(Graded.ERROR, began_s, error=place_of(error))
 
     def without_scores(self, graded: Graded, began_s: float, **fields: str) -> bytes:
-        """Return equal scores to a question of which no node is known by name."""
+        """Return equal scores for a question whose nodes' names are unknown."""
         if graded is not Graded.RESTING:
             self.log.warning("equal-scores", graded.value, **fields)
         self._note(graded, began_s)
@@ -81,8 +81,8 @@ class Scorer:
         if self._is_late(began_s):
             return self.without_scores(Graded.LATE, began_s)
         if found.best is not None:
-            # Until the feed tells it, so that a burst is not sent to one node. Where several are
-            # best the scheduler chooses by what it has assigned itself.
+            # Counted until the feed shows it, so that a burst is not sent to one node. If several
+            # are best, the scheduler chooses by what it has assigned itself.
             host = question.hosts[found.best]
             self.state.placing.expect(str(found.task), host, now_s, found.need)
         self._note(found.graded, began_s)

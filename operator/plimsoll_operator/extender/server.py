@@ -19,7 +19,7 @@ from plimsoll_operator.sizing.node_scores import Graded
 
 PRIORITIZE_PATH: Final = "/prioritize"
 MAX_BODY_BYTES: Final = 16 * 2**20
-"""A question by names has some 20 bytes a node; one with whole nodes 1 to 10 kB each."""
+"""A question has some 20 bytes a node with names, 1 to 10 kB a node with whole nodes."""
 
 
 @dataclass(slots=True)

@@ -16,4 +16,4 @@ class ExtenderSettings(FeedReaderSettings):
     listen_port: int = Field(default=9444, ge=0, le=65535)
     """HTTP port for the scheduler; 0 takes a free one."""
     deadline_s: float = Field(default=0.04, gt=0, le=0.05)
-    """What takes longer is answered by equal scores: a scheduler that waits 50 ms hears it yet."""
+    """A later answer has equal scores: a scheduler that waits 50 ms still receives it."""

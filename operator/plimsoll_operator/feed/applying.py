@@ -1,4 +1,4 @@
-"""Applies feed messages to admission's state, entry by entry: a bad one harms only itself."""
+"""Applies feed messages to admission's state, entry by entry: a bad entry harms only itself."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from plimsoll_predictor.splitting.chunk_runs import Learned
 _Data: TypeAlias = Mapping[str, Any] | None
 
 OF_THE_MOMENT: Final = (ChangeKind.PAIRS, ChangeKind.HOST, ChangeKind.LOAD)
-"""What changes each second, and says nothing of any task."""
+"""These change each second, and say nothing about any task."""
 _WORDS_CHARS: Final = 200
-"""It becomes part of each pod's annotation."""
+"""The most characters: the words become part of each pod's annotation."""
 
 
 class BadEntry(ValueError):
@@ -46,7 +46,7 @@ class BadEntry(ValueError):
 
 class _Defaults(msgspec.Struct):
     policy: dict[str, Any]
-    # An older controller or snapshot has none of these: it tells no classes, and pauses nothing.
+    # An older controller or snapshot has none of these: then there are no classes, and no pause.
     nodes: dict[str, Any] | None = None
     paused: bool = False
     unhealed: str | None = None
@@ -54,7 +54,7 @@ class _Defaults(msgspec.Struct):
 
 class _Order(msgspec.Struct):
     tasks: Annotated[list[str], msgspec.Meta(max_length=MOST_PLACES)]
-    jobs: bool = False  # an older controller would not resume any
+    jobs: bool = False  # an older controller would not resume any Job
 
 
 class _Smaller(msgspec.Struct):
@@ -69,7 +69,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
     """The message's changes one by one: kind, name, and data or None for a removal."""
     if message.defaults is not None:
         yield ChangeKind.DEFAULTS, "", message.defaults
-    # Before others come: there is room for so many and no more.
+    # Removed before new ones come: there is room for so many and no more.
     for name in message.removed.hosts:
         yield ChangeKind.HOST, name, None
     for name in message.removed.loads:
@@ -123,9 +123,9 @@ def apply(
 
 
 def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
-    """Forget that whose news nobody can read: what was known is no longer so.
+    """Forget an entry whose news cannot be read: what was known is out of date.
 
-    What was known of a task may lower runs that were killed.
+    Old knowledge of a task may lower runs that were killed.
     """
     if kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
@@ -162,7 +162,7 @@ def _apply_namespace(state: AdmissionState, name: str, data: _Data) -> None:
 
 
 def _autoscalers(data: Mapping[str, Any]) -> Autoscalers:
-    # An older controller tells none.
+    # An older controller sends none.
     told = sequence(data.get("autoscalers"))[:MOST_IN_NAMESPACE]
     return by_target(map(Autoscaler.from_document, told))
 

@@ -1,10 +1,10 @@
 """The controller's side of the feed: the newest state of each key, in the order of its changes.
 
-A reader that has seen revision N gets what changed after it, O(changed). One that comes from
-another epoch (the controller restarted), or from before what is remembered of removals, gets
-everything. Messages are cut at a size; a reader asks again until it has reached ``head``.
+A reader that has seen revision N gets what changed after it, O(changed). A reader from another
+epoch (the controller restarted), or from before the oldest remembered removal, gets everything.
+Messages are cut at a size; a reader asks again until it has reached ``head``.
 
-What is told is bounded in bytes, whatever stands in it: each change, all models, all items. Where
+The content is bounded in bytes, whatever it is: each change, all models, all items. If
 namespaces share a room, the one that has most of it makes place.
 """
 
@@ -36,9 +36,9 @@ from plimsoll_predictor.placing.loads import NodeLoad
 from plimsoll_predictor.splitting.chunk_runs import Learned
 
 MAX_MESSAGE_BYTES: Final = 2**20
-"""A reader decodes a message at once, between two pods that it answers: so they are small."""
+"""A reader decodes a message at once, between two pods that it answers: so messages are small."""
 MAX_CHANGE_BYTES: Final = MAX_MESSAGE_BYTES
-"""A change that is larger is not told, and counted: a reader could not take it in one piece."""
+"""A larger change is not sent, but counted: a reader could not take it in one piece."""
 MAX_MODELS_BYTES: Final = 80 * 2**20
 """All models, as JSON; a thousand of the usual size. Admission holds them twice while it reads a
 new leader's feed. A task whose model has no room is sized by the experts that need none."""
@@ -46,10 +46,10 @@ MAX_REMOVALS: Final = 10_000
 """Removals remembered; a reader that missed more starts over."""
 
 MAX_ITEMS: Final = MOST_ITEMS + MOST_EARLIER
-"""A reader keeps as many. Items that changed longest ago are forgotten without a message."""
+"""A reader keeps as many. The items that changed longest ago are forgotten without a message."""
 MAX_ITEMS_BYTES: Final = 16 * 2**20
 _ITEM_BYTES: Final = MAX_ITEMS_BYTES // MAX_ITEMS
-"""An item's part of the room; a smaller one takes it, too."""
+"""An item's part of the room; smaller items take as much."""
 
 log = structlog.get_logger()
 
@@ -73,7 +73,7 @@ class FeedBoard:
         self.epoch = epoch
         self.revision = 0
         self._reading = Counter[Reader]()
-        """Questions that wait for news at this moment, by who asks."""
+        """Questions that wait for news at this moment, by reader."""
         self.untold = Counter(dict.fromkeys((kind.value for kind in ChangeKind), 0))
         """How many changes were too large, or lost their room to others, by kind."""
         self._max_message_bytes = max_message_bytes
@@ -82,27 +82,27 @@ class FeedBoard:
         self._removals: dict[_Key, FeedChange] = {}
         self._items = Shares[str](MAX_ITEMS * _ITEM_BYTES)
         self._model_room = Shares[str](max_models_bytes)
-        self._models: dict[str, Model] = {}  # as they were encoded last
+        self._models: dict[str, Model] = {}  # as last encoded
         self._forgotten_revision = 0
         self._changed = asyncio.Event()
 
     def publish(self, knowledge: Knowledge) -> None:
-        """Tell all replicas what is known of a task now; nothing is sent if nothing changed."""
+        """Tell all replicas what is known about a task now; nothing is sent if nothing changed."""
         name = str(knowledge.task)
-        # The model first: a reader has it before the task that is to use it.
+        # The model first, so that a reader has it before the task that uses it.
         self._publish_model(name, knowledge.model)
         document = replace(knowledge, model=None).to_dict()
         del document["model"]
         self._put((ChangeKind.TASK, name), document)
 
     def remove(self, task: TaskId) -> None:
-        """Forget a task, and its model with it."""
+        """Forget a task, with its model."""
         self._drop((ChangeKind.TASK, str(task)))
         # The model's removal is its own change: the task may return before a reader asks.
         self._publish_model(str(task), None)
 
     def set_item(self, key: ItemKey, needs: Mapping[str, float]) -> None:
-        """Tell what was needed for an item of a workflow. needs: task -> bytes, the latest last."""
+        """Publish the needs for an item of a workflow. needs: task -> bytes, the latest last."""
         name = key.text()
         told_bytes = self._put((ChangeKind.ITEM, name), {"needs": list(needs.items())})
         weight = max(told_bytes, _ITEM_BYTES)
@@ -118,7 +118,7 @@ class FeedBoard:
         quotas: Sequence[Mapping[str, Any]],
         autoscalers: Sequence[Autoscaler] = (),
     ) -> None:
-        """Set a namespace's policy for tasks nobody knows yet, and what else its sizes depend on.
+        """Set a namespace's policy for unknown tasks, and what else its sizes depend on.
 
         limit_ranges, quotas: the objects as the API gives them; only their specs are sent, so that
             the use of a quota, which changes with every pod, makes no message.
@@ -132,37 +132,37 @@ class FeedBoard:
             "limit_ranges": [_bare(limit_range) for limit_range in limit_ranges],
             "quotas": [_bare(quota) for quota in quotas],
         }
-        if autoscalers:  # nearly no namespace has any
+        if autoscalers:  # hardly any namespace has one
             data["autoscalers"] = [each.to_document() for each in autoscalers]
         self._put((ChangeKind.NAMESPACE, namespace), data)
 
     def set_pairs(self, costs: Costs | None) -> None:
-        """Tell what tasks cost each other on a node; None if that is not to be used."""
+        """Publish what tasks cost each other on a node; None if that is not to be used."""
         if costs is None:
             self._drop((ChangeKind.PAIRS, ""))
         else:
             self._put((ChangeKind.PAIRS, ""), costs.to_document())
 
     def set_host(self, host: str, residents: Sequence[tuple[int, int]]) -> None:
-        """Tell who runs on a node: places of kinds in ``Costs``, and how many.
+        """Publish what runs on a node: places of kinds in ``Costs``, and how many.
 
         The caller bounds the number of nodes, and names one by its label with the host's name.
         """
         self._put((ChangeKind.HOST, host), {"residents": residents})
 
     def remove_host(self, host: str) -> None:
-        """Tell that a node takes no pods any more."""
+        """Publish that a node takes no pods any more."""
         self._drop((ChangeKind.HOST, host))
 
     def set_load(self, host: str, load: NodeLoad | None) -> None:
-        """Tell what is left of a node; None if nobody knows. The caller bounds their number."""
+        """Publish what is left of a node; None if unknown. The caller bounds their number."""
         if load is None:
             self._drop((ChangeKind.LOAD, host))
         else:
             self._put((ChangeKind.LOAD, host), load.to_document())
 
     def set_ordered(self, tasks: Collection[str] | None, *, jobs: bool = False) -> None:
-        """Tell whose new pods may wait for their turn; None while nobody would let them go.
+        """Publish whose new pods may wait for their turn; None while nothing would let them go.
 
         jobs: whether their Jobs may wait as well. The caller bounds the number of tasks.
         """
@@ -172,7 +172,7 @@ class FeedBoard:
             self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks), "jobs": jobs})
 
     def set_learned(self, kind: ChangeKind, task: TaskId, learned: Learned | None) -> None:
-        """Tell what chunks or leases of a task's Jobs took; None if nothing is known.
+        """Publish what chunks or leases of a task's Jobs took; None if nothing is known.
 
         kind: CHUNKS or LEASED. The caller bounds the number of tasks.
         """
@@ -182,7 +182,7 @@ class FeedBoard:
             self._put((kind, str(task)), learned.to_document())
 
     def set_smaller(self, task: TaskId, steps: int) -> None:
-        """Tell how often executors were killed with ever smaller partitions; 0 for not at all.
+        """Publish how often executors were killed with ever smaller partitions; 0 for not at all.
 
         task: the executors'. The caller bounds their number.
         """
@@ -201,14 +201,14 @@ class FeedBoard:
     ) -> None:
         """Set the cluster's policy, whether all of it is paused, and its classes of nodes.
 
-        unhealed: why a run that is killed would not be lifted at present; None if it would.
+        unhealed: why a run that is killed would not be lifted now; None if it would.
         """
         data = {
             "policy": policy.to_dict(),
             "nodes": nodes.to_document(),
             "paused": paused,
             "unhealed": unhealed,
-            # An older reader takes no message without it; it capped every pod by it.
+            # An older reader refuses a message without it: it capped every pod with it.
             "largest_node_bytes": None,
         }
         self._put((ChangeKind.DEFAULTS, ""), data)
@@ -227,7 +227,7 @@ class FeedBoard:
         version: int = VERSION,
         reader: Reader = Reader.ADMISSION,
     ) -> bytes:
-        """The message of what changed after ``since``, without changes if the time is over.
+        """The message of what changed after ``since``, without changes if the time runs out.
 
         version: of the messages that the reader understands.
         """
@@ -260,23 +260,23 @@ class FeedBoard:
         )
 
     def _can_follow(self, since: int, epoch: str | None) -> bool:
-        """Say whether a reader at ``since`` can be told all that was removed after it."""
+        """Say whether a reader at ``since`` can still get all that was removed after it."""
         own, _, began = (epoch or "")[:_LONGEST_EPOCH].partition("/")
         if own != self.epoch or not 0 <= since <= self.revision:
             return False
-        # Who began from nothing, and has not come to the end, never heard of what went before that.
+        # A reader that began from nothing and is not at the end never had what was removed before.
         follows_from = max(since, int(began)) if began.isdecimal() else since
         return follows_from >= self._forgotten_revision
 
     def _epoch_of_part(self, asked: str | None, full: bool) -> str:
-        """Return the epoch in a message that is cut; a reader brings it back with its question.
+        """Return the epoch in a message that is cut; the reader sends it back with its question.
 
-        It says where a full answer began, and stays so until its last part.
+        It says where a full answer began, and stays the same until its last part.
         """
         return f"{self.epoch}/{self.revision}" if full else str(asked)
 
     def _publish_model(self, name: str, model: Model | None) -> None:
-        """Encode it only if it is another one than the last time; a model is never changed."""
+        """Encode the model only if it differs from the last one; a model is never changed."""
         if model is self._models.get(name):
             return
         if model is None:
@@ -287,12 +287,12 @@ class FeedBoard:
         told_bytes = self._put((ChangeKind.MODEL, name), model.to_dict())
         self._models[name] = model
         for gone in self._model_room.use(owner_of(name), name, told_bytes):
-            # It stays among the encoded ones: the same model would only be refused again.
+            # It stays among the encoded ones: encoded again, it would only be refused.
             self._drop((ChangeKind.MODEL, gone))
             self._leave_out(ChangeKind.MODEL, gone, "others have its room")
 
     def _put(self, key: _Key, value: Mapping[str, Any]) -> int:
-        """Tell a change; if it is too large, what was told before it stays. Return its bytes."""
+        """Publish a change; if it is too large, the previous one stays. Return its bytes."""
         text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
         data = bytes(memoryview(text))  # orjson's own bytes hold some 4 KB, however short they are
         before = self._entries.get(key)
@@ -329,7 +329,7 @@ class FeedBoard:
 
     def _changes_after(self, revision: int) -> list[FeedChange]:
         changes = list(_after(revision, self._entries))
-        if revision:  # a reader that starts from nothing has nothing to remove
+        if revision:  # a reader that starts from nothing need not remove any
             changes += _after(revision, self._removals)
         return sorted(changes, key=lambda change: change.revision)
 
@@ -366,7 +366,7 @@ class FeedBoard:
 
 
 def _after(revision: int, changes: dict[_Key, FeedChange]) -> Iterator[FeedChange]:
-    """Those after a revision, newest first; no other is looked at."""
+    """Changes after a revision, newest first; no other is looked at."""
     return itertools.takewhile(
         lambda change: change.revision > revision, reversed(changes.values())
     )

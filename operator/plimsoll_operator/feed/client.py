@@ -37,7 +37,7 @@ UNANSWERED: Final = "unanswered"
 
 
 class FeedError(Exception):
-    """The controller did not answer as it should; asked again after a pause."""
+    """The controller did not answer as it should; it is asked again after a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class FeedClient:
     """How long the controller may wait for news: it is heard at least as often."""
     position: Position = Position()
     token: str | None = None
-    """The newest one that was read; None before the first question."""
+    """The newest token that was read; None before the first question."""
     changes: int = 0
     """How many messages changed the state; the keeper of its copy compares it."""
     _staged: AdmissionState | None = field(default=None, init=False)
@@ -87,7 +87,7 @@ class FeedClient:
 
     @property
     def settled(self) -> bool:
-        """Whether ``position`` is where ``state`` is, not where a full answer is half read."""
+        """Whether ``state`` is at ``position``, and not in the middle of a full answer."""
         return self._staged is None
 
     async def run(self) -> None:
@@ -106,7 +106,7 @@ class FeedClient:
 
     async def ask(self, session: aiohttp.ClientSession) -> None:
         """Ask one question, and apply its answer."""
-        # Until the controller was heard, sizes are not lowered: it must not wait for news first.
+        # Until the controller is heard, sizes are not lowered: so it must answer without waiting.
         wait_s = self.wait_s if self._answered else 0.0
         query = {"since": str(self.position.revision), "wait_s": str(wait_s), "v": str(VERSION)}
         if self.reader is not Reader.ADMISSION:
@@ -131,22 +131,22 @@ class FeedClient:
     async def take(self, message: FeedMessage) -> None:
         """Apply one message.
 
-        A full one goes to a state of its own until it is complete: pods that come meanwhile are
-        sized by the old state, not by half of the new one.
+        A full one goes to a state of its own until it is complete: meanwhile pods are sized by the
+        old state, not by half of the new one.
         """
         if message.full:
             self._staged = AdmissionState()
         target = self.state if self._staged is None else self._staged
         changed = message.full
         for kind, name, data in steps(message):
-            # These change each second, and the copy on disk has them as old as all else in it.
+            # These change each second, and are as old in the copy on disk as all the rest of it.
             changed = changed or kind not in OF_THE_MOMENT
             try:
                 apply(target, kind, name, data)
             except BadEntry as error:
                 self.failed("bad-entry")
                 log.warning("feed-entry-ignored", error=str(error))
-            # A waiting pod gets its turn here: decoding a model takes a millisecond.
+            # A waiting pod is answered here: decoding a model takes a millisecond.
             await asyncio.sleep(0)
         if self._staged is not None and message.revision == message.head:
             self.state.replace(self._staged)

@@ -15,7 +15,7 @@ MAX_WAIT_S: Final = 60.0
 
 
 def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
-    """Routes to add to the controller's application. A caller shows ``token`` as its bearer."""
+    """Routes to add to the controller's application. A caller sends ``token`` as its bearer."""
 
     async def feed(request: web.Request) -> web.Response:
         if not is_bearer(request, token):
@@ -39,6 +39,6 @@ def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
 
 def is_bearer(request: web.Request, token: str) -> bool:
     """Say whether the request carries the token; they are compared in constant time."""
-    # aiohttp turns bytes that are no text into surrogates, which plain encoding refuses.
+    # aiohttp turns bytes that are not text into surrogates, which plain encoding refuses.
     shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")
     return hmac.compare_digest(shown, f"Bearer {token}".encode())

@@ -1,4 +1,4 @@
-"""Settings of the processes that answer by what the feed told them."""
+"""Settings of the processes that answer from what the feed sent."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class FeedReaderSettings(BaseSettings):
     feed_ca_file: Path | None = None
     """Certificates to trust for an https feed; None for the system's."""
     unheard_s: float = Field(default=10.0, ge=0)
-    """After this long without any feed it is ready all the same, and changes nothing by itself."""
+    """After this long without a feed it is ready anyway, and changes nothing by itself."""
     excluded_namespaces: Annotated[frozenset[str], NoDecode] = excluded_namespaces(OWN_NAMESPACE)
-    """Namespaces whose pods and Jobs are left alone, whoever asks; split by commas."""
+    """Namespaces whose pods and Jobs are always left alone; split by commas."""
     drain_s: float = Field(default=5.0, ge=0)
     """After SIGTERM, how long new requests are still taken: endpoints are removed with a delay."""
 

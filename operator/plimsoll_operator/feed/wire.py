@@ -16,27 +16,27 @@ r"""The feed's messages: JSON over HTTP.
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
-``defaults`` is null where it did not change. ``full``: forget all earlier state.
-A task's model is a hundred times larger than the rest of its entry, and changes once in a hundred
-times: so it is an entry of its own, before the task that is to use it. A removed task takes its
-model along.
-A namespace with VerticalPodAutoscalers has ``autoscalers``, too; older readers do not read it.
+``defaults`` is null if it did not change. ``full``: forget all earlier state.
+A task's model is a hundred times larger than the rest of its entry, and changes a hundred times
+less often: so it is an entry of its own, before the task that uses it. Removing a task also
+removes its model.
+A namespace with VerticalPodAutoscalers also has ``autoscalers``; older readers do not read it.
 Older readers send no ``v`` in their question, and get each task with its ``model`` in it; older
-controllers answer so to everybody, and it is read.
+controllers always answer so, and that is read.
 ``items`` are never removed: both sides keep the same number of the latest. Older readers do not
 read them, and a message without them is read.
-``pairs`` is what tasks cost each other on a node, ``hosts`` who runs on which: by the places of
+``pairs`` is what tasks cost each other on a node, ``hosts`` what runs on which node: places in
 ``kinds``, and how many. ``loads`` is what is left of a node (``placing.loads.NodeLoad``), without
-what is not known, or ``{"pressed": true}``. They are there only while a policy says ``placing``;
+what is unknown, or ``{"pressed": true}``. They are there only while a policy says ``placing``;
 older readers do not read them.
 ``orders`` names the tasks whose new pods may wait for their turn. It is there only while the
-controller would let them go; an older one never says so, and then no pod waits.
+controller would let them go; an older one never sends it, and then no pod waits.
 ``chunks`` is what chunks of a task's Jobs over items took (``splitting.chunk_runs.Learned``); such
-Jobs stay as they are written where an older controller tells nothing, or an older reader is told.
+Jobs stay as they are written if the controller or the reader is older.
 ``leased`` is what leases of a task's Jobs took, in the same form; without it leases have no bound
-of their own, and their pods' memory none from below.
-``smaller`` is how many times in turn executors of Spark were killed for memory, each time with
-smaller partitions; drivers are given nothing where an older controller or reader does not know it.
+of their own, and their pods' memory has no lower bound.
+``smaller`` is how many times in a row executors of Spark were killed for memory, each time with
+smaller partitions; drivers get nothing if the controller or the reader is older.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ VERSION: Final = 2
 
 
 class Reader(StrEnum):
-    """Who asks. An older admission does not say it."""
+    """The kind of reader. An older admission does not send it."""
 
     ADMISSION = "admission"
     EXTENDER = "extender"
-    """It sizes nobody: that it is there says nothing of admission."""
+    """It sizes no pods: its presence says nothing about admission."""
 
 
 class ChangeKind(StrEnum):
@@ -77,9 +77,9 @@ class ChangeKind(StrEnum):
     PAIRS = "pairs"
     """What tasks cost each other on a node; one entry, without a name."""
     HOST = "hosts"
-    """Who runs on a node that takes pods, by the node's host name."""
+    """What runs on a node that takes pods, by the node's host name."""
     LOAD = "loads"
-    """What is left of a node by what is used there, by the same name."""
+    """What actual use leaves of a node, by the same name."""
     ORDER = "orders"
     """The tasks whose new pods may wait for their turn; one entry, without a name."""
     CHUNKS = "chunks"
@@ -144,7 +144,7 @@ class BadMessage(ValueError):
 def encode_message(
     *, epoch: str, revision: int, head: int, full: bool, changes: Sequence[FeedChange]
 ) -> bytes:
-    """JSON of one message. The entries are JSON already and are put in as they are."""
+    """JSON of one message. The entries are JSON already and are inserted as they are."""
     body: dict[str, Any] = {
         "epoch": epoch,
         "revision": revision,
@@ -162,7 +162,7 @@ def encode_message(
         elif change.kind is ChangeKind.DEFAULTS:
             body["defaults"] = orjson.Fragment(change.data)
         else:
-            # A message without models is one that older readers understand.
+            # Older readers understand a message without models.
             body.setdefault(change.kind.value, {})[change.name] = orjson.Fragment(change.data)
     return orjson.dumps(body)
 

@@ -21,7 +21,7 @@ API_BACKOFFS_S = (1, 1, 2, 3, 5, 8, 13, *(20 for _ in range(40)))
 
 
 class NoDiffBase(kopf.MultiDiffBaseStorage):
-    """Keeps nothing of an object, and copies nothing of it to compare it."""
+    """Stores nothing about an object, and makes no copy to compare it with."""
 
     def build(self, **_: Any) -> kopf.BodyEssence:
         """Return nothing, because nothing of an object matters."""

@@ -126,7 +126,7 @@ class ApiServer:
     ) -> None:
         """Delete one object. preconditions: of its uid or resourceVersion.
 
-        propagation: what becomes of those it owns; None leaves it to the kind: a Job's pods stay.
+        propagation: what becomes of the objects it owns; None leaves it to the kind: Job pods stay.
         """
         body = None if preconditions is None else {"preconditions": dict(preconditions)}
         query = None if propagation is None else {"propagationPolicy": propagation}

@@ -37,7 +37,7 @@ class OwnObjects:
     ) -> dict[str, Any]:
         """Create a Lease if ``version`` is None; else change exactly that resourceVersion.
 
-        Changed if the Lease has another one by now.
+        Raises ``Changed`` if the Lease has another version by now.
         """
         api = self._kube.api.within(within_s)
         if version is None:

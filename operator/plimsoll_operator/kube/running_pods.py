@@ -1,4 +1,4 @@
-"""Writes on running pods whatever their version: what must not fail because a status changed.
+"""Writes on running pods without naming a version: a changed status must not make them fail.
 
 Each call names the pod's UID, so that another pod of the same name refuses it.
 """

@@ -42,8 +42,8 @@ RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
 """The least change, as a share of the container's request; a smaller one is not worth the calls."""
 WAITS_RAISED_S: Final = 6 * 3600.0
-"""A pod that asks for more than its author wrote, and found no node for so long, may find none.
-It gets what was written then, which may fit beside pods that never end."""
+"""A pod that asks for more than its author wrote, and found no node for this long, may find none.
+It then gets what was written, which may fit beside pods that never end."""
 WHILE_WAITING: Final = "resized while waiting: "
 
 
@@ -231,7 +231,7 @@ def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reas
     if note is not None and note.attempt > 1 and is_lowered(was, memory):
         return f"attempt {note.attempt} of its run keeps the limit that it has"
     if then_bytes == now_bytes and is_lowered(memory, was):
-        return None  # a safeguard holds by now: its limit is raised, and no scheduler minds
+        return None  # a safeguard holds by now: its limit is raised, which no scheduler checks
     change = abs(then_bytes - now_bytes) / max(now_bytes, 1)
     if then_bytes == now_bytes or (change < LEAST_CHANGE and reason is not Reason.LIFTED):
         return "the change is too small"

@@ -18,8 +18,8 @@ from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.task import TaskId
 
 MAX_BYTES: Final = 64 * 2**20
-"""The memory of the index, enough for 40,000 pods. When it is full, new pods keep their size; in a
-namespace that holds less than others, older pods of the one that holds most do."""
+"""The memory of the index, enough for 40,000 pods. When it is full, new pods keep their size. If
+their namespace holds less than others, older pods of the one that holds most keep theirs."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNREAD_META: Final = frozenset({"managedFields"})
 _UNREAD_SPEC: Final = frozenset({"volumes", "topologySpreadConstraints"})
@@ -115,7 +115,7 @@ class WaitingPods:
 
 
 def _document_of(pod: Pod) -> bytes | None:
-    """Return what is held of the pod; None if it holds what JSON cannot, such as half a letter."""
+    """Return what is held of the pod; None if JSON cannot hold it, such as half a character."""
     try:
         text = orjson.dumps(_read_parts(pod))
     except TypeError:

@@ -22,7 +22,7 @@ PATIENCE: Final = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A Lease as the API server has it.
+    """A Lease from the API server.
 
     holder: None if nobody holds it. duration_s: how long a holder may be silent.
     transitions: how often the holder changed. version: differs for each write.
@@ -57,8 +57,8 @@ def sighted(before: Sighting | None, lease: Lease, now_s: float) -> Sighting:
 def may_hold(sighting: Sighting | None, me: str, now_s: float) -> bool:
     """Say whether ``me`` may create, take or renew the Lease that it has just looked at.
 
-    One that ``me`` holds is renewed even by a process that has only begun: names are pods' names,
-    and a pod's container that runs again is its only one.
+    A process may renew what ``me`` holds even if it has just started: names are pods' names, and a
+    restarted container is the only one of its pod.
     """
     return sighting is None or sighting.lease.holder == me or now_s >= sighting.free_at_s
 
@@ -79,7 +79,7 @@ def read_lease(document: Mapping[str, Any]) -> Lease:
 def held_spec(before: Lease | None, me: str, lease_s: float, now: datetime) -> dict[str, Any]:
     """The spec that ``me`` writes, to take it or to renew it.
 
-    now: for people who read the Lease; nobody decides by it. In UTC.
+    now: for people who read the Lease; it decides nothing. In UTC.
     """
     mine = before is not None and before.holder == me
     transitions = 0 if before is None else before.transitions + (not mine)

@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 ASK_EVERY_S: Final = 2.0
 FRESH_S: Final = 6.0
-"""A controller without an answer as new as this does not compete."""
+"""A controller whose last answer is older than this does not compete."""
 LEAVES_AFTER_S: Final = 15.0
 """A leader whose store is silent for longer steps down: another may reach it."""
 BUSY_TIMEOUT_S: Final = 2.0

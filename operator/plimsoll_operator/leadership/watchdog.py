@@ -51,7 +51,7 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="plimsoll-lease", daemon=True)
 
     def renewed(self, at_s: float) -> None:
-        """Note a renewal that was asked for at ``at_s``: the answer may have taken its time."""
+        """Note a renewal that was requested at ``at_s``: the answer may have taken long."""
         self._renewed_s = at_s
         if not self._thread.ident:
             self._thread.start()

@@ -1,4 +1,4 @@
-"""Lending: which running pods may lend what they ask for and do not use. Pure.
+"""Lending: running pods that may lend the requested memory that they do not use. Pure.
 
 In: a pod as the API server gives it, and its task's policy. Out: why it may not lend, and the
 annotation that says what it asked for. May import: ``pods``, ``names``, ``sizing``, ``attempts``,

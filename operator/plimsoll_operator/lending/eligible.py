@@ -45,7 +45,7 @@ def is_running(watched: WatchedPod) -> bool:
 
 
 def why_not_by_pod(pod: Pod, watched: WatchedPod) -> str | None:
-    """Say what speaks against it in the pod itself, which changes with its events only."""
+    """Say what in the pod itself forbids it; that changes only with the pod's events."""
     container = sized_container(pod)
     if not isinstance(container, SizedContainer) or not container.request_bytes:
         return "it has no memory request"
@@ -70,7 +70,7 @@ def why_not_by_pod(pod: Pod, watched: WatchedPod) -> str | None:
 def why_not_held(
     pod: Pod, note: DecisionNote | None, policy: Policy, bounds: NamespaceBounds
 ) -> str | None:
-    """Say why a pod may not even go on lending: what people have set against it by now.
+    """Say why a pod must stop lending: what people have set against it by now.
 
     note: admission's decision. policy: the task's own. bounds: of the pod's namespace.
     """

@@ -65,8 +65,8 @@ def lent_to_json(lent: Lent) -> str:
 def read_lent(pod: Pod) -> Lent | None:
     """Return what the pod asked for before it lent; None unless Plimsoll could have written it.
 
-    A request above the container's limit was never one, and one below what it has now is no loan. A
-    container without a limit does not lend: nothing would bound what somebody writes here.
+    A request above the container's limit was never valid, and one below its present request is no
+    loan. A container without a limit does not lend: nothing would bound what people write here.
     """
     text = annotations_of(pod).get(labels.LENT)
     if not isinstance(text, str) or len(text) > MAX_CHARS:

@@ -1,4 +1,4 @@
-"""Counts what each attempt asked for, got and used, once, when it ends."""
+"""Counts what each attempt asked for, got and used. It counts once, when the attempt ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 
 AWAITED: Final = 5_000
-"""Ended attempts whose final peak has not come yet; it comes within seconds, or never."""
+"""The most ended attempts that wait for their final peak; it comes within seconds, or never."""
 
 REQUEST: Final = "request"
 FIRST: Final = "first"
@@ -24,9 +24,9 @@ LIFT: Final = "lift"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The bytes that one attempt asked for and those reserved for it; None where there were none.
+    """The bytes that one attempt asked for and those reserved for it; None if there were none.
 
-    at: the size that it ran at: the user's own ``request``, Plimsoll's ``first`` size, or a
+    at: the size at which it ran: the user's own ``request``, Plimsoll's ``first`` size, or a
         ``lift`` after an OOM kill.
     """
 
@@ -128,14 +128,14 @@ class AttemptMetrics:
             self._waste(observation, sizes.reserved_bytes * runtime_s)
 
     def killed(self, observation: Observation, sizes: Sizes) -> None:
-        """Count a kill, which may be known only after the end was counted as another one."""
+        """Count a kill, which may become known after the end was counted as something else."""
         self._oom_kills.labels(sizes.at).inc()
         if observation.killed_below_request:
             self._killed_below_request.labels(observation.cause or "").inc()
         self._tasks.oom_killed(observation.task)
 
     def measured(self, observation: Observation) -> None:
-        """Count the attempt's peak if it is known, and only the first time that it is."""
+        """Count the attempt's peak once, as soon as it is known."""
         peak_bytes, runtime_s = observation.peak_bytes, observation.runtime_s
         if peak_bytes is None or observation.attempt_uid not in self._awaited:
             return
@@ -149,7 +149,7 @@ class AttemptMetrics:
         if asked_bytes is None or reserved_bytes is None:
             return
         if observation.outcome is Outcome.OOM_KILLED and reserved_bytes < asked_bytes:
-            # The request would have carried it, and the attempt that succeeds counts it.
+            # Its request would have been enough; the attempt that succeeds counts the request.
             self._added.inc(reserved_bytes * runtime_s)
             return
         self._requested.inc(asked_bytes * runtime_s)

@@ -23,12 +23,12 @@ class LeaseMetrics:
         self.show(("given", "done", "taken-back", "refused"))
 
     def show(self, results: Iterable[str]) -> None:
-        """Show results from the beginning, though there is none of them."""
+        """Show results from the beginning, although none has been counted."""
         for result in results:
             self._leases.labels(result)
 
     def count(self, result: str) -> None:
-        """Something became of a lease."""
+        """Count what became of a lease."""
         self._leases.labels(result).inc()
 
     def watch(self, jobs: Callable[[], int]) -> None:

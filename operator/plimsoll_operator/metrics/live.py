@@ -1,4 +1,4 @@
-"""The controller's figures that are read where they are kept, at the moment of the scrape."""
+"""The controller's figures that are read from their owners at the moment of the scrape."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from prometheus_client.registry import Collector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """Where the figures are.
+    """The owners of the figures.
 
-    leaking: how many tasks are beyond lifting.
+    leaking: how many tasks cannot be lifted any more.
     spent_budgets: how many tasks have spent their error budget.
     training_waits_s: how long the training that waits longest has waited.
     held_ratios: memory-time that sizes held lately over what the requests would have, by namespace;
@@ -21,7 +21,7 @@ class Live:
     models_trained_s: when each serving model was trained, Unix seconds.
     feed_readers: admission's open questions.
     retries: how many ended, by result. events: how many Events were tried, by result.
-    feed_untold: changes that admission was not told, by kind.
+    feed_untold: changes that were not sent to admission, by kind.
     """
 
     tasks: Callable[[], int]
@@ -47,7 +47,7 @@ class LiveMetrics(Collector):
         self._live = live
 
     def collect(self) -> Iterable[Metric]:
-        """All series, read one by one: none is held between two scrapes."""
+        """All series, read one by one; none is kept between two scrapes."""
         live = self._live
         trained_s = live.models_trained_s()
         for name, words, figure in (

@@ -42,11 +42,11 @@ class OrderingMetrics:
         )
 
     def released(self, why: Why, waited_s: float) -> None:
-        """A pod was let go."""
+        """Count a pod that was released."""
         self._released.labels(why.value).inc()
         self.waited_s.observe(max(0.0, waited_s))
 
     def watch(self, held: Callable[[], int], tasks: Callable[[], int]) -> None:
-        """Show, from now on, what is so at the moment of a scrape."""
+        """Show, from now on, the figures at the moment of a scrape."""
         self._held.set_function(held)
         self._tasks.set_function(tasks)

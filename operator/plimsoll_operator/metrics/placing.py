@@ -1,4 +1,4 @@
-"""Metrics of placing: how much is known of which tasks get along."""
+"""Metrics of placing: how much is known about slowdowns between tasks."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class PlacingMetrics:
         )
 
     def show_starts(self, placings: Iterable[str], nodes: Iterable[str]) -> None:
-        """Show that none was counted yet: else the first increase is none to Prometheus."""
+        """Show zeros before the first start: else Prometheus does not see the first increase."""
         for placing in placings:
             self._lost.labels(placing)
             for node in nodes:
                 self._starts.labels(placing, node)
 
     def started(self, placing: str, node: str, lost: float) -> None:
-        """Count a pod that started. lost: slowdowns more than on the best node."""
+        """Count a pod that started. lost: its extra slowdowns, compared with the best node."""
         self._starts.labels(placing, node).inc()
         self._lost.labels(placing).inc(lost)
 

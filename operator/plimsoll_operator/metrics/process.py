@@ -1,4 +1,4 @@
-"""What a process shows of itself at /metrics, and what each controller shows, leading or not."""
+"""What a process shows about itself at /metrics, and what each controller shows, leading or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge, PlatformCollector, Proce
 def process_registry(component: str) -> CollectorRegistry:
     """Make a registry of the process's memory and CPU, and of the Plimsoll that it runs.
 
-    component: admission, controller or agent.
+    component: admission, controller, extender or agent.
     """
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -27,7 +27,7 @@ def process_registry(component: str) -> CollectorRegistry:
 
 
 class ProcessMetrics:
-    """Gauges of a controller's process; a leader's own figures stand beside them."""
+    """Gauges of a controller's process; a leader also shows its own figures."""
 
     def __init__(self) -> None:
         self.registry = process_registry("controller")
@@ -50,6 +50,6 @@ class ProcessMetrics:
         )
 
     def keeps(self, things: Iterable[str], troubled: Iterable[str]) -> None:
-        """Show which things the leader keeps right, and which of them it cannot."""
+        """Show which things the leader keeps right, and which of them it cannot keep right."""
         for name in things:
             self._right.labels(name).set(float(name not in troubled))

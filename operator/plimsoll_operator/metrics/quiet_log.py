@@ -1,4 +1,4 @@
-"""A log of what goes wrong in requests, never flooded by them, and without their secrets."""
+"""A log of errors in requests; requests cannot flood it, and it leaves out their secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_SUBJECTS: Final = 100
 class QuietLog:
     """A log that a storm of bad requests cannot flood.
 
-    It writes at most one warning per subject in ``INTERVAL_S`` and counts those held back.
+    It writes at most one warning per subject in ``INTERVAL_S``, and counts the others.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:

@@ -12,7 +12,7 @@ _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3.0, 6.0)
 
 
 class RescueMetrics:
-    """Running pods that near their limit, and are given more or not."""
+    """Running pods that near their limit, whether they are given more or not."""
 
     ANSWERS = (
         "raised",

@@ -1,4 +1,4 @@
-"""Metrics of runs' times: forecasts served, how well they were met, who runs long."""
+"""Metrics of runs' times: forecasts served, how well they were met, and which runs run long."""
 
 from __future__ import annotations
 

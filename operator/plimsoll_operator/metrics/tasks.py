@@ -1,11 +1,11 @@
 """Metrics by task, for the few tasks that waste most; all others share one series.
 
-A label per task would cost a series per task and metric: 10,000 tasks are no rarity. So there is
-none unless asked for (``PLIMSOLL_TASK_METRICS``), and then for a bounded number of tasks.
+A label per task would cost a series per task and metric, and 10,000 tasks are not rare. So there is
+none unless asked for (``PLIMSOLL_TASK_METRICS``), and then only for a bounded number of tasks.
 
-Every series only grows while it is shown, as Prometheus needs of a counter: a task that comes
-among the shown begins at what is counted from then on, and one that leaves it goes on in
-``other``. What a task counted while it was not shown stays there.
+A shown series only grows, as Prometheus expects of a counter: a newly shown task begins with what
+is counted from then on, and a task that is no longer shown goes on in ``other``. What a task
+counted while it was not shown stays there.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from plimsoll_predictor.core.task import TaskId
 
 OTHER: Final = "other"
 REMEMBERED: Final = 20_000
-"""Tasks whose waste is added up to find who wastes most; beyond, those idle longest go."""
+"""Tasks whose waste is added up to find those that waste most; beyond, the longest idle go."""
 OVERTAKES_BY: Final = 1.1
-"""A task is shown in another's place once it wastes so much more: no two take turns."""
+"""A task replaces a shown one once it wastes this much more, so that no two take turns."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class _Figures:
 
 
 class TaskMetrics(Collector):
-    """``shown``: how many tasks get series of their own; 0 for none, nor an ``other``."""
+    """``shown``: how many tasks get series of their own; 0 for none, and no ``other`` either."""
 
     def __init__(self, shown: int) -> None:
         self._most = shown
@@ -67,7 +67,7 @@ class TaskMetrics(Collector):
         self._figures(task).wasted_byte_seconds += byte_seconds
 
     def saved(self, task: TaskId, byte_seconds: float) -> None:
-        """Add memory-time that an attempt got less than it asked for; negative if more."""
+        """Add the memory-time by which an attempt got less than it asked for; negative if more."""
         if byte_seconds >= 0:
             self._figures(task).saved_byte_seconds += byte_seconds
         else:
@@ -117,7 +117,7 @@ class TaskMetrics(Collector):
 
 
 _LABELS: Final = ("task_namespace", "task")
-"""Not ``namespace``: that is the scraped pod's own."""
+"""The label is not ``namespace``, which is the scraped pod's own."""
 _FAMILIES: Final = (
     (
         "memory_wasted_byte_seconds",

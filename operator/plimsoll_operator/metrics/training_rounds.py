@@ -31,5 +31,5 @@ class RoundMetrics:
         self._last_seconds.set(seconds)
 
     def refused(self) -> None:
-        """Count one that could not be had, so that the controller trains by itself."""
+        """Count a round that could not be had, so that the controller trains by itself."""
         self._rounds.labels("refused").inc()

@@ -31,7 +31,7 @@ class ConditionType(StrEnum):
     PAUSED = "Paused"
     STEPPED_BACK = "SteppedBack"
     IN_FORCE = "InForce"
-    """A SizingPolicy's only condition; those before are a TaskProfile's."""
+    """A SizingPolicy's only condition; those above are a TaskProfile's."""
     ACCEPTED = "Accepted"
     PROGRESSING = "Progressing"
     """A ProfilingCampaign's conditions."""
@@ -43,7 +43,7 @@ TROUBLE: Final[Mapping[str, str]] = {
     ConditionType.TRAINING_FAILED: ConditionStatus.TRUE,
     ConditionType.MEASUREMENTS_FRESH: ConditionStatus.FALSE,
 }
-"""The status with which a condition is trouble. Unknown is no trouble."""
+"""The status at which a condition is trouble. Unknown is no trouble."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def conditions_of(
 ) -> list[dict[str, Any]]:
     """Return the conditions as the API server takes them.
 
-    previous: the conditions before; one whose status does not change keeps lastTransitionTime.
+    previous: the conditions before. A condition keeps lastTransitionTime while its status stays.
     now_s: Unix seconds.
     """
     since = {
@@ -104,5 +104,5 @@ def timestamp(at_s: float) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return the text, cut to ``limit`` characters with an ellipsis as its last."""
+    """Return the text; if it is too long, cut to ``limit`` characters that end in an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,9 +1,9 @@
-"""Takes off a name what was generated for one run, by the text of the name alone. Pure.
+"""Removes from a name what was generated for one run, by the text of the name alone. Pure.
 
-Two tasks that are merged get each other's sizes, which may kill runs; a run that becomes a task of
-its own is only not learned from. So an ending is taken off only where nobody would have written it:
-``load-tpcds``, ``sync-https`` and ``fetch-html5`` are names that people write, and Kubernetes could
-have generated each of them.
+If two tasks are merged, they get each other's sizes, which may kill runs. If a run becomes a task
+of its own, it is only not learned from. So an ending is removed only where nobody would have
+written it: ``load-tpcds``, ``sync-https`` and ``fetch-html5`` are names that people write, and
+Kubernetes could have generated each of them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 
 from plimsoll_operator.names.labels import MAX_NAME_CHARS
 
-# No vowels, 0, 1 or 3 in Kubernetes' own alphabet. A random ending has nearly always a letter after
-# a digit (two of three with five characters, 19 of 20 with ten); words and versions rarely have.
-# A whole date is of one run, with its time or without: scripts end names in what ``date`` prints.
+# Kubernetes' own alphabet has no vowels, 0, 1 or 3. A random ending mostly has a letter after a
+# digit (two of three with five characters, 19 of 20 with ten); words and versions rarely have one.
+# A whole date, with or without a time, belongs to one run: scripts append what ``date`` prints.
 _GENERATED: Final = re.compile(
     r"[-_.](?:(?=[a-z0-9]*[0-9][a-z])"
     r"(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[bcdfghjklmnpqrstvwxz2456789]{8,10}|[0-9a-f]{7,64})"
@@ -29,8 +29,8 @@ _BY_API_SERVER: Final = re.compile(r"[-_.][bcdfghjklmnpqrstvwxz2456789]{5}$")
 _PERHAPS_GENERATED: Final = re.compile(
     r"(?:^|[-_.])(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[0-9a-f]{7,64}|[a-z][0-9a-f]{11})$"
 )
-"""Also endings that a person may have written: the API server's and uuid's without a letter after a
-digit, and the names that Kubeflow's SDK makes up."""
+"""Also endings that a person may have written: endings of the API server and of uuid without a
+letter after a digit, and the names that Kubeflow's SDK makes up."""
 
 
 def recurring_name(name: str) -> str | None:
@@ -42,7 +42,7 @@ def recurring_name(name: str) -> str | None:
     ('load-tpcds', 'fetch-html5')
     """
     if len(name) > MAX_NAME_CHARS:
-        # No object has such a name, but admission sees what nobody has checked yet.
+        # No object has such a name, but admission sees names that nobody has checked yet.
         return None
     root = name.rstrip("-_.")
     while match := _GENERATED.search(root):
@@ -51,9 +51,9 @@ def recurring_name(name: str) -> str | None:
 
 
 def surely_recurring(name: str) -> str | None:
-    """Return the recurring name as above; None also where nobody can tell what was generated.
+    """Return the recurring name as above; None also if it is unclear what was generated.
 
-    For names that mostly people write. Some that they wrote are given up for it.
+    It is for names that people mostly write. It loses some of these names.
 
     >>> surely_recurring("train-x7k2p"), surely_recurring("train-demand")
     ('train', 'train-demand')

@@ -1,8 +1,8 @@
 """Names the namespaces that Plimsoll leaves alone: one set for every process and both webhooks.
 
 In an excluded namespace no pod is sized, watched, resized, retried or deleted, nothing is learned,
-and no object of Plimsoll's is made, changed or removed. The webhooks' selectors keep most of it
-away. They may be older than the processes, or changed by hand; so each process asks here, too.
+and no object of Plimsoll's is made, changed or removed. The webhooks' selectors keep most requests
+away. They may be older than the processes, or changed by hand; so each process also asks here.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any, Final
 OWN_NAMESPACE: Final = "plimsoll"
 """The default name of Plimsoll's own namespace."""
 ALWAYS: Final = frozenset({"kube-system"})
-"""What keeps the cluster itself alive."""
+"""The namespaces that keep the cluster itself alive."""
 NOBODYS: Final = "kube-system"
-"""A selector for this one among those that are not excluded selects nothing."""
+"""A selector of this namespace, with the excluded ones left out, selects nothing."""
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
 _LONGEST_NAME: Final = 253
-"""As the chart checks them: what it lets through must not keep a process from starting."""
+"""As the chart checks names: a name that passes there must not keep a process from starting."""
 
 
 def excluded_namespaces(names: str | Iterable[str], own: str | None = None) -> frozenset[str]:
-    """Return the names with those that are always left alone.
+    """Return the names and those that are always left alone.
 
     names: separated by commas, or one by one. own: Plimsoll's own namespace, which is added.
 
     Raises:
-        ValueError: for what cannot be a namespace.
+        ValueError: for a text that cannot be a namespace.
 
     >>> sorted(excluded_namespaces("monitoring, plimsoll"))
     ['kube-system', 'monitoring', 'plimsoll']

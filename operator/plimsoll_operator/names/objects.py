@@ -1,7 +1,7 @@
-"""Reads the parts of a Kubernetes object: nothing is sure to be there, or of the right type.
+"""Reads the parts of a Kubernetes object: any part may be missing or of the wrong type.
 
-Objects are plain mappings from an AdmissionReview or from the API. Strangers wrote them, so that
-every value can have any type; whatever has the wrong one counts as absent.
+Objects are plain mappings from an AdmissionReview or from the API. Strangers wrote them, so every
+value can have any type; a value of the wrong type counts as absent.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ def profile_name(task: TaskId) -> str:
     """Return the name of a task's TaskProfile, in the task's namespace.
 
     It is the task's own name if Kubernetes accepts that. Else it is the nearest valid spelling with
-    a hash of the true name, so that ``Train_A`` and ``train-a`` have two profiles; ``spec.task``
-    then holds the true name.
+    a hash of the true name, so that ``Train_A`` and ``train-a`` have two profiles. Then
+    ``spec.task`` holds the true name.
 
     >>> profile_name(TaskId("shop", "train-demand"))
     'train-demand'

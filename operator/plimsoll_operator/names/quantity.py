@@ -1,6 +1,6 @@
 """Converts Kubernetes' quantities of memory and CPU. This is the project's only parser of them.
 
-No library is used: the asyncio client has no quantity parser, and the clients that have one would
+No library is used: the asyncio client has no quantity parser, and a client that has one would
 cost admission more memory than everything else in it. The table is that of apimachinery's
 ``resource.Quantity``; a test compares the answers of both.
 """
@@ -92,7 +92,7 @@ def _parse(text: str, units: int) -> int:
         raise _bad_quantity(text)
     sign, digits, suffix, exponent = match.groups()
     with localcontext() as context:
-        # It is exact for every text within _LONGEST_TEXT: nothing is lost before the rounding.
+        # This is exact for every text within _LONGEST_TEXT: nothing is lost before the rounding.
         context.prec = 2000
         scale = _SCALE[suffix] if exponent is None else Decimal(10) ** int(exponent)
         # "Gi" alone is zero for apimachinery too, and no error.

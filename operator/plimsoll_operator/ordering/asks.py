@@ -18,17 +18,17 @@ from plimsoll_operator.pods.spec import (
 
 PODS: Final = "pods"
 _UNBOUNDED: Final = frozenset({"cpu", "memory", "ephemeral-storage", PODS})
-"""Of these every node has some: one that does not say how much has enough. What else a node does
-not name, such as GPUs, it does not have."""
+"""Every node has some of these: a node that does not say how much has enough. A node has none of
+any other resource that it does not name, such as GPUs."""
 
 Amounts = Mapping[str, int]
 """Thousandths of a core, bytes, or how many."""
 Asked = tuple[tuple[str, int], ...]
-"""The same in the order of names: pods that ask alike are told by it."""
+"""The same in the order of names, so that it is equal for pods that ask alike."""
 
 
 def amounts_of(document: object) -> dict[str, int]:
-    """Read quantities by their names; what cannot be read is left out."""
+    """Read quantities by their names; leave out those that cannot be read."""
     found: dict[str, int] = {}
     for name, text in mapping(document).items():
         try:
@@ -39,7 +39,7 @@ def amounts_of(document: object) -> dict[str, int]:
 
 
 def asked_by(pod: Pod) -> Asked:
-    """Return what a pod asks of its node, by the scheduler's rule; itself among it."""
+    """Return what a pod asks of its node, by the scheduler's rule; the pod itself counts as one."""
     spec = spec_of(pod)
     together = Counter[str]()
     for container in sequence(spec.get("containers")):
@@ -60,14 +60,14 @@ def asked_by(pod: Pod) -> Asked:
 
 
 def fits(asked: Asked, free: Amounts) -> bool:
-    """Say whether a node has so much left. free: of what it names."""
+    """Say whether a node has enough left. free: what is left of the resources that it names."""
     return all(
         amount <= free[name] if name in free else name in _UNBOUNDED for name, amount in asked
     )
 
 
 def times_it_fits(asked: Asked, free: Amounts, most: int) -> int:
-    """Return how many pods that ask alike a node has room for; most at most."""
+    """Return for how many pods that ask alike a node has room; ``most`` at most."""
     if not fits(asked, free):
         return 0
     return min([most, *(free[name] // amount for name, amount in asked if name in free)])

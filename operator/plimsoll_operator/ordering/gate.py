@@ -1,6 +1,6 @@
 """Reads and removes the gate behind which a pod waits for its turn.
 
-Whoever removes it removes nothing else: gates of others, such as Kueue's, are theirs.
+Only this gate is removed: gates of others, such as Kueue's, are theirs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from plimsoll_operator.sizing.node_hint import PREFERRED, terms_for
 from plimsoll_operator.sizing.patch import Operation
 
 MOST_WAIT_S: Final = 600.0
-"""Longer than that no pod waits for its turn. With a cluster autoscaler, whom gated pods do not
-concern, a node comes so much later."""
+"""No pod waits longer for its turn. A cluster autoscaler ignores gated pods, so a new node may
+come later by this time."""
 WHY: Final = "waits for its turn among tasks that slow each other on a node"
 GATES: Final = "/spec/schedulingGates"
 WITHOUT_NODE: Final = "spec.nodeName=,status.phase=Pending"
@@ -42,7 +42,7 @@ def note_of_wait(most_s: float = MOST_WAIT_S) -> str:
 
 
 def most_wait_s(pod: Pod) -> float:
-    """Return for how long the pod may be held: what is written on it, MOST_WAIT_S at most."""
+    """Return how long the pod may be held: the time written on it, MOST_WAIT_S at most."""
     text = annotations_of(pod).get(HELD)
     if not isinstance(text, str) or len(text) > _MOST_CHARS:
         return MOST_WAIT_S
@@ -56,13 +56,13 @@ def most_wait_s(pod: Pod) -> float:
 
 
 def is_overdue(pod: Pod, now_s: float) -> bool:
-    """Say whether the pod was held for as long as it may be. now_s: by the API server's clock."""
+    """Say whether the pod was held as long as allowed. now_s: by the API server's clock."""
     created_s = read_time(metadata_of(pod).get("creationTimestamp"))
     return created_s is None or now_s - created_s >= most_wait_s(pod)
 
 
 def opening(pod: Pod) -> list[Operation]:
-    """Return the JSON Patch that removes Plimsoll's gate and nothing else; none without it.
+    """Return the JSON Patch that removes Plimsoll's gate and nothing else; none if it has none.
 
     It fails, and changes nothing, if the gate is not where it was seen.
     """
@@ -79,7 +79,7 @@ def release_to(pod: Pod, nodes: Sequence[str]) -> dict[str, Any]:
     """Return the merge patch that removes the gate and has the scheduler prefer these hosts.
 
     nodes: the best first; none leaves the choice to the scheduler. The patch names the version of
-    the pod, so that it changes none that anybody else has changed since.
+    the pod, so it fails if anybody else has changed the pod since.
     """
     others = [
         gate

@@ -1,8 +1,8 @@
 """Decides whether a new pod waits for its turn, and makes the patch that holds it.
 
-Who is held starts later than it would, so only those are that lose little by it: bare pods and
-pods of plain Jobs, whose nodes any pod may use. A pod that somebody waits for, that is one of a
-group, or that others may overtake without Plimsoll, starts as if there were no order.
+A held pod starts later than it would. So only pods that lose little by this are held: bare pods and
+pods of plain Jobs, whose nodes any pod may use. A pod that somebody waits for, that belongs to a
+group, or that others may overtake without Plimsoll, starts as it would without an order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Order
 
 MOST_UNHEARD_S: Final = 10.0
-"""A question to the feed is answered within 5 s where pods may be held: of two, one was."""
+"""Where pods may be held, the feed answers within 5 s: one of two questions was answered."""
 _HELD_PATH: Final = f"/metadata/annotations/{HELD.replace('/', '~1')}"
 _USUAL_SCHEDULERS: Final = (None, "", "default-scheduler")
 _OF_ALL_PODS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
@@ -52,35 +52,35 @@ _GROUPS: Final = (
     "volcano.sh/",
     "yunikorn.apache.org/",
 )
-"""How labels and annotations begin of pods that queue elsewhere, or start together."""
+"""Prefixes of labels and annotations of pods that queue elsewhere, or start together."""
 
 
 class Outcome(StrEnum):
-    """What became of one pod, or Job, whose policy has an order, for counting."""
+    """The result for one pod or Job whose policy has an order, for counting."""
 
     HELD = "held"
     UNKNOWN = "unknown"
     """The controller does not order its task: too little is known, or its runs are too short."""
     SILENT = "silent"
-    """The controller was not heard lately."""
+    """The controller was not heard from lately."""
     UNWATCHED = "unwatched"
     """This replica could not release it if the controller were away."""
     CHOSEN = "chosen"
     """It says where it belongs, or when it may start."""
     GROUPED = "grouped"
-    """It is one of a group, or queues elsewhere."""
+    """It belongs to a group, or queues elsewhere."""
     MADE = "made"
-    """Its maker waits for its start, or may not bear that it is late."""
+    """Its maker waits for its start, or may fail it if it starts late."""
     LATER = "later"
     """It is a later attempt of its run."""
     NO_ROOM = "no-room"
-    """Its annotations leave none."""
+    """Its annotations leave no room for the note."""
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What becomes of one pod. patch: JSON Patch operations that follow the pod's own."""
+    """The answer for one pod. patch: JSON Patch operations that follow those of its size."""
 
     outcome: Outcome
     patch: Sequence[Operation] = ()
@@ -90,8 +90,8 @@ class Holding:
 class Readiness:
     """Whether a gate that is made now is surely removed again.
 
-    age_s: since the controller was heard; None if it was not. watched: whether this replica sees
-    who leads, and could release pods itself.
+    age_s: since the controller was heard from; None if it never was. watched: whether this replica
+    sees the leader, and could release pods itself.
     """
 
     age_s: float | None
@@ -99,7 +99,7 @@ class Readiness:
 
     @property
     def trouble(self) -> Outcome | None:
-        """Say why no pod is held; None if nothing speaks against it."""
+        """Say why no pod is held; None if pods may be held."""
         if not self.watched:
             return Outcome.UNWATCHED
         heard = self.age_s is not None and self.age_s <= MOST_UNHEARD_S
@@ -107,9 +107,9 @@ class Readiness:
 
 
 def hold_for(pod: Pod, sized: Sized, state: AdmissionState, readiness: Readiness) -> Holding | None:
-    """Say whether a new pod is held; None where nobody asked for it.
+    """Say whether a new pod is held; None if nobody asked for it.
 
-    sized: the pod's own answer. Its annotation with the decision comes first.
+    sized: the answer about the pod's size. Its annotation with the decision comes first.
     """
     if sized.identity is None or sized.note is None:
         return None
@@ -140,7 +140,7 @@ def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> Outcome | None:
 
 
 def says_when_or_where(pod: Pod) -> bool:
-    """Say whether somebody else holds the pod, or it does not go wherever there is room."""
+    """Say whether somebody else holds the pod, or it may not run on every node with room."""
     return bool(gates_of(pod)) or says_where(pod) or _says_more(pod)
 
 
@@ -156,7 +156,7 @@ def is_grouped(pod: Pod) -> bool:
 def is_awaited(pod: Pod) -> bool:
     """Say whether an engine, or another maker that polls it, fails the pod if it starts late.
 
-    It does so after minutes, whether it made the pod or a Job.
+    It does so after minutes, whether it made the pod itself or a Job.
     """
     return engine_run(pod, labels_of(pod)) is not None or is_polled(pod)
 
@@ -164,8 +164,8 @@ def is_awaited(pod: Pod) -> bool:
 def _bears_to_wait(pod: Pod) -> bool:
     """Say whether nobody fails the pod because it starts late.
 
-    Its maker may, or an installer whose hook it is. So does a Job with a deadline, which the pod
-    does not tell: who saw the Job being created wrote on its template that it has none.
+    Its maker may fail it, or the installer whose hook it is, or a Job with a deadline. The pod does
+    not show the deadline: admission notes on a Job's template, at its creation, that it has none.
     """
     if is_awaited(pod) or not HOOKS.isdisjoint(annotations_of(pod)):
         return False
@@ -174,9 +174,9 @@ def _bears_to_wait(pod: Pod) -> bool:
 
 
 def _says_more(pod: Pod) -> bool:
-    """Say whether room for the pod cannot be told by what nodes have left for any pod.
+    """Say whether what nodes have left for any pod does not show the room for this one.
 
-    Also of one that may not preempt: who is not held could take what it waits for.
+    This is also so for a pod that may not preempt: pods that are not held could take its room.
     """
     spec = spec_of(pod)
     if spec.get("schedulerName") not in _USUAL_SCHEDULERS or spec.get("resourceClaims"):

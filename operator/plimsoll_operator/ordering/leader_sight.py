@@ -1,8 +1,8 @@
-"""Says from a Lease, as somebody who does not lead looks at it, whether anybody leads. Pure.
+"""Says from a Lease whether anybody leads; for a process that does not lead. Pure.
 
-Clocks of other machines are believed for one thing only: who has just begun to look takes a Lease
-that was last renewed long ago for an abandoned one. The worst that a wrong clock does is that pods
-start without an order.
+Clocks of other machines are trusted for one thing only: a process that has just begun to look takes
+a Lease that was last renewed long ago as abandoned. At worst, a wrong clock makes pods start
+without an order.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from plimsoll_operator.pods.spec import mapping
 from plimsoll_operator.pods.status import read_time
 
 AWAY_S: Final = 30.0
-"""When nobody has renewed the Lease for so long, all gates are removed. By default it is renewed
+"""If nobody has renewed the Lease for this time, all gates are removed. By default it is renewed
 every 2 s, and another controller takes it over after 10 s."""
 LEADS_S: Final = 15.0
-"""When nobody has renewed it for so long, no new gate is made."""
+"""If nobody has renewed it for this time, no new gate is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class LeaderSight:
     """What was seen of the Lease.
 
     version: of the Lease; None if there is none. held: whether anybody holds it. since_s: when this
-    version was first seen, on a clock that cannot jump. before_s: how long it had stood by then, as
-    far as its holder's clock says so.
+    version was first seen, on a clock that cannot jump. before_s: its age at that time, by its
+    holder's clock.
     """
 
     version: str | None
@@ -36,7 +36,7 @@ class LeaderSight:
     before_s: float = 0.0
 
     def silent_s(self, now_s: float) -> float:
-        """Return for how long nobody has changed it."""
+        """Return how long nobody has changed it."""
         return now_s - self.since_s + self.before_s
 
     def leads(self, now_s: float) -> bool:
@@ -56,7 +56,7 @@ def look(
 ) -> LeaderSight:
     """Return the sight after a look at the Lease.
 
-    lease: None if there is none. server_s: Unix seconds by the API server's clock, if it told.
+    lease: None if there is none. server_s: Unix seconds by the API server's clock, if known.
     """
     version = None if lease is None else str(mapping(lease.get("metadata")).get("resourceVersion"))
     spec = mapping((lease or {}).get("spec"))

@@ -11,9 +11,9 @@ from plimsoll_operator.pods.spec import mapping, metadata_of
 
 @dataclass(frozen=True, slots=True)
 class Priorities:
-    """What pods get by the name of their class; None of a class that may not preempt.
+    """The priority of pods by the name of their class; None for a class that may not preempt.
 
-    usual: what pods get that name no class.
+    usual: the priority of pods that name no class.
     """
 
     by_class: Mapping[str, int | None] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Priorities:
     def of(self, template: Mapping[str, Any]) -> int | None:
         """Return the priority that pods of a template's spec get.
 
-        None if it is not known, or they may not preempt: somebody could take what they wait for.
+        None if it is not known, or they may not preempt: other pods could take their room.
         """
         name = template.get("priorityClassName")
         if not name:

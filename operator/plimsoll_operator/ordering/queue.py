@@ -1,7 +1,8 @@
-"""Finds which of the pods that wait for their turn is next, and on which node it had better run.
+"""Finds which of the pods that wait for their turn is next, and the best node for it.
 
-The order is that of the simulation: of the first 15 that fit somewhere, the pair of pod and node
-that wastes least; a pod that was overtaken 60 times is next. Whoever cannot be ordered is let go.
+The order is that of the simulation: among the first 15 pods that fit somewhere, the pair of pod and
+node that wastes least; a pod that was overtaken 60 times is next. A pod that cannot be ordered is
+released.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ MOST_OVERTAKEN: Final = 60
 MOST_NAMED: Final = 5
 """The best node, and the four that are next best."""
 MOST_HELD: Final = 1000
-"""Where more are held, the first of them are let go: so all of them can be within seconds."""
+"""If more are held, the first are released, so that all can be released within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A pod that waits for its turn, or a Job that starts so many of them at once.
+    """A pod that waits for its turn, or a Job that starts ``pods`` of them at once.
 
-    task: ``namespace/name``. created_s: Unix seconds. most_s: for how long it may wait. alone:
-    whether Plimsoll's gate is its only one, and it is in no group. ordered: whether its task's
-    policy has an order. pods: how many take room when it is let go.
+    task: ``namespace/name``. created_s: Unix seconds. most_s: how long it may wait. alone: whether
+    Plimsoll's gate is its only one, and it is in no group. ordered: whether its task's policy has
+    an order. pods: how many take room when it is released.
     """
 
     uid: str
@@ -49,9 +50,9 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One pod to let go. places: where it had better run, the best first; empty for anywhere.
+    """One pod to release. places: the nodes to prefer, the best first; empty for anywhere.
 
-    takes: the node of each of its pods, if they go where they had better run.
+    takes: the node of each of its pods, if they go where they prefer.
     """
 
     waiter: Waiter
@@ -66,7 +67,7 @@ class Known:
 
     pairs: what pairs of tasks waste; None while nothing is known. now_s: Unix seconds.
     capacities: of empty nodes. outsider_s: by priority, when the newest pod was created that the
-    scheduler has without Plimsoll. sees: whether it is known who is on the nodes.
+    scheduler has without Plimsoll. sees: whether it is known which pods are on the nodes.
     """
 
     pairs: Beside | None
@@ -79,7 +80,7 @@ class Known:
 def next_releases(
     queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
 ) -> list[Release]:
-    """Return all pods that are not to wait, or else the one whose turn it is; none while all wait.
+    """Return all pods that must not wait, or else the one whose turn it is; none while all wait.
 
     queue: in the order of creation. places: the nodes as a pod of a priority finds them.
     """
@@ -96,20 +97,20 @@ def next_releases(
 
 
 def in_order(waiters: Iterable[Waiter]) -> list[Waiter]:
-    """Return them in the order of creation; of those of one second, by their UIDs."""
+    """Return them in the order of creation; those of the same second by their UIDs."""
     return sorted(waiters, key=lambda waiter: (waiter.created_s, waiter.uid))
 
 
 def overtaken_by(queue: Sequence[Waiter], released: Waiter) -> list[str]:
-    """Return the UIDs of those who came before the one that is let go in its turn."""
+    """Return the UIDs of those that came before the one released in its turn."""
     earlier = queue[: queue.index(released)]
     return [each.uid for each in earlier if each.priority == released.priority]
 
 
 def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fitting) -> Why | None:
-    """Say why a pod is not to wait, whoever else does.
+    """Say why a pod must not wait, whatever other pods do.
 
-    at_or_behind: how many wait from it on. empty: the nodes as if nobody were there.
+    at_or_behind: how many pods wait, from this one on. empty: the nodes without any pods.
     """
     if not waiter.ordered:
         return Why.UNORDERED
@@ -126,14 +127,14 @@ def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fittin
     if not empty.takes(waiter):
         return Why.LARGE
     outsider_s = known.outsider_s(waiter.priority)
-    # Times are whole seconds: of two of the same second, nobody knows which came first.
+    # Times are whole seconds: nobody knows which of two pods of the same second came first.
     return Why.OUTSIDE if outsider_s is not None and outsider_s >= waiter.created_s else None
 
 
 def _turn(
     queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
 ) -> Release | None:
-    """Choose among those of the highest priority, whom nobody of a lower one may go before."""
+    """Choose among those of the highest priority; none of a lower priority may go before them."""
     top = max(waiter.priority for waiter in queue)
     group = [waiter for waiter in queue if waiter.priority == top]
     nodes = places(top)
@@ -146,7 +147,7 @@ def _turn(
         return _best(window, nodes, where, known)
     lower = [waiter for waiter in queue if waiter.priority < top]
     if any(_has_room(waiter, places) for waiter in _unlike(lower)):
-        # The scheduler keeps it in front of those who would go now.
+        # The scheduler keeps it in front of the pods that would go now.
         return Release(group[0], Why.TURN)
     return None
 
@@ -173,7 +174,7 @@ def _has_room(waiter: Waiter, places: Callable[[int], Sequence[Place]]) -> bool:
 
 
 def _unlike(waiters: Iterable[Waiter]) -> Iterable[Waiter]:
-    """Return one of those who ask alike."""
+    """Return one of each group that asks alike."""
     found: Mapping[tuple[int, Asked, int], Waiter] = {
         (waiter.priority, waiter.asked, waiter.pods): waiter for waiter in waiters
     }
@@ -181,7 +182,7 @@ def _unlike(waiters: Iterable[Waiter]) -> Iterable[Waiter]:
 
 
 class _Fitting:
-    """On which nodes pods fit; those who ask alike are looked up once."""
+    """The nodes on which pods fit; pods that ask alike are looked up once."""
 
     def __init__(self, nodes: Sequence[Amounts]) -> None:
         self._nodes = nodes

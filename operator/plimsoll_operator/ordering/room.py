@@ -1,8 +1,8 @@
-"""Adds up what is left on nodes, and who runs there, for pods that wait for their turn.
+"""Adds up what is left on nodes, and which tasks run there, for pods that wait for their turn.
 
-It is an estimate: the scheduler alone knows what fits. Where it is too large, a pod waits for the
-scheduler instead of for its turn. Where it is too small, a pod waits for longer than it has to: so
-what is not sure to take room counts as taking none.
+It is an estimate: only the scheduler knows what fits. If it is too large, a pod waits for the
+scheduler instead of for its turn. If it is too small, a pod waits longer than it has to; so a pod
+that may take no room counts as taking none.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_o
 from plimsoll_operator.pods.status import read_time
 
 AWAITED_S: Final = 10.0
-"""So long a pod that was released counts on the node that it prefers, unless it is bound."""
+"""How long a released pod counts on the node that it prefers, unless it is bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taker:
-    """A pod that takes room on a node. task: ``namespace/name``; None of no task."""
+    """A pod that takes room on a node. task: ``namespace/name``; None for a pod of no task."""
 
     node: str
     priority: int
@@ -38,8 +38,8 @@ class Taker:
 class Place:
     """A node as one pod finds it.
 
-    host: the name by which a pod can prefer it. free: what is left of what the node names.
-    residents: tasks that run there; the same as often as it does.
+    host: the name by which a pod can prefer it. free: what is left of the resources that it names.
+    residents: tasks that run there, each once for every pod.
     """
 
     node: str
@@ -58,20 +58,20 @@ class Outsider:
 
 @dataclass(slots=True)
 class RoomBook:
-    """Nodes that take pods, and who takes room on them. Nodes are known by their names."""
+    """Nodes that take pods, and the pods that take room on them. Nodes go by their names."""
 
     _nodes: dict[str, tuple[str, Amounts]] = field(default_factory=dict)
     _tasks: dict[str, Taker] = field(default_factory=dict)
     """Pods of tasks by UID, as they are seen."""
     _waiting: dict[str, Outsider] = field(default_factory=dict)
-    """Those of tasks that wait for the scheduler."""
+    """Pods of tasks that wait for the scheduler."""
     _others: tuple[Taker, ...] = ()
     _other_outsiders: tuple[Outsider, ...] = ()
     _awaited: dict[str, tuple[float, list[Taker]]] = field(default_factory=dict)
     """By UID of the pod, or of the Job that makes the pods."""
 
     def see_node(self, node: str, host: str | None, document: Mapping[str, Any]) -> None:
-        """Note a node. host: None where an ordinary pod cannot go now, or the node is gone."""
+        """Note a node. host: None if an ordinary pod cannot go there now, or the node is gone."""
         if host is None:
             self._nodes.pop(node, None)
         else:
@@ -97,7 +97,7 @@ class RoomBook:
             self._waiting[uid] = outsider
 
     def set_others(self, pods: Iterable[Pod]) -> None:
-        """Note all pods of no task; those before are forgotten."""
+        """Note all pods of no task; forget those noted before."""
         takers, outsiders = list[Taker](), list[Outsider]()
         for pod in pods:
             if is_over(pod):
@@ -110,13 +110,13 @@ class RoomBook:
     def expect(self, uid: str, takers: Iterable[Taker], until_s: float) -> None:
         """Count a released pod on the node that it prefers, until it is bound or the time is up.
 
-        uid: of the pod, or of a resumed Job, whose pods are counted one less as each is bound.
+        uid: of the pod, or of a resumed Job; a Job counts as one pod less with each that is bound.
         """
         if uid not in self._tasks:
             self._awaited[uid] = until_s, list(takers)
 
     def await_no_more(self, uid: str) -> None:
-        """Count a pod no more that was not let go after all."""
+        """Stop counting a pod that was not released after all."""
         self._awaited.pop(uid, None)
 
     def has_bound(self, uid: str) -> bool:
@@ -126,7 +126,7 @@ class RoomBook:
     def newest_outsider_s(self, priority: int) -> float | None:
         """Return when the newest pod was created that the scheduler has, of this priority or more.
 
-        None if it has none but those that were released.
+        None if it has only pods that were released.
         """
         return max(
             (
@@ -140,7 +140,7 @@ class RoomBook:
     def places(self, priority: int, now_s: float) -> list[Place]:
         """Return all nodes as a pod of this priority finds them. O(nodes and pods).
 
-        A pod of less priority takes no room from it: the scheduler would take it away.
+        A pod of lower priority takes no room from it: the scheduler would preempt that pod.
         """
         self._forget_awaited(now_s)
         taken: dict[str, Counter[str]] = {node: Counter() for node in self._nodes}
@@ -183,12 +183,12 @@ class RoomBook:
 
 
 def is_over(pod: Pod) -> bool:
-    """Say whether the pod takes no room any more."""
+    """Say whether the pod no longer takes room."""
     return mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
 
 
 def priority_of(pod: Pod) -> int:
-    """Return the pod's priority; 0 where nobody said."""
+    """Return the pod's priority; 0 if nobody set one."""
     priority = spec_of(pod).get("priority")
     return priority if isinstance(priority, int) and not isinstance(priority, bool) else 0
 
@@ -204,7 +204,7 @@ def taker_of(pod: Pod) -> Taker | None:
 
 
 def outsider_of(pod: Pod) -> Outsider | None:
-    """Return a pod that the scheduler has, and that never waited for its turn; else None."""
+    """Return the pod as an outsider if the scheduler has it and it never waited for its turn."""
     spec = spec_of(pod)
     if spec.get("nodeName") or gates_of(pod) or HELD in annotations_of(pod):
         return None

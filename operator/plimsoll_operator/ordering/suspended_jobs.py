@@ -1,8 +1,8 @@
 """Reads and resumes a Job that Plimsoll created suspended, so that all of it waits for its turn.
 
-A label marks such a Job, and its resumption takes the label away: whoever suspends the Job after
-that keeps it. A Job has one flag for all who may hold it. So a Job that has come to a queue
-manager since is the queue's: Plimsoll takes its label away, and never resumes it.
+A label marks such a Job, and its resumption removes the label: if anybody suspends the Job after
+that, it stays suspended. A Job has one flag for all who may hold it. So a Job that a queue manager
+has taken since belongs to the queue: Plimsoll removes its label, and never resumes it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def suspending(job: Job) -> list[Operation]:
 def resuming(job: Job) -> list[Operation]:
     """Return the JSON Patch that resumes the Job and changes nothing else; none if it is not ours.
 
-    It fails, and changes nothing, if the Job is not as it was seen: it may be a queue's by now.
+    It fails, and changes nothing, if the Job has changed: it may belong to a queue by now.
     """
     if not waits_for_turn(job):
         return []
@@ -95,8 +95,8 @@ def resuming(job: Job) -> list[Operation]:
 def resume_to(stand_in: Pod, nodes: Sequence[str]) -> dict[str, Any]:
     """Return the merge patch that resumes a Job and has the scheduler prefer these hosts.
 
-    nodes: the best first; none leaves the choice to the scheduler. The template of a Job that has
-    never begun may be changed so. The patch names the version of the Job.
+    nodes: the best first; none leaves the choice to the scheduler. Kubernetes allows this change of
+    the template of a Job that has never begun. The patch names the version of the Job.
     """
     spec: dict[str, Any] = {"suspend": False}
     if nodes:
@@ -110,7 +110,7 @@ def resume_to(stand_in: Pod, nodes: Sequence[str]) -> dict[str, Any]:
 
 
 def unmarking(job: Job) -> dict[str, Any]:
-    """Return the merge patch that takes Plimsoll's label away, and leaves the Job as it is."""
+    """Return the merge patch that removes Plimsoll's label, and leaves the Job as it is."""
     version = metadata_of(job).get("resourceVersion")
     return {"metadata": {"resourceVersion": version, "labels": {WAITS: None}}}
 
@@ -131,10 +131,10 @@ def pods_in_all(job: Job) -> int:
 
 
 def stand_in_for(job: Job, priority: int | None) -> Pod:
-    """Return the Job as a pod that waits, for the queue: any of its pods, with the Job's own names.
+    """Return the Job as a waiting pod, for the queue: any of its pods, with the Job's own names.
 
-    It has Plimsoll's gate as long as the Job waits. kind, podsAtOnce and podsInAll tell it from a
-    pod.
+    It has Plimsoll's gate as long as the Job waits. kind, podsAtOnce and podsInAll distinguish it
+    from a pod.
     priority: of its pods; None if it is not known, or they may not preempt.
     """
     pod = pod_of_job(job, EMPTY)

@@ -1,8 +1,8 @@
 """Decides whether a new Job is created suspended, to wait for its turn as a whole.
 
-Beside pods behind gates, a Job that waits like this has no pods: its deadline does not run, quotas
-do not count it, and pods that know their index start together. Whoever looks for a Job's pods finds
-none, so a Job that an engine, an installer or another controller made starts at once.
+Unlike pods behind gates, a Job that waits like this has no pods: its deadline does not run, quotas
+do not count it, and pods that know their index start together. An engine that looks for a Job's
+pods finds none. So a Job that an engine, an installer or another controller made starts at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from plimsoll_predictor.core.task import TaskId
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """What becomes of one Job. patch: what suspends it. notes: annotations for its template."""
+    """The answer for one Job. patch: suspends it. notes: annotations for its template."""
 
     outcome: Outcome
     patch: list[Operation] = field(default_factory=list)
@@ -52,7 +52,7 @@ _NO_GATES: Mapping[str, str] = {MAY_WAIT: "false"}
 def suspension_of(
     job: Mapping[str, Any], moment: Moment, readiness: Readiness
 ) -> Suspension | None:
-    """Say whether a new Job is suspended; None where nobody asked for it.
+    """Say whether a new Job is suspended; None if nobody asked for it.
 
     readiness: of this replica, for Jobs.
     """
@@ -76,8 +76,8 @@ def _is_wanted(policy: Policy, moment: Moment) -> bool:
 def _marked(job: Mapping[str, Any]) -> Suspension | None:
     """Return what becomes of a Job that has the label already; None if it is asked for again.
 
-    It may be a copy of one that waited. A Job's resumption takes the label away, so that it was
-    Plimsoll that suspended the other, and nobody would ever resume the copy: it starts.
+    It may be a copy of a Job that waited. A Job's resumption removes the label, so Plimsoll had
+    suspended the original, and nobody would ever resume the copy: it starts.
     """
     if not wrote_label(job, WAITS):
         return None

@@ -1,4 +1,4 @@
-"""Says why a pod that waits for its turn is let go."""
+"""Says why a pod that waits for its turn is released."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from enum import StrEnum
 
 
 class Why(StrEnum):
-    """Why a pod is let go, for counting."""
+    """Why a pod is released, for counting."""
 
     TURN = "turn"
     """It is next, and a node has room for it."""
     OVERTAKEN = "overtaken"
-    """So many have overtaken it that it waits for the scheduler from now on."""
+    """Too many have overtaken it: it waits for the scheduler from now on."""
     WAITED = "waited"
-    """It was held for as long as it may be."""
+    """It was held as long as allowed."""
     OTHERS = "others"
-    """Somebody else holds it, too, or it is one of a group."""
+    """Somebody else holds it, too, or it belongs to a group."""
     UNRANKED = "unranked"
     """It is a Job whose pods' priority is not known, or that may not preempt."""
     UNORDERED = "unordered"
     """No policy orders its task any more, or it is paused."""
     LARGE = "large"
-    """It fits on no node, even if nobody else were there."""
+    """It fits on no node, even on an empty one."""
     OUTSIDE = "outside"
     """A later pod that was never held waits for the scheduler: it would overtake this one."""
     CROWD = "crowd"
-    """More are held than could be let go within seconds."""
+    """More are held than could be released within seconds."""
     BLIND = "blind"
-    """It is not known who is on the nodes."""
+    """It is not known which pods are on the nodes."""
     AWAY = "away"
-    """Nobody leads, so that an admission replica, or people, let it go."""
+    """Nobody leads, so an admission replica, or people, release it."""

@@ -1,7 +1,7 @@
 """Finds how many attempts somebody makes of a pod's run, and which of them the pod is.
 
-Whoever makes the next attempt says so in a place of its own: a Job's spec (see ``job_attempts``),
-an engine's labels, the restart policy. Where nobody says it, the author can.
+Each maker of attempts writes the number in a place of its own: a Job's spec (see ``job_attempts``),
+an engine's labels, the restart policy. If it is nowhere, the author can write it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from plimsoll_predictor.deciding.safeguards import SPARED, Attempts
 MOST_ATTEMPTS: Final = 1000
 """A larger number is as good as this one."""
 RESTARTS: Final = 2
-"""Of attempts that are restarted in place, so many are never risked either.
+"""How many more attempts are never risked if attempts are restarted in place.
 
 The kubelet restarts the container at the size that was too small, at once, after 10 s and after 20
 s more, until the controller has replaced its pod; a Job counts each restart. A controller that is
-replaced itself may need that long.
+being replaced itself may need that long.
 """
 
 
 def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1) -> Attempts:
-    """Return the attempts of the pod's run; ``most`` is None where nobody says.
+    """Return the attempts of the pod's run; ``most`` is None if it is unknown.
 
-    policy: of the task, with the pod's own words over it.
+    policy: of the task; the pod's own settings override it.
     lifted: the attempt by Plimsoll's own count: the run's lift, or the decision on a watched pod.
     """
     most, by, by_people = _most(pod, identity, policy)
@@ -50,7 +50,7 @@ def _spared(pod: Pod, identity: RunIdentity) -> int:
 
 
 def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str, bool]:
-    """Return how many there are in all, who says so, and whether that is people's word alone."""
+    """Return how many there are in all, who says so, and whether only people say so."""
     one = _only_one(pod, identity, policy)
     if one is not None:
         return 1, one, False

@@ -1,7 +1,7 @@
 """Reads VerticalPodAutoscalers, and finds the one that sets a pod's memory or CPU.
 
-An autoscaler names one object by kind and name, and sizes the pods that this object makes. What it
-did to a pod it writes on the pod, as the annotation ``vpaUpdates``.
+An autoscaler names one object by kind and name, and sizes the pods that this object makes. It
+writes its changes to a pod in the pod's annotation ``vpaUpdates``.
 
 https://github.com/kubernetes/autoscaler: vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1,
 pkg/admission-controller/resource/pod/patch/resource_updates.go
@@ -23,7 +23,7 @@ from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_o
 MEMORY: Final = "memory"
 CPU: Final = "cpu"
 MOST_IN_NAMESPACE: Final = 256
-"""Autoscalers of a namespace that are looked at, in the order of their names."""
+"""The most autoscalers of a namespace that are read, in the order of their names."""
 _MOST_CONTAINERS: Final = 16
 
 _UPDATES: Final = "vpaUpdates"
@@ -40,7 +40,7 @@ class Autoscaler:
     """One VerticalPodAutoscaler that changes pods.
 
     kind, target: of the object whose pods it sizes.
-    controls: container -> what is controlled of it, CPU or MEMORY; "*" is every other container.
+    controls: container -> the controlled resources, CPU or MEMORY; "*" is every other container.
     """
 
     name: str
@@ -69,7 +69,7 @@ Autoscalers = Mapping[tuple[str, str], Autoscaler]
 
 
 def by_target(autoscalers: Iterable[Autoscaler]) -> Autoscalers:
-    """Return a namespace's autoscalers by their targets: of two for one target, the first."""
+    """Return a namespace's autoscalers by their targets; the first one if a target has two."""
     found: dict[tuple[str, str], Autoscaler] = {}
     for each in autoscalers:
         found.setdefault((each.kind, each.target), each)
@@ -113,7 +113,7 @@ def _controls(policies: Sequence[Any]) -> dict[str, frozenset[str]]:
 
 
 def autoscaler_of(pod: Pod, autoscalers: Autoscalers) -> Autoscaler | None:
-    """Return the autoscaler of the object that made the pod, or of the one that made that."""
+    """Return the autoscaler of the object that made the pod, or of that object's maker."""
     if not autoscalers:
         return None
     for key in _made_by(pod):
@@ -124,7 +124,7 @@ def autoscaler_of(pod: Pod, autoscalers: Autoscalers) -> Autoscaler | None:
 
 
 def _made_by(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of the pod's controller, and of who made that as its name tells it."""
+    """Yield kind and name of the pod's controller, and of the controller's maker, by its name."""
     owner = controller_of(pod)
     if owner is None:
         return
@@ -142,7 +142,7 @@ def _made_by(pod: Pod) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """What an autoscaler says on a pod that it has changed. name: its own."""
+    """What an autoscaler wrote on a pod that it has changed. name: its own."""
 
     name: str
     text: str

@@ -1,7 +1,7 @@
 """The list of where each pod's items begin, as a variable of a Job over items.
 
-A Job whose chunks differ has it, in all of its pods alike: the first item of each pod, in the order
-of indexes, and how many items there are at its end. A pod's own chunk is at its index.
+A Job whose chunks differ has the same list in all its pods: the first item of each pod, in the
+order of indexes, and the number of all items at the end. A pod's own chunk is at its index.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of
 
 STARTS: Final = "PLIMSOLL_STARTS"
 MOST_STARTS_BYTES: Final = 16 * 1024
-"""Of all such variables of a pod. Linux takes eight times as much of one, but each pod of the Job
-has a copy, which the API server keeps: thousands of pods would have it keep hundreds of MB."""
+"""For all such variables of a pod together. Linux takes eight times as much for one, but the API
+server keeps a copy for each pod of the Job: hundreds of MB for thousands of pods."""
 _MOST_CHARS: Final = 16
 
 
@@ -30,12 +30,12 @@ def starts_text(sizes: Iterable[int]) -> str:
 
 
 def most_listed(items: int, variables: int) -> int:
-    """Return of how many pods the list fits so many variables, whatever their chunks are."""
+    """Return how many pods the list may have, for so many variables and any chunks."""
     return MOST_STARTS_BYTES // max(1, variables) // (len(str(items)) + 1) - 1
 
 
 def sizes_in(text: str, items: int, pods: int) -> tuple[int, ...] | None:
-    """Return the sizes of all pods' chunks; None if they are not these items among these pods."""
+    """Return the sizes of all pods' chunks; None if they do not share these items."""
     numbers = [_number(each) for each in text.split()]
     known = [each for each in numbers if each is not None]
     if len(known) != len(numbers) or len(known) != pods + 1:
@@ -45,7 +45,7 @@ def sizes_in(text: str, items: int, pods: int) -> tuple[int, ...] | None:
 
 
 def own_items(pod: Pod, text: object) -> int | None:
-    """Return how many items the pod has by its list; None if it says nothing of this pod.
+    """Return how many items the pod has by its list; None if the list does not have this pod.
 
     text: the value of its variable.
     """

@@ -1,8 +1,8 @@
 """Tells who wrote an annotation of a pod that is being created: its maker, or a webhook.
 
 The API server notes the writer of each field of a new object (``managedFields``) before it asks any
-webhook, and what webhooks change only when the last of them has answered. So a field that a webhook
-sees without a writer was written by a webhook, during this very creation.
+webhook. It notes the changes of webhooks only when the last of them has answered. So if a webhook
+sees a field without a writer, a webhook wrote it during this very creation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_o
 
 
 def wrote_annotation(pod: Pod, name: str) -> bool:
-    """Say whether the pod's maker has written the annotation; False where nobody says."""
+    """Say whether the pod's maker has written the annotation; False if that is unknown."""
     return _wrote(pod, "f:annotations", name)
 
 
 def wrote_label(obj: Pod, name: str) -> bool:
-    """Say whether the maker of a pod or Job has written the label; False where nobody says."""
+    """Say whether the maker of a pod or Job has written the label; False if that is unknown."""
     return _wrote(obj, "f:labels", name)
 
 
@@ -31,7 +31,7 @@ def _wrote(obj: Pod, part: str, name: str) -> bool:
 def webhook_wrote(pod: Pod, name: str) -> bool:
     """Say whether a webhook wrote the annotation during this very creation of the pod.
 
-    False of a pod that is there already, and where the API server does not say who wrote what.
+    False for a pod that already exists, and where the API server does not note the writers.
     """
     metadata = metadata_of(pod)
     if "resourceVersion" in metadata or not sequence(metadata.get("managedFields")):

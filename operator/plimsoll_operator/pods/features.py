@@ -33,12 +33,12 @@ from plimsoll_predictor.core.record import FeatureValue
 MAX_FEATURES: Final = 64
 MAX_VALUE_CHARS: Final = 256
 MAX_TOTAL_BYTES: Final = 1024
-"""The most of names and values together, as JSON: each pod's are stored for months."""
+"""The most bytes of names and values together, as JSON: each pod's are stored for months."""
 
 _LARGEST_NUMBER_BYTES: Final = 28
 """A number as JSON, with the punctuation around it."""
 _MOST_BYTES_A_CHAR: Final = 6
-"""JSON writes a control character so."""
+"""The length of a control character in JSON."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 
@@ -60,8 +60,8 @@ class PodFeatures:
 def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     """Read the pod's features; a declared source wins over the annotation of the same name.
 
-    Of a pod whose chunk is listed, that is how many items it does: its annotation is the template's
-    and says those of the largest chunk.
+    For a pod whose chunk is listed, the number of its items comes from the list: the annotation is
+    the template's and gives the number for the largest chunk.
 
     sources: feature name -> {a kind in SOURCES: the name to read}.
     """
@@ -72,7 +72,7 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
         text = _from_source(pod, source)
         if text is not None:
             texts[name] = text
-    # The order must not decide which are left out; nearly always there are none.
+    # The order must not decide which ones are left out; nearly always there are none.
     names = texts if len(texts) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, texts)
     fitting = {name: texts[name] for name in names if _fits(name, texts[name])}
     values = {
@@ -87,7 +87,7 @@ def within_bounds(
 ) -> dict[str, FeatureValue]:
     """Return the features that fit into MAX_TOTAL_BYTES together, the first by name.
 
-    first: features that have their room before all others, and replace those of the same name.
+    first: features that come before all others, and replace those of the same name.
     """
     if not first:
         if len(values) * _LARGEST_NUMBER_BYTES + sum(map(_most_bytes, values.items())) <= (
@@ -106,7 +106,7 @@ def _fits(name: str, text: str) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Say whether it can be written at all: half a surrogate pair cannot."""
+    """Say whether the text can be encoded: half a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -136,7 +136,7 @@ def feature_value(text: str) -> FeatureValue | None:
     (18234.0, 'north', None)
     """
     text = text.strip()
-    # Python also reads "1_000" and other scripts' digits as numbers; people mean texts.
+    # Python also reads "1_000" and other scripts' digits as numbers; people mean them as texts.
     if text.isascii() and "_" not in text:
         try:
             number = float(text)
@@ -156,7 +156,7 @@ def _annotated(pod: Pod) -> dict[str, str]:
 
 
 def _own_chunk(pod: Pod) -> dict[str, str]:
-    """Return the items of the pod by its list; nothing where there is none."""
+    """Return the items of the pod by its list; nothing if it has no list."""
     items = own_items(pod, _environment(_container(pod), STARTS))
     return {} if items is None else {labels.CHUNK_ITEMS: str(items)}
 

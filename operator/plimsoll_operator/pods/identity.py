@@ -2,7 +2,7 @@
 
 A run key is text, unique within its task, and the same for every attempt of one run:
 ``run:<run>/<item>[@<uid>][:<index>]``, ``airflow:...``, ``job:<uid>[:<index>]``,
-``owner:<uid>:<name>`` or ``pod:<uid>``. A long one is cut, and ends in a hash of the whole.
+``owner:<uid>:<name>`` or ``pod:<uid>``. A long one is cut, and ends with a hash of the whole.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Retrier(StrEnum):
     JOB = "job"
     """The Job's controller; with restartPolicy OnFailure only after the pod is deleted."""
     REMAKER = "remaker"
-    """A controller that makes a missing pod again, by whose name the lift is found."""
+    """A controller that makes a missing pod again; the lift is found by the pod's name."""
     ENGINE = "engine"
     """A workflow engine watches its pod; a copy would do the work twice."""
     MAKER = "maker"
-    """Nobody or its maker, who polls the bare pod by its name; a copy would do the work twice."""
+    """Nobody, or the bare pod's maker, which polls its name; a copy would do the work twice."""
     PLIMSOLL = "plimsoll"
     """Plimsoll: the pod is bare and never restarted. A policy may forbid it."""
     OWNER = "owner"
@@ -63,7 +63,7 @@ class Retrier(StrEnum):
     KUBELET = "kubelet"
     """The kubelet restarts the container in place, with too little memory again.
 
-    Nobody is known to make the pod again if it were deleted.
+    No controller is known that would make a deleted pod again.
     """
 
 
@@ -72,9 +72,9 @@ class RunIdentity:
     """The task and run of a pod.
 
     run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
-    work: the workflow's run and the item, by which features are looked up.
-    attempts: how many its engine makes of the run, in all; None if the pod does not say it.
-    attempt: which of them the pod is by its engine or Job; 1 where neither says it.
+    work: the workflow's run and the item; features are looked up by them.
+    attempts: how many in all its engine makes of the run; None if the pod does not say it.
+    attempt: which of them the pod is by its engine or Job; 1 if neither says it.
     """
 
     task: TaskId
@@ -88,7 +88,7 @@ class RunIdentity:
 def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
     """Return the pod's task and run; None if it is not Plimsoll's, or has only generated names.
 
-    namespace: by the API server, which wins over the pod's own.
+    namespace: by the API server; it wins over the pod's own.
     """
     metadata = metadata_of(pod)
     pod_labels = mapping(metadata.get("labels"))
@@ -135,7 +135,7 @@ def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | No
 def name_of_job(pod: Pod, owner: Mapping[str, Any]) -> str | None:
     """Return the task's name of a Job's pod; None if all of the Job's name was generated."""
     name = name_by_owner(pod, owner)
-    # With a dot it could be an engine's name of another task.
+    # A name with a dot could be an engine's name of another task.
     return joined(JOB_NAMES, name) if name and "." in name else name
 
 
@@ -169,7 +169,7 @@ def _run_key(
 
 
 def _night(job: Mapping[str, Any] | None) -> str:
-    """Return what tells apart the Jobs of one CronJob.
+    """Return what distinguishes the Jobs of one CronJob.
 
     Its template is the same every night, and so are the run and item in it. Other Jobs may well be
     attempts of one run: a workflow that makes a new Job after a failed one writes the same run.
@@ -178,7 +178,7 @@ def _night(job: Mapping[str, Any] | None) -> str:
 
 
 def _of_index(pod: Pod, run: str) -> str:
-    """Return the run's key; the pods of an Indexed Job share all but their index."""
+    """Return the run's key; the pods of an Indexed Job share all of it except the index."""
     annotated = annotations_of(pod).get(COMPLETION_INDEX)
     index = annotated or labels_of(pod).get(COMPLETION_INDEX)
     return f"{run}:{index}" if index else run
@@ -187,7 +187,7 @@ def _of_index(pod: Pod, run: str) -> str:
 def _of_its_index(pod: Pod, owner: Mapping[str, Any] | None) -> int:
     """Return which attempt of its index the pod is, by the Job's own count of failures.
 
-    A Job counts them on its pods where it has a ``backoffLimitPerIndex``, whatever they died of.
+    A Job with a ``backoffLimitPerIndex`` writes the count on its pods, whatever the failures were.
     """
     failures = count(annotations_of(pod).get(INDEX_FAILURES)) if is_job(owner) else None
     return 1 + (failures or 0)
@@ -208,6 +208,6 @@ def _retrier(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None
 
 
 def _own_name(pod: Pod) -> str | None:
-    """Return the name that the owner's next pod has as well; None if it is a generated one."""
+    """Return the name that the owner's next pod has, too; None if it is a generated one."""
     name = given_name(pod)
     return name if name and recurring_name(name) == name else None

@@ -1,7 +1,7 @@
 """Reads from a Job how often it tries each of its runs, and writes that on its pods' template.
 
 A pod does not say it, and admission asks nobody while it answers. So it is read when the Job itself
-is created; the number then stands on every pod that the Job makes (docs/adr/0018-attempts.md).
+is created; then every pod that the Job makes has the number (docs/adr/0018-attempts.md).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ Operation = dict[str, Any]
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
 HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
-"""Annotations of Jobs that install or upgrade something: migrations of a database, mostly."""
+"""Annotations of Jobs that install or upgrade something, mostly migrations of a database."""
 _OF_ONE_JOB: Final = (
     labels.JOB_NAME,
     labels.CHUNK_MEMORY,
     f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}",
 )
-"""Annotations of a template that say nothing of another Job's."""
+"""Annotations of a template that do not hold for another Job's."""
 _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _KEEPERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     "meta.helm.sh/release-name",
 )
-"""Annotations of objects that are compared with what was written, at the next apply or upgrade."""
+"""Annotations of objects whose next apply or upgrade compares them with what was written."""
 _MAKERS: Final = frozenset({"HashiCorp", "Terraform"})
-"""Managers of fields: Terraform creates a Job without apply, and yet compares it with its plan."""
+"""Managers of fields: Terraform creates a Job without apply, but compares it with its plan."""
 _FINAL: Final = ("FailJob", "FailIndex")
 _KUEUES_DEADLINE: Final = "kueue.x-k8s.io/max-exec-time-seconds"
-"""Label of a Job that Kueue stops for good after so many seconds."""
+"""Label of a Job that Kueue stops for good after this number of seconds."""
 
 
 def attempts_of_job(job: Mapping[str, Any]) -> int:
@@ -78,9 +78,9 @@ def notes_for_job(job: Mapping[str, Any]) -> dict[str, str] | None:
 def notes_for_unlabelled_job(job: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the same for a Job without the label, in a namespace whose pods are recognised.
 
-    None if the template says that its pods are to be left alone, or if the Job is a step of an
-    installation: such a step may not bear to be killed half way, and nobody asked for it in
-    particular. As long as nobody knows of a second attempt, its pods are never lowered.
+    None if the template says to leave its pods alone, or if the Job is a step of an installation:
+    a kill half way may do harm to such a step, and nobody asked for this Job in particular. As long
+    as no second attempt is known, its pods are never lowered.
     """
     its = mapping(_template_of(job).get("labels"))
     if labels.TASK in its or its.get(labels.ENABLED) == "false":
@@ -100,10 +100,10 @@ def patch_for_unlabelled_job(job: Mapping[str, Any]) -> list[Operation]:
 
 
 def may_start_late(job: Mapping[str, Any]) -> bool:
-    """Say whether nobody but its author has a say in when the Job starts.
+    """Say whether only its author decides when the Job starts.
 
-    Whoever made the Job, such as a CronJob, a JobSet or Kueue, may have; an installer waits for its
-    hooks for some minutes.
+    The maker of the Job, such as a CronJob, a JobSet or Kueue, may decide, too; an installer waits
+    some minutes for its hooks.
     """
     metadata = metadata_of(job)
     if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations_of(job)):
@@ -119,7 +119,7 @@ def bears_to_wait(job: Mapping[str, Any]) -> bool:
     """Say whether pods of the Job may start late, one after another, without harm.
 
     A deadline counts from the Job's start, whether its pods wait or run. Pods that know their index
-    beside others may wait for these.
+    and run beside others may wait for these.
     """
     spec = mapping(job.get("spec"))
     if spec.get("activeDeadlineSeconds") is not None or spec.get("suspend") is True:
@@ -137,8 +137,8 @@ def waiting_note(job: Mapping[str, Any]) -> dict[str, str]:
 def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     """Say whether somebody keeps the Job as they wrote it, or makes its pods in another cluster.
 
-    Whoever applies a manifest again would find another Job than they wrote, and the API server
-    refuses to change what is immutable back.
+    If they applied the manifest again, they would find another Job than they wrote, and the API
+    server would refuse to change immutable fields back.
     """
     annotations = mapping(metadata_of(job).get("annotations"))
     if not is_made_here(job) or any(keeper in annotations for keeper in _KEEPERS):
@@ -156,7 +156,7 @@ def is_made_here(job: Mapping[str, Any]) -> bool:
 
 
 def is_made_again(job: Mapping[str, Any]) -> bool:
-    """Say whether its maker deletes a Job whose template is another, and makes it again."""
+    """Say whether its maker deletes a Job with a changed template, and makes it again."""
     return any(each.get("manager") in _MAKERS for each in _managers(job))
 
 
@@ -221,7 +221,7 @@ def _in(base: str, name: str) -> str:
 
 
 def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
-    """Return what its pods cannot tell: that the Job's name is a generated one, and its prefix."""
+    """Return what its pods do not show: that the Job's name is generated, and its prefix."""
     prefix = mapping(job.get("metadata")).get("generateName")
     if not isinstance(prefix, str) or not 0 < len(prefix) <= labels.MAX_NAME_CHARS:
         return {}
@@ -229,7 +229,7 @@ def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _runs(spec: Mapping[str, Any]) -> int:
-    """Return how many pods have to succeed; without completions, all that run beside each other."""
+    """Return how many pods have to succeed; without completions, all that run at once."""
     parallelism, completions = _count(spec.get("parallelism")), _count(spec.get("completions"))
     return max(1, (parallelism or 1) if completions is None else completions)
 
@@ -237,7 +237,7 @@ def _runs(spec: Mapping[str, Any]) -> int:
 def _may_become_any_number(spec: Mapping[str, Any]) -> bool:
     """Say whether nobody knows yet how many pods will share the Job's attempts.
 
-    Workers of a queue that are held back by ``parallelism: 0`` may be let go in any number.
+    ``parallelism: 0`` holds back workers of a queue; any number of them may be started later.
     """
     return spec.get("completions") is None and _count(spec.get("parallelism")) == 0
 
@@ -245,7 +245,7 @@ def _may_become_any_number(spec: Mapping[str, Any]) -> bool:
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:
     """Say whether a podFailurePolicy ends the Job or the index by an exit code (KEP-3329).
 
-    Any code may be how a program ends that has too little memory.
+    A program with too little memory may end with any code.
     """
     return any(
         mapping(rule).get("action") in _FINAL and mapping(rule).get("onExitCodes")

@@ -1,8 +1,8 @@
 """Reads who owns a pod, and whether its owner makes a deleted pod again under the same name.
 
-A run is found again by its key. The key of a pod whose owner is no Job and no workflow engine is
-made of the owner's UID and the pod's name, where that name is not generated: ``bert-worker-0`` of a
-PyTorchJob, the ordinal of a StatefulSet's pod.
+A run is found again by its key. If a pod's owner is no Job and no workflow engine, the key is the
+owner's UID and the pod's name, unless that name is generated: ``bert-worker-0`` of a PyTorchJob,
+the ordinal of a StatefulSet's pod.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SERVICE_KINDS: Final = frozenset(kind for _, kind in _SERVICES)
 _EARLIEST_MINUTE: Final = 25_000_000
 """In 2017. A date such as 20261120 has eight digits as well, and is a smaller number."""
 _CRONJOBS_JOB: Final = re.compile(r"(.+)-([0-9]{8})")
-"""A CronJob names its Jobs by itself and the minutes since 1970."""
+"""A CronJob names its Jobs by its own name and the minutes since 1970."""
 
 LONGEST_PREFIX: Final = 58
-"""The API server cuts a longer ``generateName``, so that the name is a hostname."""
+"""The API server cuts a longer ``generateName``, so that the name is a valid hostname."""
 _RANDOM: Final = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
 
 
@@ -73,7 +73,7 @@ def cronjob_of(job: Mapping[str, Any]) -> str | None:
 
 
 def is_service(owner: Mapping[str, Any] | None) -> bool:
-    """Say whether the owner keeps its pods running; where no group is known, by its kind."""
+    """Say whether the owner keeps its pods running; by its kind if no group is known."""
     if owner is None:
         return False
     group, kind = _group_of(owner), str(owner.get("kind"))
@@ -89,7 +89,7 @@ def given_name(pod: Pod) -> str | None:
     """Return the pod's name if its owner gave it; None if the API server generated it.
 
     A StatefulSet's pods have both a prefix for generated names and a name with an ordinal. At
-    admission, a name that is going to be generated is not there yet.
+    admission, a name that will be generated is not there yet.
     """
     metadata = metadata_of(pod)
     name, prefix = metadata.get("name"), metadata.get("generateName")
@@ -103,6 +103,6 @@ def given_name(pod: Pod) -> str | None:
 
 
 def _group_of(owner: Mapping[str, Any]) -> str | None:
-    """Return the API group; "" for the core, None where nobody said."""
+    """Return the API group; "" for the core, None if it is unknown."""
     version = owner.get("apiVersion")
     return version.rpartition("/")[0] if isinstance(version, str) and version else None

@@ -1,4 +1,4 @@
-"""Recognises bare pods whose maker watches them by their names, and may make another.
+"""Recognises bare pods whose maker watches them by their names, and may make others.
 
 A continuous-integration system, a notebook server or a workflow engine waits for the pod that it
 made. A copy of that pod would do its work a second time, and nobody would wait for it.
@@ -28,7 +28,7 @@ _LABELS: Final = frozenset(
         *("hub.jupyter.org/username", "hub.jupyter.org/servername"),
         *("created-by-prow", "prow.k8s.io/id"),
         *("dask.org/cluster-name", "dask.org/component"),
-        # An engine's mark without the labels that name its run: the engine watches it all the same.
+        # An engine also watches a pod with its mark but without the labels that name its run.
         *(mark for engine in ENGINES for mark in engine.marks),
     }
 )
@@ -45,7 +45,7 @@ _NOTEBOOK: Final = "singleuser-server"
 
 
 def is_polled(pod: Pod) -> bool:
-    """Say whether a bare pod is one of a maker that polls it."""
+    """Say whether the maker of a bare pod polls it."""
     labels = labels_of(pod)
     if _is_attended(pod):
         return True
@@ -55,7 +55,7 @@ def is_polled(pod: Pod) -> bool:
 
 
 def _is_attended(pod: Pod) -> bool:
-    """Say whether somebody may sit at its input, as of ``kubectl run -i``: for them it is over."""
+    """Say whether a person may type its input (``kubectl run -i``): a copy is no use to them."""
     containers = sequence(spec_of(pod).get("containers"))
     return any(mapping(container).get("stdin") is True for container in containers)
 

@@ -1,11 +1,11 @@
-"""Knows the pods that a queue manager holds to the size it counted, and what it wrote on them.
+"""Knows the pods that must keep the size that a queue manager counted, and what it wrote on them.
 
-Kueue counts a Job by its template, so the Job's pods may get another size. A pod that it admits by
-itself is counted by its own containers: where these have changed, in whatever way, Kueue takes the
-pod for another one than it admitted, and deletes it.
+Kueue counts a Job by its template, so the Job's pods may get another size. It counts a pod that it
+admits by itself by the pod's own containers: if these change in any way, Kueue takes the pod for
+another one than it admitted, and deletes it.
 
 When it admits a pod, Kueue writes labels and annotations on it that name this admission. A copy of
-the pod that has them is never let go, because Kueue does not write over what stands there.
+the pod that has them is never released, because Kueue does not overwrite them.
 
 https://github.com/kubernetes-sigs/kueue: pkg/controller/jobs/pod/pod_webhook.go,
 pkg/controller/jobframework/reconciler.go (``EquivalentToWorkload``), pkg/podset/podset.go
@@ -21,14 +21,14 @@ KUEUE: Final = "kueue.x-k8s.io/"
 MANAGED: Final = f"{KUEUE}managed"
 """A label of a pod that Kueue admits by itself, and the name of its finalizer."""
 _MANAGER: Final = "kueue"
-"""Who wrote a field, as the API server notes it: Kueue's controller, and never its webhook."""
+"""The writer of a field, as the API server notes it: Kueue's controller, and never its webhook."""
 _OF_ONE_ADMISSION: Final = frozenset({f"{KUEUE}workload", f"{KUEUE}podset"})
 
 
 def is_counted_by_kueue(pod: Pod) -> bool:
     """Say whether Kueue counts the pod itself, whether it waits, runs or has ended.
 
-    The label is not on pods of a Deployment that Kueue looks after; the finalizer is.
+    Pods of a Deployment that Kueue manages do not have the label, but they have the finalizer.
     """
     if labels_of(pod).get(MANAGED) == "true":
         return True
@@ -39,10 +39,10 @@ def is_counted_by_kueue(pod: Pod) -> bool:
 
 
 def written_at_admission(pod: Pod) -> frozenset[str]:
-    """Return the labels and annotations that Kueue wrote when it let the pod go.
+    """Return the labels and annotations that Kueue wrote when it released the pod.
 
-    An admission check may add some that do not begin with Kueue's name, such as the request that
-    an autoscaler made nodes for.
+    An admission check may add some that do not begin with Kueue's name, such as the request for
+    which an autoscaler made nodes.
     """
     found = set(_OF_ONE_ADMISSION)
     for entry in map(mapping, sequence(metadata_of(pod).get("managedFields"))):

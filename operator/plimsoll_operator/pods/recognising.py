@@ -1,10 +1,9 @@
 """Recognises a task's pod that nobody labelled, in a namespace whose people asked for it. Pure.
 
-What is recognised gets the label ``plimsoll.dev/task: auto`` at its admission, and is a pod like
-any other from then on. So the question here is only whether a name that recurs can be read from
-the pod, without a doubt: two tasks under one name get each other's sizes, which may kill runs, and
-a name that was generated for one run makes a new task of each. In doubt a pod is left alone, and
-counted.
+A recognised pod gets the label ``plimsoll.dev/task: auto`` at its admission, and is a pod like any
+other from then on. So the only question here is whether the pod surely shows a recurring name: two
+tasks under one name get each other's sizes, which may kill runs, and a name that was generated for
+one run makes each run a new task. In doubt a pod is left alone, and counted.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_o
 JOB: Final = "job"
 CRONJOB: Final = "cronjob"
 MAKERS: Final = (*(engine.name for engine in ENGINES), JOB, CRONJOB)
-"""Everybody whose pods are recognised without a label: values of a metric."""
+"""All makers whose pods are recognised without a label: values of a metric."""
 
 
 class LeftAlone(StrEnum):
     """Why a pod without a label is left alone."""
 
     LABELLED = "labelled"
-    """It has a label of Plimsoll's: its author decided."""
+    """It has one of Plimsoll's labels: its author decided."""
     REFUSED = "refused"
     """``plimsoll.dev/enabled: "false"`` is on it."""
     SERVICE = "service"
@@ -39,14 +38,14 @@ class LeftAlone(StrEnum):
     GENERATED_NAME = "generated-name"
     """Its maker is known, and no name on it surely recurs."""
     UNKNOWN_MAKER = "unknown-maker"
-    """It is bare, or its owner is of a kind that is not in the table."""
+    """It is bare, or the table does not have its owner's kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
     """What was read from a pod without a label.
 
-    maker: one of MAKERS; None if nobody in the table made it. task: its name; None if it is left
+    maker: one of MAKERS; None if no maker in the table made it. task: its name; None if it is left
     alone, for the reason ``why``.
     """
 
@@ -58,7 +57,7 @@ class Recognition:
 def recognise(pod: Pod) -> Recognition:
     """Recognise one pod.
 
-    A pod of no engine costs one lookup for each of its labels and annotations, and some ten more.
+    A pod of no engine costs one lookup for each label and annotation, and about ten more.
     """
     pod_labels = mapping(metadata_of(pod).get("labels"))
     if labels.TASK in pod_labels:
@@ -83,7 +82,7 @@ def _named(maker: str, task: str | None) -> Recognition:
 
 
 def _job(pod: Pod, owner: Mapping[str, Any]) -> str | None:
-    # The Job's own admission wrote how often it tries, and beside it a prefix if there was one.
+    # The Job's own admission wrote how often it tries, and its prefix, if it had one.
     if annotations_of(pod).get(labels.JOB_ATTEMPTS) or cronjob_of(owner):
         return name_of_job(pod, owner)
     name = str(owner.get("name", ""))

@@ -1,7 +1,7 @@
-"""Finds the name that recurs behind the name of a pod or of its owner.
+"""Finds the recurring name in the name of a pod or of its owner.
 
-An ending is taken off only where the pod shows who generated it, or where the text itself says that
-nobody wrote it (``names.generated``).
+An ending is removed only if the pod shows who generated it, or if the text itself shows that nobody
+wrote it (``names.generated``).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from plimsoll_operator.pods.owners import LONGEST_PREFIX, cronjob_of, is_job
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of
 
 TEMPLATE_HASH: Final = "pod-template-hash"
-"""Label of a ReplicaSet's pods: the ending that its Deployment gave the ReplicaSet's name."""
+"""Label of a ReplicaSet's pods: the ending that the Deployment gave to the ReplicaSet's name."""
 _NAMED_BY_PEOPLE: Final = frozenset({"DaemonSet", "StatefulSet"})
 """Kinds of owners that live as long as their task, so that their names recur as they are."""
 
 
 def name_by_owner(pod: Pod, owner: Mapping[str, Any]) -> str | None:
-    """Return what recurs in the name of the pod's controller; None if all of it was generated."""
+    """Return the recurring part of the controller's name; None if all of it was generated."""
     name, kind = str(owner.get("name", "")), str(owner.get("kind"))
     if len(name) > MAX_NAME_CHARS:
         return None
@@ -41,6 +41,6 @@ def name_by_owner(pod: Pod, owner: Mapping[str, Any]) -> str | None:
 
 
 def name_by_itself(pod: Pod) -> str | None:
-    """Return what recurs in the name of a bare pod; None if all of it was generated."""
+    """Return the recurring part of a bare pod's name; None if all of it was generated."""
     metadata = metadata_of(pod)
     return recurring_name(str(metadata.get("generateName") or metadata.get("name") or ""))

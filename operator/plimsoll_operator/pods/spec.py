@@ -36,7 +36,7 @@ __all__ = [
     "sequence",
     "spec_of",
 ]
-"""What the readers of ``names.objects`` are called here, for all who read a pod with both."""
+"""The readers of ``names.objects``, exported here for code that reads a pod with both."""
 
 
 class Qos(StrEnum):
@@ -56,7 +56,7 @@ class RestartPolicy(StrEnum):
 
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
-"""Annotation of the pod by which a node shows a static pod at the API server."""
+"""Annotation of the pod that stands for a node's static pod at the API server."""
 _RESTARTING: Final = (RestartPolicy.ALWAYS, RestartPolicy.ON_FAILURE)
 
 
@@ -93,7 +93,7 @@ def text_of(pod: Pod, key: str) -> str | None:
 def restart_policy(pod: Pod) -> RestartPolicy:
     """Return the pod's restart policy; an unknown one counts as Kubernetes' default.
 
-    A container with a policy or rules of its own counts as one that is restarted (KEP-5307).
+    A container with a policy or rules of its own counts as restarted (KEP-5307).
     """
     spec = spec_of(pod)
     for container in sequence(spec.get("containers")):
@@ -151,13 +151,13 @@ def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
 
 
 def _first_written(pod: Pod, containers: Sequence[Any]) -> int:
-    """Return the first container of whoever creates the pod; a webhook may put one before it.
+    """Return the first container that the pod's maker wrote; a webhook may put one before it.
 
     The API server notes what its maker wrote, as ``managedFields``, before it asks any webhook.
     """
     metadata = metadata_of(pod)
     if "resourceVersion" in metadata:
-        return 0  # it is created, with an annotation where that is another container
+        return 0  # the pod exists already, and has an annotation if another container is sized
     for entry in sequence(metadata.get("managedFields")):
         fields = mapping(mapping(mapping(entry).get("fieldsV1")).get("f:spec"))
         written = mapping(fields.get("f:containers"))
@@ -220,7 +220,7 @@ def overhead_of(pod: Pod) -> Mapping[str, Any]:
     """Return what the pod's RuntimeClass adds to its containers; empty in nearly all pods.
 
     The API server writes it before any webhook sees the pod. Quotas, the scheduler and the limit of
-    the pod's cgroup count it. LimitRanges do not.
+    the pod's cgroup count it; LimitRanges do not.
     """
     return mapping(spec_of(pod).get("overhead"))
 
@@ -282,7 +282,7 @@ def _is_guaranteed(resources: Mapping[str, Any], of: str) -> bool:
 
 
 def whole_number(text: object, most: int) -> int | None:
-    """Return a whole number from 1 to ``most`` that somebody wrote; None if it is none."""
+    """Return a whole number from 1 to ``most`` that somebody wrote; None for other texts."""
     if not isinstance(text, str) or not text.isascii() or not text.isdecimal():
         return None
     return int(text) if len(text) <= len(str(most)) and 0 < int(text) <= most else None

@@ -10,9 +10,9 @@ from typing import Any, Final
 from plimsoll_operator.pods.spec import Pod
 
 DISRUPTION_TARGET = "DisruptionTarget"
-"""The condition of a pod that something else than the pod itself ended (KEP-3329)."""
+"""The condition of a pod that was ended by something other than itself (KEP-3329)."""
 SIGNALLED: Final = 128
-"""Added to a signal's number it is the exit code of what the signal ended."""
+"""The exit code of a program that a signal ended is this plus the signal's number."""
 MAX_MESSAGE: Final = 4096
 """The kubelet keeps no more of a termination message; others may write a longer one."""
 
@@ -21,7 +21,7 @@ MAX_MESSAGE: Final = 4096
 class Termination:
     """The end of one container.
 
-    exit_code: 128 and the number of the signal where only the signal is known.
+    exit_code: 128 plus the signal's number if only the signal is known.
     message: the end of its termination message, at most MAX_MESSAGE characters: the file that it
         wrote, or its last lines of log.
     """
@@ -42,7 +42,7 @@ class AttemptStatus:
     terminated: the end of the sized container's current or last life; None while it lives.
     ended: whether the attempt is over.
     deletion_s: the time of the request to delete it; None if there was none.
-    pod_message: why its node or the scheduler ended it, at most MAX_MESSAGE characters.
+    pod_message: why its node or the scheduler ended it; at most MAX_MESSAGE characters.
     """
 
     uid: str
@@ -78,7 +78,7 @@ class AttemptStatus:
 
 
 def pod_uid(attempt_uid: str) -> str:
-    """Return the UID of the pod that an attempt was a life of.
+    """Return the UID of an attempt's pod.
 
     >>> pod_uid("6f1c2a8e/1")
     '6f1c2a8e'
@@ -139,7 +139,7 @@ def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
 
 
 def _deletion_s(meta: Mapping[str, Any]) -> float | None:
-    """``deletionTimestamp`` is in the future, by the pod's grace period."""
+    """Return when deletion was requested; ``deletionTimestamp`` is later by the grace period."""
     by_s = read_time(meta.get("deletionTimestamp"))
     return None if by_s is None else by_s - float(meta.get("deletionGracePeriodSeconds") or 0)
 
@@ -174,7 +174,7 @@ def _exit_code(data: Mapping[str, Any]) -> int:
 
 
 def _bounded(message: object) -> str:
-    """The last of it: what ended a program is what it said last."""
+    """Return the end of a message: what a program wrote last says what ended it."""
     return message[-MAX_MESSAGE:] if isinstance(message, str) else ""
 
 

@@ -1,9 +1,9 @@
-"""Has a Job not count an attempt that failed at a limit below the one its author wrote. Pure.
+"""Makes a Job not count an attempt that failed at a limit below its author's. Pure.
 
 A podFailurePolicy (KEP-3329) matches exit codes or conditions, never both, and an OOM kill has no
-condition and the exit code of any SIGKILL. To ignore 137 would have a run that needs more than
-there is tried for ever. So the rule goes by a condition that Plimsoll writes on a lowered pod while
-it runs: what fails at the size that was written, or more, counts as it did before
+condition and the exit code of any SIGKILL. A rule that ignores 137 would retry for ever a run that
+needs more memory than there is. So the rule uses a condition that Plimsoll writes on a lowered pod
+while it runs: a failure at the size that its author wrote, or more, counts as it did before
 (docs/adr/0032-jobs.md).
 """
 
@@ -30,10 +30,10 @@ def _rule(action: str, condition: str) -> dict[str, Any]:
 
 
 def rules() -> list[dict[str, Any]]:
-    """Return the recommended rules, in their order: the first that matches holds.
+    """Return the recommended rules, in their order: the first that matches applies.
 
-    An eviction counts, as it would without them: else a pod that is always evicted at its size
-    would be made for ever.
+    An eviction counts, as it would without them. Else a pod that is always evicted at its size
+    would be made again for ever.
     """
     return [_rule("Count", DISRUPTED), _rule("Ignore", labels.LOWERED)]
 
@@ -52,7 +52,7 @@ def ignores_lowered(job: Mapping[str, Any]) -> bool:
 
 
 def wants_ignored(job: Mapping[str, Any], policy: Policy) -> bool:
-    """Say whether people want it: by the Job or its template, else by the task's policy."""
+    """Say whether people want it: in the Job or its template, else in the task's policy."""
     template = mapping(mapping(job.get("spec")).get("template"))
     said = text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
     wanted = KilledAttempts.IGNORE
@@ -60,10 +60,10 @@ def wants_ignored(job: Mapping[str, Any], policy: Policy) -> bool:
 
 
 def patch_for_failures(job: Mapping[str, Any]) -> list[Operation]:
-    """Return the operations that add the rules behind the Job's own; none where that is not valid.
+    """Return the operations that add the rules after the Job's own; none where that is not valid.
 
-    The API server takes a podFailurePolicy only with ``restartPolicy: Never``, and with pods that
-    are replaced when they have ended.
+    The API server takes a podFailurePolicy only with ``restartPolicy: Never``, and only if pods are
+    replaced when they have ended.
     """
     spec = mapping(job.get("spec"))
     template = mapping(spec.get("template"))

@@ -1,7 +1,7 @@
 """Reads a pod's run of a workflow and its item, and looks up the needs of this item.
 
-Strangers write both: a long text is cut and gets a hash, and one that cannot be printed counts as
-absent. Needs of items are separate by namespace: nobody sees another namespace's needs.
+Strangers write both: a long text is cut and gets a hash, and a text that cannot be printed counts
+as absent. Needs of items are separate by namespace: nobody sees another namespace's needs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.model.columns import MAX_TEXT_CHARS
 
 MAX_TASK_BYTES: Final = MAX_TEXT_CHARS - len(UPSTREAM)
-"""The longest name of a task whose need others see; a longer feature's name is not learned."""
+"""The longest name of a task whose need other tasks see; longer feature names are not learned."""
 
 Context: TypeAlias = Annotated[
     Mapping[
@@ -30,9 +30,9 @@ Context: TypeAlias = Annotated[
     ],
     Meta(max_length=MOST_UPSTREAM + 1),
 ]
-"""Feature -> bytes needed, as known of the item when a pod was decided.
+"""Feature -> bytes needed, as known for the item when a pod was decided.
 
-The bounds are for the annotation on a pod, which strangers may write too.
+The bounds are for the annotation on a pod, which strangers may write, too.
 """
 NO_CONTEXT: Final[Context] = {}
 
@@ -61,7 +61,7 @@ def written_work(annotations: Mapping[str, Any], pod_labels: Mapping[str, Any]) 
 
 def bounded_name(text: object) -> str | None:
     """Return a run's or item's name; None if it is empty or not printable."""
-    # The rest of a long one is not kept, so that it does not matter what is in it.
+    # The rest of a long name is not kept, so its content does not matter.
     if not isinstance(text, str) or not text or not text[:MOST_ITEM_BYTES].isprintable():
         return None
     return bounded(text, MOST_ITEM_BYTES)
@@ -73,7 +73,7 @@ def place_of(task: TaskId, item: str) -> str:
 
 
 def context_of(task: TaskId, work: Work, siblings: Siblings) -> Context:
-    """Return the needs known now of the item that a pod of the task works on."""
+    """Return the needs known now for the item that a pod of the task works on."""
     if work.item is None:
         return NO_CONTEXT
     return siblings.features(work.run, place_of(task, work.item), task.name)

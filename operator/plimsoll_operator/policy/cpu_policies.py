@@ -1,6 +1,6 @@
 """Reads the field ``cpu`` of a SizingPolicy's or TaskProfile's spec.
 
-Errors are the end of a sentence that begins with "TaskProfile: cpu {...}".
+An error's text ends a sentence that begins with "TaskProfile: cpu {...}".
 """
 
 from __future__ import annotations

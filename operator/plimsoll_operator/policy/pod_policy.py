@@ -1,4 +1,4 @@
-"""Lays the words of a pod itself over its task's policy."""
+"""Lays a pod's own settings over its task's policy."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _WORDS: Final[Mapping[str, Iterable[str]]] = {
     RETRY: Retry,
     CRITICAL: _TRUTHS,
 }
-"""The words that may stand under each key."""
+"""The words that each key may have."""
 
 _Value = TypeVar("_Value", Mode, Retry, bool)
 
 
 def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
-    """Return the task's policy with the pod's own words over it, and words for what was ignored.
+    """Return the task's policy with the pod's own settings, and words for what was ignored.
 
-    The same policy object comes back if the pod says nothing.
+    If the pod sets nothing, the result is the same policy object.
     """
     annotations, pod_labels = annotations_of(pod), labels_of(pod)
     if annotations.keys().isdisjoint(_WORDS) and pod_labels.keys().isdisjoint(_WORDS):

@@ -1,7 +1,7 @@
 """Makes one Policy of the specs of a TaskProfile, a SizingPolicy and the chart.
 
-The CRDs' schemas refuse most mistakes at the API server. A mistake that passes them (by an older
-schema, or by two levels that contradict each other) costs only its field.
+The CRDs' schemas refuse most mistakes at the API server. A mistake that passes them (because of an
+older schema, or because two levels contradict each other) costs only its field.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Resolved:
 def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Policy:
     """Return ``base`` with the fields of one spec laid over it.
 
-    spec: as the API server gives it. Absent, null and unknown fields leave the base. Features are
+    spec: as the API server gives it. Absent, null and unknown fields keep the base. Features are
         laid over by name. A max below an inherited min lowers that min; a min above an inherited
         max is an error. ``paused: false`` does not end the pause of a level above.
     where: the spec's name for people, such as "TaskProfile shop/train".
@@ -118,7 +118,7 @@ def resolve(
 
 
 def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy, list[str]]:
-    """Lay a spec over field by field, so that a bad one costs only itself; the bounds come last."""
+    """Lay a spec over, field by field: a bad field costs only itself; the bounds come last."""
     policy, problems = base, list[str]()
     parts = [{key: spec[key]} for key in sorted(spec, key=str) if key not in _BOUNDS]
     parts.append({key: spec[key] for key in _BOUNDS if key in spec})
@@ -129,7 +129,7 @@ def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy
             if (words := f"{error}; ignored") not in problems:
                 problems.append(words)
             if len(part) > 1:
-                # Of two bounds that contradict each other, or of which one is bad, each is tried.
+                # If two bounds contradict each other, or one of them is bad, try each alone.
                 parts += ({key: value} for key, value in part.items())
     return policy, problems
 

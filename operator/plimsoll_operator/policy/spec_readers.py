@@ -1,4 +1,4 @@
-"""Readers of one value of a spec. Errors are the end of a sentence that begins with the field."""
+"""Readers of one value of a spec. An error's text ends a sentence that begins with the field."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def choice(kind: type[StrEnum]) -> Reader:
 
 
 def choices(kind: type[StrEnum]) -> Reader:
-    """Return a reader of a list of words of an enumeration, each once at most."""
+    """Return a reader of a list of words of an enumeration, each at most once."""
     read = choice(kind)
 
     def read_all(value: Any) -> tuple[Any, ...]:
@@ -79,7 +79,7 @@ def fields_of(value: Any, readers: Readers, example: str) -> dict[str, Any]:
     """Return the policy's fields that a map names; a null field counts as absent.
 
     Raises:
-        TypeError, ValueError: if any part of it makes no sense; then no part is read.
+        TypeError, ValueError: if any part makes no sense; then no part is read.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"is not a map; write {example}")

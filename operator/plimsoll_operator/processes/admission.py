@@ -1,4 +1,4 @@
-"""The admission process: its parts put together, started, and ended without losing a request."""
+"""The admission process: assembles its parts, starts them, and ends without losing a request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from plimsoll_operator.splitting.leased_job import Leasing
 log = structlog.get_logger()
 
 WAIT_WHERE_HELD_S: Final = 5.0
-"""Where pods may wait for their turn, the controller is heard so often, news or not."""
+"""Where pods may wait for their turn, the controller answers this often, even without news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Running:
     server: SizingServer
 
     def drain(self) -> None:
-        """Go on answering, but say that others should be asked: readiness and connections end."""
+        """Go on answering, but send new requests to others: readiness and connections end."""
         self.pages.draining = True
         self.server.draining = True
 
@@ -66,7 +66,7 @@ class Running:
 def serve(settings: AdmissionSettings) -> None:
     """Serve until SIGTERM or SIGINT, or raise OSError if a port is taken.
 
-    Without a usable certificate it waits for one, and says so: whoever makes it may be late.
+    Without a usable certificate it waits for one, and says so: its maker may be late.
     """
     with (
         contextlib.suppress(Terminated),
@@ -79,8 +79,8 @@ async def _serve_until_told(settings: AdmissionSettings) -> None:
     ending = when_terminated()
     async with AsyncExitStack() as stack:
         server = await unless_terminated(ending, stack.enter_async_context(running(settings)))
-        # What is loaded by now stays: collections need not look at it again, which takes tens of
-        # milliseconds that pods would wait.
+        # All that is loaded by now stays. Collections need not scan it again: that takes tens of
+        # milliseconds, and pods would wait.
         gc.collect()
         gc.freeze()
         log.info("admission-serves", port=server.port, metrics_port=server.metrics_port)
@@ -93,7 +93,7 @@ async def _serve_until_told(settings: AdmissionSettings) -> None:
 
 @asynccontextmanager
 async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
-    """Have a server listen for as long as the context is open."""
+    """Have a server listen while the context is open."""
     metrics = AdmissionMetrics()
     state = AdmissionState()
     freshness = Freshness(settings.max_feed_age_s, max_silence_s=settings.max_silence_s)
@@ -125,7 +125,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         freshness.load(time.monotonic())
     ready_unheard_at_s = time.monotonic() + settings.unheard_s
     pages = Pages(metrics, freshness, state, time.monotonic, ready_unheard_at_s)
-    # Left in the opposite order: open requests end first, while all else still works.
+    # Contexts end in the opposite order: open requests end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(
             listening(pages.app(), settings.listen_address, settings.metrics_listen_port)
@@ -156,17 +156,17 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
 
 
 def _leasing(url: str | None, token: str | None, run: str) -> Leasing | None:
-    """Return what a new Job's pods are told; None where nobody leases, or no key is known yet.
+    """Return what a new Job's pods need for leasing; None if nobody leases, or no key is known yet.
 
-    The feed's token is a key that the controller has, too. None of it can be told from a Job's.
+    The feed's token is a key that the controller has, too. A Job's own key reveals nothing of it.
     """
     return None if url is None or token is None else Leasing(url, token.encode(), run)
 
 
 def _gate_watches(settings: AdmissionSettings, metrics: AdmissionMetrics) -> dict[str, GateWatch]:
-    """Return what lets pods and Jobs go while nobody leads; nothing where none is ever held.
+    """Return, by resource, what releases pods and Jobs while nobody leads.
 
-    By the resource that waits.
+    It is empty where none is ever held.
     """
     if settings.lease is None:
         return {}
@@ -196,7 +196,7 @@ def _feed_failed(reason: str, freshness: Freshness, metrics: AdmissionMetrics) -
 async def _certificate(
     settings: AdmissionSettings, metrics: AdmissionMetrics, pages: Pages
 ) -> Certificate:
-    """Return the certificate to start with, as soon as there is one that can be used."""
+    """Return the certificate to start with, as soon as there is a usable one."""
     while True:
         try:
             return Certificate(settings.certificate_file, settings.key_file, metrics)

@@ -37,11 +37,11 @@ log = structlog.get_logger()
 LOOK_FOR_KUBEPODS_S: Final = 5.0
 LAST_SEND_S: Final = 5.0
 PATCH_S: Final = 2.0
-"""An API server that has not answered by then is late; the controller is asked."""
+"""If the API server has not answered by then, the controller is asked instead."""
 
 
 def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
-    """Measure this node's pods until ``stop`` is set; without one, until SIGTERM or SIGINT.
+    """Measure this node's pods until ``stop`` is set; without ``stop``, until SIGTERM or SIGINT.
 
     It raises CgroupError if there is no memory cgroup hierarchy at ``settings.cgroup_root``.
     """
@@ -57,7 +57,7 @@ def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
 
 
 def api_server(settings: AgentSettings) -> Connection | None:
-    """Return the way to the API server; None where the controller raises this node's pods."""
+    """Return the connection to the API server; None if the controller raises this node's pods."""
     if settings.api_server is None:
         return None
     return Connection(
@@ -66,7 +66,7 @@ def api_server(settings: AgentSettings) -> Connection | None:
 
 
 def own_raises(node: str, send: Send, api: Connection) -> OwnRaises:
-    """Return what raises pods of this node. send: posts a body to a path of the controller."""
+    """Return what raises this node's pods. send: posts a body to a path of the controller."""
     return OwnRaises(node, send, lambda path, body: api.send("PATCH", path, body, STRATEGIC_PATCH))
 
 
@@ -107,7 +107,7 @@ class _Loop:
         )
 
     def run(self, stop: threading.Event) -> None:
-        """Tick by the monotonic clock: a wall clock that jumps neither stops nor hurries it."""
+        """Tick by the monotonic clock: jumps of the wall clock do not matter."""
         if len(self.outbox):
             self.sender.wake()
         self.kubepods = self._wait_for_kubepods(stop)
@@ -117,7 +117,7 @@ class _Loop:
             try:
                 pods = scan(self.hierarchy, self.kubepods)
             except FileNotFoundError:
-                # Kubelet took its root cgroup away, as a reset does; it will make another.
+                # Kubelet removed its root cgroup, as in a reset; it will make another.
                 self.kubepods = self._wait_for_kubepods(stop)
                 continue
             ended = self._tick(pods)
@@ -137,7 +137,7 @@ class _Loop:
         self.spool.save(Spooled(self.sampler.running(), tuple(self.outbox.waiting())))
 
     def _watch_until(self, due_s: float, stop: threading.Event) -> None:
-        """Wait for the next tick, and look meanwhile at what nears its limit."""
+        """Wait for the next tick, and watch meanwhile the pods that near their limits."""
         while (left_s := due_s - time.monotonic()) > 0 and not stop.is_set():
             if not self.near_limit.watches or left_s <= FAST_S:
                 stop.wait(left_s)
@@ -146,7 +146,7 @@ class _Loop:
             self.alarms.offer(self.near_limit.look())
 
     def _tick(self, pods: list[PodCgroup]) -> bool:
-        """Return whether a cgroup ended: its last report is nowhere else and must be saved."""
+        """Return whether a cgroup ended: only this process has its last report, so save it."""
         reports = self.sampler.tick(pods)
         self.alarms.offer(self.near_limit.tick(pods, self.known.rescuable))
         self.alarms.want(self.near_limit.rising if self.alarms.own else ())
@@ -162,7 +162,7 @@ class _Loop:
         return any(report.final for report in reports)
 
     def _measure_node(self, pods: list[PodCgroup]) -> None:
-        """Nothing that may be wrong with it stops peaks and alarms."""
+        """Measure the node's use; no error here may stop peaks and alarms."""
         try:
             self.node_use.offer(self.node_meter.measure(pods))
         except Exception as error:

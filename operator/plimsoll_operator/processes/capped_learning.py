@@ -1,6 +1,6 @@
-"""What the trainers of shapes and of features are: one capped piece of learning from the store.
+"""The trainers of shapes and of features: each is one capped piece of learning from the store.
 
-Each prints one JSON line, as training/worker.py does: ``{"ok": true, "words": ...}``, or
+Each prints one JSON line, as trainer.py does: ``{"ok": true, "words": ...}``, or
 ``{"ok": false, "message": ...}`` with an exit status that is not 0.
 """
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from plimsoll_predictor.store import Store
 
 ENDS_ITSELF_S: Final = 1800.0
-"""This is longer than a controller waits; it is for when the controller is gone."""
+"""It is longer than a controller waits: it is for the case that the controller is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
     """What one trainer learns.
 
-    what: as its messages name it. libraries: what is loaded before memory is capped. learn: learns
-    from the store into the store; returns words for the log.
+    what: its name in messages. libraries: loaded before memory is capped. learn: learns from the
+    store into the store; returns words for the log.
     """
 
     what: str

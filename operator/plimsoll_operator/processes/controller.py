@@ -79,7 +79,7 @@ async def _elected(
 
 async def _fitness(settings: ControllerSettings, stack: AsyncExitStack) -> Fitness:
     if not settings.store_url.startswith("postgres"):
-        # Its own file: another controller could not do better.
+        # The store is its own file: another controller could not do better.
         return AlwaysFit()
     probe = StoreProbe(asking(settings.store_url))
     stack.callback(probe.close)

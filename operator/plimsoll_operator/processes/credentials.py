@@ -1,4 +1,4 @@
-"""Puts together from the settings what the leader keeps right in the cluster: ``credentials``."""
+"""Puts together, from the settings, the ``credentials`` that the leader keeps valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from plimsoll_operator.processes.ending import beside
 
 @dataclass(slots=True)
 class BearerTokens:
-    """The tokens to ask for; None where one is not known. changed: called after each change."""
+    """The tokens that callers must show; None if unknown. changed: called after each change."""
 
     feed: str | None
     peaks: str | None
@@ -36,7 +36,7 @@ class BearerTokens:
 async def keep(
     settings: ControllerSettings, kube: Kube, metrics: ProcessMetrics
 ) -> AsyncIterator[BearerTokens]:
-    """Keep tokens and certificate right while the context is open; each was looked at before."""
+    """Keep tokens and certificate valid while the context is open; each was checked before."""
     objects = OwnObjects(kube, settings.namespace, settings.instance)
     from_file = None if settings.token_file is None else read_token(settings.token_file)
     tokens = BearerTokens(from_file, from_file)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def beside(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
-    """Work for as long as the context is open."""
+    """Do the work while the context is open."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -27,7 +27,7 @@ class Terminated(Exception):
 
 
 def when_terminated() -> asyncio.Event:
-    """Return an event that SIGTERM or SIGINT sets from now on, on the event loop that runs."""
+    """Return an event that SIGTERM or SIGINT sets from now on, on the running event loop."""
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""The extender's process: its parts put together, started, and ended without losing a question."""
+"""The extender's process: assembles its parts, starts them, and ends without losing a question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 log = structlog.get_logger()
 
 _GRACE_S: Final = 1.0
-"""Questions are answered within milliseconds, or their scheduler has gone on."""
+"""Questions are answered within milliseconds, or their scheduler has continued without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class RunningExtender:
     questions: Questions
 
     def drain(self) -> None:
-        """Go on answering, but say that others should be asked: readiness and connections end."""
+        """Go on answering, but send new questions to others: readiness and connections end."""
         self.pages.draining = True
         self.questions.draining = True
 
@@ -68,7 +68,7 @@ async def _serve_until_told(settings: ExtenderSettings) -> None:
         extender = await unless_terminated(
             ending, stack.enter_async_context(running_extender(settings))
         )
-        # What is loaded by now stays: collections need not look at it again, which takes time.
+        # All that is loaded by now stays: collections need not spend time on it again.
         gc.collect()
         gc.freeze()
         log.info("extender-serves", port=extender.port, metrics_port=extender.metrics_port)
@@ -81,7 +81,7 @@ async def _serve_until_told(settings: ExtenderSettings) -> None:
 
 @asynccontextmanager
 async def running_extender(settings: ExtenderSettings) -> AsyncIterator[RunningExtender]:
-    """Have an extender listen for as long as the context is open."""
+    """Have an extender listen while the context is open."""
     metrics, state = ExtenderMetrics(), AdmissionState()
     scorer = Scorer(
         state=state,
@@ -102,7 +102,7 @@ async def running_extender(settings: ExtenderSettings) -> AsyncIterator[RunningE
     pages = Pages(scorer, time.monotonic, time.monotonic() + settings.unheard_s)
     questions = Questions(scorer, time.monotonic)
     address = settings.listen_address
-    # Left in the opposite order: open questions end first, while all else still works.
+    # Contexts end in the opposite order: open questions end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(
             listening(pages.app(), address, settings.metrics_listen_port, grace_s=_GRACE_S)

@@ -1,4 +1,4 @@
-"""Fits the forecasts' expert that knows features, in a process of its own, and stores it."""
+"""Fits the forecasts' expert that uses features, in a process of its own, and stores it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORK: Final = "plimsoll_operator.training.features"
 
 
 def _fit(store: Store) -> str:
-    # Loaded only now, as it loads numpy, which reads its number of threads then.
+    # Loaded only now: it loads numpy, which then reads its number of threads.
     from plimsoll_operator.training.features import fit_and_keep
 
     return fit_and_keep(store, time.time())

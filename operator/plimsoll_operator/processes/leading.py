@@ -109,7 +109,7 @@ async def lead(
 async def watch(
     settings: ControllerSettings, controller: Controller, ending: asyncio.Event
 ) -> None:
-    """Act on what the API server tells, until SIGTERM or SIGINT, or until ``ending`` is set."""
+    """Act on the API server's events, until SIGTERM or SIGINT, or until ``ending`` is set."""
     registry = registry_for(controller.watch)
     kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
     kopf_settings = kopf.OperatorSettings()
@@ -124,11 +124,11 @@ async def watch(
 
 
 async def _opened(settings: ControllerSettings, face: Face) -> Store:
-    """Open the store. One of several controllers waits for it; the only one raises StoreError."""
+    """Open the store. If it fails, one of several controllers waits; the only one raises."""
     trouble: str | None = None
     while True:
         try:
-            # In a thread: a migration may take its time, and the lead is to be kept meanwhile.
+            # In a thread: a migration may take long, and the lead must be kept meanwhile.
             return await asyncio.to_thread(Store.open, settings.store_url)
         except StoreError as error:
             if settings.lease is None:
@@ -153,7 +153,7 @@ def _answer(
 ) -> None:
     """Answer admission and agents by the tokens known now, and again after each change of them.
 
-    by_agent: whether agents may raise pods by themselves; else nobody is believed to have.
+    by_agent: whether agents may raise pods by themselves; else their reports of it are ignored.
     """
     own = metrics_route(controller.metrics)
     unknown, heard = secrets.token_urlsafe(32), controller.lending.heard.hear
@@ -162,7 +162,7 @@ def _answer(
         await controller.writer.call(store.peaks.put, to_document(reports))
 
     def known_need(pod_uid: str) -> int | None:
-        # Of what a pod uses that lends, or was raised, everything is news.
+        # For a pod that lends, or was raised, each report of its use is news.
         wanted = controller.lending.lends(pod_uid) or controller.rescues.raised(pod_uid)
         return None if wanted else controller.live_needs.known_bytes(pod_uid)
 
@@ -191,7 +191,7 @@ def _answer(
 async def _leasing(
     settings: ControllerSettings, controller: Controller, tokens: BearerTokens
 ) -> AsyncIterator[None]:
-    """Have pods lease the items of their Jobs, if a port is set. Only the leader has it open."""
+    """Have pods lease the items of their Jobs, if a port is set. Only the leader opens it."""
     if settings.leases_port is None:
         yield
         return

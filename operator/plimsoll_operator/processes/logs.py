@@ -35,13 +35,13 @@ def log_as_records() -> None:
         )
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    # These libraries log every step; our own records say what came of it.
+    # These libraries log every step; our own records give the results.
     for library in ("alembic", "kopf", "aiohttp.access"):
         logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def words_for(error: Exception) -> str | None:
-    """Return what to tell people of an error that they can mend; None for any other error."""
+    """Return the words for an error that people can mend; None for any other error."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "ValidationError" in kinds and hasattr(error, "errors"):
         return "; ".join(_of_setting(each) for each in error.errors())
@@ -68,4 +68,4 @@ _MENDABLE = frozenset(
         "ValidationError",
     }
 )
-"""They are named, because importing them here would slow down every command."""
+"""Errors by name, because importing them here would slow down every command."""

@@ -34,7 +34,7 @@ class RunSettings:
     """The settings of one machine's Plimsoll.
 
     host: an address of this machine at which the API server reaches admission.
-    excluded_namespaces: names that are left alone besides kube-system and plimsoll, by commas.
+    excluded_namespaces: left alone besides kube-system and plimsoll; separated by commas.
     agent: also measure this machine's pods, as the node called ``node_name``.
     """
 
@@ -55,7 +55,7 @@ class RunSettings:
 
     @property
     def left_alone(self) -> frozenset[str]:
-        """All namespaces in which nothing is done; ValueError for what is no name."""
+        """All namespaces that are left alone; ValueError for a text that is no name."""
         return excluded_namespaces(self.excluded_namespaces, OWN_NAMESPACE)
 
     @property
@@ -65,11 +65,11 @@ class RunSettings:
 
 
 class NotReady(Exception):
-    """Not everything was ready in time; the message says which part, and where to look."""
+    """A part was not ready in time; the message says which part, and where to look."""
 
 
 def run(settings: RunSettings) -> None:
-    """Run until SIGTERM or SIGINT; the webhook configuration goes with it."""
+    """Run until SIGTERM or SIGINT; then remove the webhook configuration, too."""
     asyncio.run(_run(settings))
 
 

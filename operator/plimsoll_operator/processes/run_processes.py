@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 RESTART_PAUSE_S = 1.0
 LONGEST_RESTART_PAUSE_S = 30.0
 STABLE_S = 60.0
-"""A child that lived this long starts again without a long pause."""
+"""A child that lived at least this long starts again without a long pause."""
 GRACE_S = 15.0
 
 
@@ -35,7 +35,7 @@ class Command:
 
 
 async def keep_running(command: Command) -> None:
-    """Run it, and again whenever it ends; when cancelled, end it and wait for its end."""
+    """Run it, and restart it whenever it ends; when cancelled, end it and wait for its end."""
     pause_s = RESTART_PAUSE_S
     loop = asyncio.get_running_loop()
     while True:
@@ -69,10 +69,10 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            # A parent that is killed outright must not leave them running on its ports.
+            # If the parent is killed outright, its children must not keep running on its ports.
             preexec_fn=_end_with_parent,
         )
-    # It is replaced as a whole, because others read it while we restart.
+    # The file is replaced as a whole, because others read it while we restart.
     written = command.log_file.with_suffix(".pid.new")
     written.write_text(f"{process.pid}\n", encoding="utf-8")
     written.replace(command.log_file.with_suffix(".pid"))

@@ -30,7 +30,7 @@ IS_A_TASKS_JOB = (
     "has(object.spec.template.metadata) && has(object.spec.template.metadata.labels)"
     f" && '{labels.TASK}' in object.spec.template.metadata.labels"
 )
-"""A CEL expression: the label that makes a Job Plimsoll's is on its pods' template."""
+"""A CEL expression: the template of the Job's pods has the label of a task."""
 
 UNLABELLED: Final[dict[str, Any]] = {
     "matchExpressions": [
@@ -45,18 +45,18 @@ def webhook_configuration(
 ) -> dict[str, Any]:
     """Return a configuration for labelled pods, and for Jobs that make such pods.
 
-    In namespaces whose people want it, also for those without a label.
+    In namespaces whose people want it, it is also for pods and Jobs without a label.
 
-    address: of admission, as ``https://host:port``. authority: who signed the certificate, PEM.
+    address: of admission, as ``https://host:port``. authority: the certificate's signer, PEM.
     excluded: the namespaces that are left alone.
     """
     pods = _webhook("size", f"{address}/size", authority, ("", "pods"))
     pods["objectSelector"] = {"matchExpressions": [{"key": labels.TASK, "operator": "Exists"}]}
     jobs = _webhook("job", f"{address}/job", authority, ("batch", "jobs"))
     jobs["matchConditions"] = [{"name": "makes-pods-of-a-task", "expression": IS_A_TASKS_JOB}]
-    # Before the first: a pod that it labels is then sized by it.
+    # They come before the first: a pod that they label is then sized by it.
     unlabelled, unlabelled_jobs = _without_label(address, authority)
-    # The same for namespaces whose SizingPolicy wants it, whom the leader names there.
+    # The same for namespaces whose SizingPolicy wants it; the leader names them there.
     by_policy, jobs_by_policy = (
         {**each, "name": each["name"].replace(".", "-by-policy.", 1)}
         for each in _without_label(address, authority)
@@ -115,7 +115,7 @@ def _webhook(name: str, url: str, authority: bytes, kind: tuple[str, str]) -> di
 
 
 def make_certificates(folder: Path, hosts: list[str], now: datetime) -> bytes:
-    """Write ``tls.crt`` and ``tls.key`` for the hosts, the first of which is the subject.
+    """Write ``tls.crt`` and ``tls.key`` for the hosts; the first host is the subject.
 
     Return the authority's certificate, PEM.
     """

@@ -1,4 +1,4 @@
-"""What processes share that answer requests by what the feed told: ports, and work beside them."""
+"""Ports and background work of the processes that answer requests from the feed's knowledge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESTART_PAUSE_S: Final = 5.0
 
 
 async def again_and_again(name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """Work beside the server. An error in it is logged and it starts again: pods come first."""
+    """Work beside the server. If it fails, log the error and start it again: pods come first."""
     while True:
         try:
             await work()
@@ -33,9 +33,9 @@ async def again_and_again(name: str, work: Callable[[], Awaitable[None]]) -> Non
 async def listening(
     app: web.Application, address: str, port: int, *, grace_s: float = 60.0
 ) -> AsyncIterator[int]:
-    """Serve plain HTTP for as long as the context is open, and give the port; 0 takes a free one.
+    """Serve plain HTTP while the context is open, and yield the port; 0 takes a free one.
 
-    At its end, begun requests are answered for at most ``grace_s``.
+    At the end, requests that have begun may take at most ``grace_s`` more.
     """
     runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=grace_s)
     await runner.setup()
@@ -48,6 +48,6 @@ async def listening(
 
 
 def feed_source(url: str, token_file: Path, ca_file: Path | None) -> FeedSource:
-    """Return where the feed is. ca_file: certificates to trust; None for the system's."""
+    """Return the feed's address. ca_file: certificates to trust; None for the system's."""
     context = None if ca_file is None else ssl.create_default_context(cafile=ca_file)
     return FeedSource(url, token_file, context)

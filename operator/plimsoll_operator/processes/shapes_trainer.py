@@ -16,7 +16,7 @@ _WORK: Final = "plimsoll_operator.training.shapes"
 
 
 def _learn(store: Store) -> list[str]:
-    # Loaded only now, as it loads numpy, which reads its number of threads then.
+    # Loaded only now: it loads numpy, which then reads its number of threads.
     from plimsoll_operator.training.shapes import learn_and_keep
 
     return list(learn_and_keep(store, time.time()))

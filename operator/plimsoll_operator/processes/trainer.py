@@ -3,7 +3,7 @@
 Reads the task's observations from the store, trains, writes model and report to the store, and
 prints one JSON line: ``{"ok": true, "task": ..., "version": ..., "bins": ..., ...}``, or
 ``{"ok": false, "task": ..., "message": ..., "recorded": ...}`` with an exit status that is not 0.
-Nothing numeric is loaded before it gives way to others.
+It lowers its own priority before it loads anything numeric.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from plimsoll_predictor.core.task import TaskId
 
 _LIBRARIES: Final = ("imblearn.over_sampling", "skopt", "sklearn.svm", "xgboost")
 _ALARM_GRACE_S: Final = 120.0
-"""This is longer than a controller waits; it is for when the controller is gone."""
+"""It is longer than a controller waits: it is for the case that the controller is gone."""
 
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class TrainingOrder:
     """What to train. budget_s: for the search alone. memory_mib: cap of the process.
 
-    claim: of a worker of a round, which ends its work as it saves; None without a round.
+    claim: of a worker of a round, which saves and ends its work in one step; None without a round.
     """
 
     task: TaskId
@@ -52,14 +52,14 @@ class TrainingOrder:
 
 
 def run(order: TrainingOrder) -> int:
-    """Train in the calling process, which stays capped; print the result, return the status."""
+    """Train in the calling process, which stays capped; print the result; return the status."""
     give_way(order.budget_s + _ALARM_GRACE_S)
     return print_result(lambda: train_one(order))
 
 
 def print_result(work: Callable[[], Mapping[str, Any]]) -> int:
     """Work, print the result's line, return the exit status."""
-    # What libraries print goes to the log: stdout holds the result and nothing else.
+    # Output of libraries goes to the log: stdout holds the result and nothing else.
     with contextlib.redirect_stdout(sys.stderr):
         result = work()
     print(json.dumps(result), flush=True)
@@ -98,7 +98,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             policy=order.policy,
             seed=order.seed,
             budget_s=order.budget_s,
-            clock=time.process_time,  # a busy node must not make models worse
+            clock=time.process_time,  # so that a busy node does not make models worse
             now_s=time.time(),
         )
         done = train(str(order.task), store.observations.of_task(order.task), plan)
@@ -138,7 +138,7 @@ def load_libraries() -> None:
 
 
 def record_failure(order: TrainingOrder, message: str) -> bool:
-    """Store the failure. Return False if whoever started this process has to do so."""
+    """Store the failure. Return False if the process that started this one has to do so."""
     from plimsoll_predictor.store import AlreadyEndedError, Store, StoreError
 
     try:
@@ -154,7 +154,7 @@ def record_failure(order: TrainingOrder, message: str) -> bool:
                 order.task, message, time.time(), report=began, claim=order.claim
             )
     except AlreadyEndedError:
-        return True  # another worker of its round told how it ended
+        return True  # another worker of its round stored how it ended
     except (StoreError, MemoryError) as error:
         print(f"the failure could not be recorded: {error}", file=sys.stderr)
         return False
@@ -176,7 +176,7 @@ def _words(order: TrainingOrder, error: Exception) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; without the controller's help, for instance from an Indexed Job."""
+    """The command, also without the controller, for instance from an Indexed Job."""
     parser = argparse.ArgumentParser(prog="plimsoll train", description="Train one task's model.")
     parser.add_argument("task", type=_task, metavar="NAMESPACE/NAME")
     parser.add_argument(

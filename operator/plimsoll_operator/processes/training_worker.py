@@ -1,9 +1,9 @@
 """``plimsoll train-shard``: one worker of a round of trainings; an Indexed Job makes its pods.
 
-It loads the libraries once, and does its share one by one, each in a child process with the
-limits that a trainer has: a training that dies takes no other with it. What a child learned and
-that it has ended is one transaction, so that a worker may be killed at any moment, and another
-may do the same share at the same time. Its status is 1 if anything is left to do.
+It loads the libraries once, and does the trainings of its share one by one. Each has its own child
+process with a trainer's limits, so a training that dies takes no other with it. A child stores its
+result and its end in one transaction. So a worker may be killed at any moment, and another may do
+the same share at the same time. The worker's status is 1 if anything is left to do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 INDEX: Final = "JOB_COMPLETION_INDEX"
 """Kubernetes sets it in the pods of an Indexed Job."""
 MOST_STARTS: Final = 3
-"""Work that was begun so often and did not end is given up: it may be what kills its workers."""
+"""Work that was begun this often and did not end is given up: it may kill its workers."""
 _NOT_KEPT: Final = 1
 """Status of a child that could not tell the store how its work ended."""
 _BROKEN: Final = 2
@@ -66,11 +66,11 @@ class WorkerOrder:
 
 
 class Children:
-    """Does work in a child process, one at a time; a signal to end ends the child, too."""
+    """Does work in a child process, one at a time; a signal that ends it ends the child, too."""
 
     def __init__(self) -> None:
         self._pid: int | None = None
-        # The first process of a container has no default way to end.
+        # The first process of a container has no default handler for this signal.
         signal.signal(signal.SIGTERM, self._leave)
 
     def do(self, work: Callable[[], int], limit_s: float) -> int:
@@ -103,7 +103,7 @@ def _be_child(work: Callable[[], int], limit_s: float) -> NoReturn:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
     finally:
         sys.stderr.flush()
-        # What else would be cleaned up is the worker's.
+        # A normal exit would clean up what belongs to the worker.
         os._exit(status)
 
 
@@ -116,7 +116,7 @@ def run(order: WorkerOrder) -> int:
     if share is None:
         return 1
     if share:
-        # Here, so that no child has to; they are most of what a worker without work would cost.
+        # Here, so that no child has to. They would be most of the cost of a worker without work.
         load_libraries()
     # No connection is open while children are made: they would share it.
     left = [due for due in share if not _ended(children, order, due)]
@@ -124,7 +124,7 @@ def run(order: WorkerOrder) -> int:
 
 
 def _share(order: WorkerOrder) -> list[DueTraining] | None:
-    """None where the store cannot be read now; the next worker of the index tries again."""
+    """Return None if the store cannot be read now; the next worker of the index tries again."""
     from plimsoll_predictor.store import StoreError
 
     try:
@@ -136,7 +136,7 @@ def _share(order: WorkerOrder) -> list[DueTraining] | None:
 
 
 def _ended(children: Children, order: WorkerOrder, due: DueTraining) -> bool:
-    """Have a child do it; say whether the store knows how it ended."""
+    """Have a child do the work; say whether the store knows how it ended."""
     status = children.do(lambda: _begin_and_do(order, due), order.limit_s)
     if status in (0, _NOT_KEPT):
         return status == 0

@@ -20,7 +20,7 @@ _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
 
 
 def profile_conditions(facts: ProfileFacts) -> dict[ConditionType, Finding]:
-    """Return all conditions, the most serious first; one that does not hold is there too."""
+    """Return all conditions, the most serious first, also those that do not hold."""
     return {kind: find(facts) for kind, find in _CONDITIONS.items()}
 
 

@@ -1,7 +1,7 @@
 """Words Events on pods and TaskProfiles, and makes their manifests.
 
-An Event's name depends on what happened and not on the time. A second creation, after a restart or
-by two controllers, is therefore an AlreadyExists at the API server and no second Event.
+An Event's name depends on what happened and not on the time. So a second creation, after a restart
+or by a second controller, is an AlreadyExists at the API server and no second Event.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _WARNINGS: Final = frozenset(
         EventReason.SMALLER_CHUNKS,
     }
 )
-"""Somebody should look at a kill, at a task left alone and at a run that may hang."""
+"""Somebody should look at a kill, at a task that is left alone and at a run that may hang."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening
 
 
 def stepped_back(why: str) -> Happening:
-    """A pod's memory is left to somebody else who sets it. why: who does."""
+    """Somebody else sets a pod's memory, so Plimsoll leaves it alone. why: who sets it."""
     note = f"{why}; it is measured and learned from, and nobody lifts it after a kill"
     return Happening(EventReason.STEPPED_BACK, note)
 
@@ -169,12 +169,12 @@ def lifted(
 
 
 def because(happening: Happening, words: str) -> Happening:
-    """Say more of why something happened; the same where there is nothing to say."""
+    """Add words to the reason of a happening; the same happening if there are none."""
     return replace(happening, note=f"{happening.note}; {words}") if words else happening
 
 
 def failed_lowered(at_bytes: int, next_attempt: int) -> Happening:
-    """A pod failed by itself at a lower size than was written; its run goes on as written."""
+    """A pod failed by itself below the written size; its run goes on with the written size."""
     note = (
         f"failed by itself at {words_for_bytes(at_bytes)}, less than was written, which may have"
         f" been too small; attempt {next_attempt} of this run gets what was written"
@@ -185,12 +185,12 @@ def failed_lowered(at_bytes: int, next_attempt: int) -> Happening:
 def given_back(
     at_bytes: int, next_attempt: int, cause: Cause | None, *, certain: bool = True
 ) -> Happening:
-    """A pod had less than was written when it was killed; its run goes on as written.
+    """A pod was killed below the written size; its run goes on with the written size.
 
-    cause: that of its end, which may be its node's want of memory. certain: as of ``lifted``.
+    cause: of its end; its node may have run out of memory. certain: as in ``lifted``.
     """
     at = f"at {words_for_bytes(at_bytes)}, less than was written"
-    how = f"killed for want of memory {at}{words_for_kill(cause)}"
+    how = f"killed for lack of memory {at}{words_for_kill(cause)}"
     if cause is Cause.NODE_PRESSURE:
         how = f"ended {at}, when its node ran out of memory"
     following = f"attempt {next_attempt} of this run gets what was written"
@@ -200,7 +200,7 @@ def given_back(
 
 
 def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happening:
-    """A pod was OOM-killed, and nobody makes its run's next attempt. why: who says so."""
+    """A pod was OOM-killed, and nobody makes its run's next attempt. why: the reason."""
     note = (
         f"{_killed(at_bytes, cause)}; nobody makes another attempt"
         f" of this run ({why}); the task's next runs are sized by what this one taught"
@@ -209,13 +209,13 @@ def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happenin
 
 
 def _killed(at_bytes: int, cause: Cause | None) -> str:
-    return f"killed for want of memory at {words_for_bytes(at_bytes)}{words_for_kill(cause)}"
+    return f"killed for lack of memory at {words_for_bytes(at_bytes)}{words_for_kill(cause)}"
 
 
 def retried(new_pod: str, attempt: int, allocation_bytes: int | None) -> Happening:
-    """Plimsoll made a bare pod's next attempt; the Event is on the pod before it.
+    """Plimsoll made a bare pod's next attempt; the Event is on the previous pod.
 
-    allocation_bytes: None for what its author wrote.
+    allocation_bytes: None for the size that its author wrote.
     """
     size = "what was written" if allocation_bytes is None else words_for_bytes(allocation_bytes)
     note = f"attempt {attempt} is pod {new_pod} with {size}"
@@ -223,7 +223,7 @@ def retried(new_pod: str, attempt: int, allocation_bytes: int | None) -> Happeni
 
 
 def replaced() -> Happening:
-    """A pod was deleted for its owner to replace: its container would restart at its old size."""
+    """A pod was deleted so that its owner replaces it: its container would keep its old size."""
     note = (
         "deleted, so that its owner makes a pod with more memory: a container restarted in place"
         " keeps the limit that was too small"
@@ -232,7 +232,7 @@ def replaced() -> Happening:
 
 
 def freed() -> Happening:
-    """A pod was deleted for its owner to replace: its task ended, and another container goes on."""
+    """A pod was deleted so that its owner replaces it: its task ended, but a container goes on."""
     note = (
         "deleted, so that its owner makes a pod with more memory: its task ended at a size below"
         " what was written, and another of its containers goes on"
@@ -243,7 +243,7 @@ def freed() -> Happening:
 def stuck() -> Happening:
     """A killed container restarts at its old size, because nobody would make its pod again."""
     note = (
-        "killed for want of memory and restarted in place at the same size: nobody is known to"
+        "killed for lack of memory and restarted in place at the same size: nobody is known to"
         " make this pod again, so it is left alone; use a Job, or restartPolicy Never"
     )
     return Happening(EventReason.LEAKING, note, "stuck")
@@ -261,29 +261,29 @@ def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
 
 
 def lent(from_bytes: int, to_bytes: int, used_bytes: int) -> Happening:
-    """A running pod's request was lowered to what it uses, with room; its limit stays."""
+    """A running pod's request was lowered to its use plus some room; its limit stays."""
     why = f"it uses {words_for_bytes(used_bytes)} and lends the rest; its limit stays"
     return _sized(EventReason.LENT, from_bytes, to_bytes, why)
 
 
 def taken_back(from_bytes: int, to_bytes: int, why: str) -> Happening:
-    """A running pod has the request again that it had before it lent."""
+    """A running pod got back the request that it had before it lent."""
     return _sized(EventReason.TAKEN_BACK, from_bytes, to_bytes, why)
 
 
 def rescued(from_bytes: int, to_bytes: int, why: str) -> Happening:
-    """A running pod that neared its limit was given more, in place."""
+    """A running pod that neared its limit got more, in place."""
     return _sized(EventReason.RESCUED, from_bytes, to_bytes, why)
 
 
 def not_rescued(reason: str, why: str) -> Happening:
-    """A running pod nears its limit and is left as it is. reason: why, in a word."""
+    """A running pod nears its limit and gets no more. reason: why, in a word."""
     note = f"it nears its memory limit and is not given more: {why}"
     return Happening(EventReason.NOT_RESCUED, note, reason)
 
 
 def smaller_chunks(at_bytes: int, next_attempt: int, cause: Cause | None) -> Happening:
-    """A pod that leases its items was OOM-killed; its next attempt leases less at once."""
+    """A pod that leases its items was OOM-killed; its next attempt leases fewer at once."""
     note = (
         f"{_killed(at_bytes, cause)}; attempt {next_attempt} of this run gets as much, and leases"
         " half of the items at once, or fewer"
@@ -292,7 +292,7 @@ def smaller_chunks(at_bytes: int, next_attempt: int, cause: Cause | None) -> Hap
 
 
 def smaller_partitions(step: int, most: int) -> Happening:
-    """A pod of Spark died of memory, and its application's next driver splits into more parts."""
+    """A pod of Spark ran out of memory; its application's next driver splits into more parts."""
     note = (
         f"its application's next driver is given smaller partitions, step {step} of {most}, where"
         " its user set none"
@@ -309,7 +309,7 @@ def _sized(reason: EventReason, from_bytes: int | None, to_bytes: int, why: str)
 
 
 def crowded(most: int) -> Happening:
-    """A pod's task is ignored: its namespace has the most tasks that are allowed."""
+    """A pod's task is ignored: its namespace already has the most tasks allowed."""
     note = (
         f"nothing is learned of this task: its namespace has {most} others already; give runs of"
         " one task the same plimsoll.dev/task, without a date or a number of the run in it"
@@ -323,7 +323,7 @@ def running_long(words: str, run: str) -> Happening:
 
 
 def drifting(words: str, shift: int) -> Happening:
-    """A task's needs moved to another level; the Event is on its profile, once a shift."""
+    """A task's needs moved to another level; the Event is on its profile, once per shift."""
     return Happening(EventReason.DRIFTING, words, str(shift))
 
 
@@ -337,7 +337,7 @@ def held() -> Happening:
 
 
 def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
-    """A pod that waited for its turn may start. hosts: where it had better run; may be empty."""
+    """A pod that waited for its turn may start. hosts: those that it prefers; may be empty."""
     where = f"; it had better run on {hosts[0]}" if hosts else ""
     note = f"{_WHY_RELEASED[why]}, after {waited_s:.0f} s{where}"
     return Happening(EventReason.RELEASED, note, "released")
@@ -353,7 +353,7 @@ def event_for(
 ) -> dict[str, Any]:
     """Return an events.k8s.io/v1 Event.
 
-    at_s: Unix seconds. instance: the controller that reports it, by its pod's name.
+    at_s: Unix seconds. instance: the name of the pod of the controller that reports it.
     """
     return {
         "apiVersion": "events.k8s.io/v1",

@@ -42,7 +42,7 @@ class Tally(Protocol):
 class TrainingFact:
     """The end of the last training.
 
-    failure: the cause; None if it made a model. note: a remark, such as that its budget ended it.
+    failure: the cause; None if it made a model. note: a remark, such as that the budget ended it.
     """
 
     at_s: float
@@ -56,7 +56,7 @@ class Measurement:
 
     source: of the last attempt's peak; None if nobody measured it.
     unmeasured: how many of the last attempts, in a row, nobody measured. node: of the last attempt.
-    measured_s: the end of the last measured attempt, Unix seconds; None if none was recently.
+    measured_s: the end of the last measured attempt, Unix seconds; None without a recent one.
     """
 
     source: PeakSource | None
@@ -90,11 +90,11 @@ class ProfileFacts:
 
     decisions: newest first, in words.
     costs: what kills and rescues of the latest attempts cost, in words; empty if there were none.
-    causes: why those of the latest attempts ended that did not succeed, newest first.
-    training, measurement: None before the first. due_since_s: when a training became due that has
-        not ended, Unix seconds; None if none is.
+    causes: why the latest attempts without success ended, newest first.
+    training, measurement: None before the first. due_since_s: when the training that has not ended
+        became due, Unix seconds; None if none is due.
     standing: the task's experts; None before its first run. runtime: the forecast of its next run.
-    neighbours: the tasks beside which it is slowed least and most. splitting: of Jobs over items.
+    neighbours: the tasks that slow it least and most. splitting: of Jobs over items.
     leaking: the reason why the task is left alone; None if it is not.
     left: who sets the memory of its latest pod instead of Plimsoll, in words; None if nobody does.
     paused_by: None if it is not paused.
@@ -136,7 +136,7 @@ class ProfileFacts:
     def asks(self) -> str | None:
         """Say in words that the task asks for too little; None if it asks for enough.
 
-        Of CPU only where Plimsoll decides it: elsewhere a task may take what is idle.
+        CPU counts only where Plimsoll decides it: elsewhere a task may use idle CPU.
         """
         knowledge = self.knowledge
         use = knowledge.cpu if knowledge.policy.cpu.mode is not Mode.OFF else None

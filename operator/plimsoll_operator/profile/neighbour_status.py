@@ -1,7 +1,7 @@
 """Makes the part of a TaskProfile's status about neighbours on a node.
 
-Who may read a profile may not know what other namespaces run: their tasks are not named. Figures
-have two digits, because each change of the status costs a patch.
+A reader of a profile may not be allowed to see other namespaces, so their tasks are not named.
+Figures have two digits, because each change of the status costs a patch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ANOTHER: Final = "a task of another namespace"
 
 
 def neighbour_status(task: TaskId, neighbours: Neighbours) -> dict[str, Any] | None:
-    """Return the status' field ``neighbours``; None while nothing can be told of the task."""
+    """Return the status' field ``neighbours``; None while nothing is known about the task."""
     best, worst = _facts(task, neighbours.best), _facts(task, neighbours.worst)
     if not best and not worst:
         return None

@@ -16,11 +16,11 @@ class Phase(StrEnum):
     LEARNING = "Learning"
     """Pods keep their request; too few runs are known to say that it is really the cheapest."""
     SIZING = "Sizing"
-    """Sizes come from the task's runs; in recommend mode they would."""
+    """Sizes come from the task's runs, or would come in recommend mode."""
     LEAKING = "Leaking"
     """Lifts did not help; the task is left alone."""
     PAUSED = "Paused"
-    """People paused the task or switched it off."""
+    """People paused the task or turned it off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,10 @@ from plimsoll_predictor.runtimes.shapes.summary import summarise
 
 TWICE: Final = 2.0
 RECENT_RUNS: Final = 20
-"""This many last runs are compared with the earlier ones."""
+"""How many of the last runs are compared with the earlier ones."""
 LEAST_EARLIER: Final = 10
 TREND_FROM: Final = 1.2
-"""A trend needs this ratio between the two medians, or its inverse."""
+"""A trend needs this ratio of the two medians, or its inverse."""
 TREND_RANKS: Final = 0.75
 """A trend needs this share of pairs in which the later run is longer (or shorter)."""
 MOST_WORDS: Final = 512
@@ -42,7 +42,7 @@ class RuntimeFacts:
     """The runtimes of a task.
 
     forecast: of a run submitted now; None while no run is known.
-    recent_s: of the newest runs, oldest first, some hundreds at most.
+    recent_s: runtimes of the newest runs, oldest first, a few hundred at most.
     """
 
     forecast: Forecast | None = None

@@ -1,4 +1,4 @@
-"""Makes the part of a TaskProfile's status about Jobs over items: what is known, and what it says.
+"""Makes the part of a TaskProfile's status about Jobs over items: the facts, and their meaning.
 
 Figures have two digits, because each change of the status costs a patch.
 """
@@ -21,8 +21,8 @@ MOST_WORDS: Final = 512
 class SplitFacts:
     """What Jobs of one way taught. of: what a worker takes at once, in the plural.
 
-    peaks: None if none was measured. largest: items of the largest that got through. last: how the
-    last Job went; verdict: what the next one gains; both in words.
+    peaks: None if none was measured. largest: items of the largest that succeeded. last: the last
+    Job's result; verdict: the next Job's gain; both in words.
     """
 
     of: str
@@ -35,7 +35,7 @@ class SplitFacts:
 
 @dataclass(frozen=True, slots=True)
 class TaskSplitting:
-    """Of Jobs that were cut, and of those that leased; None where there was none."""
+    """The facts of Jobs that were cut, and of Jobs that leased; None if there was none."""
 
     cut: SplitFacts | None = None
     leased: SplitFacts | None = None

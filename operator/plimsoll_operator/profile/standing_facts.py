@@ -30,8 +30,8 @@ class ExpertFacts:
 
     bid_bytes: its size for the usual run now; None if it has none.
     cost: its estimated cost, in sizes of a run; None before its first bid.
-    times: its cost over the champion's; None if either is unknown or nothing cost anything.
-    eligible: False if it does not serve a task of so few runs.
+    times: its cost divided by the champion's; None if either is unknown or that is zero.
+    eligible: False if it does not serve a task with so few runs.
     """
 
     name: str
@@ -48,13 +48,13 @@ class StandingFacts:
     """A task's experts, the champion first, then the cheapest.
 
     runs: those that still count after a change of level.
-    would: the result that enforcing would have had on runs in recommend mode.
-    floor: why sizes do not go below one, and which; empty if they may.
-    lately: what its sizes held, beside what its requests would have.
-    guarded: what the guard holds it to, and why; None if its experts decide.
+    would: the result that enforcing would have had for runs in recommend mode.
+    floor: the lowest size, and the reason for it; empty if there is none.
+    lately: the memory that its sizes held, and that its requests would have held.
+    guarded: what the guard sets for it, and why; None if its experts decide.
     spent: how many runs were killed below their request; kill_causes: by which causes.
-    follows: by which features the champion's sizes go, and how; empty if by none.
-    price: of a failed attempt, by its policy; None where nobody asked for it.
+    follows: the features that the champion's sizes depend on, and how; empty if none.
+    price: of a failed attempt, by its policy; None if nobody asked for it.
     """
 
     champion: str
@@ -117,7 +117,7 @@ class StandingFacts:
 
     @property
     def times(self) -> dict[str, float]:
-        """Expert -> its cost over the champion's, in the experts' order."""
+        """Expert -> its cost divided by the champion's, in the experts' order."""
         return {one.name: one.times for one in self.experts if one.times is not None}
 
 
@@ -126,7 +126,7 @@ def standing_facts(
 ) -> StandingFacts | None:
     """Return the facts of a standing; None while no run of its task is known.
 
-    bids: expert -> bytes for the usual run; ``Standing.bids`` gives those by rule.
+    bids: expert -> bytes for the usual run; ``Standing.bids`` gives those of the rules.
     """
     if standing is None or not standing.past.runs:
         return None

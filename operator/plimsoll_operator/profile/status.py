@@ -49,7 +49,7 @@ def status_of(
 ) -> dict[str, Any]:
     """Return the whole status.
 
-    previous: the status now on the API server; conditions that do not change keep its times.
+    previous: the status now on the API server; conditions that do not change keep their times.
     now_s: Unix seconds, for conditions that change.
     """
     knowledge, old = facts.knowledge, previous or {}
@@ -133,7 +133,7 @@ def _phase(facts: ProfileFacts) -> Phase:
 
 
 def _killed_below_request(facts: ProfileFacts) -> dict[str, Any] | None:
-    """Return what is spent of any error budget; None before the first run."""
+    """Return how much of an error budget is spent; None before the first run."""
     if facts.standing is None:
         return None
     spent, budget = facts.standing.spent, facts.knowledge.policy.error_budget
@@ -148,7 +148,7 @@ def _killed_below_request(facts: ProfileFacts) -> dict[str, Any] | None:
 
 
 def _lately(standing: StandingFacts | None) -> dict[str, float | None] | None:
-    """Return what sizes held beside the requests; None before a run was sized."""
+    """Return what sizes held, and what requests would have held; None before a run was sized."""
     if standing is None or standing.lately.rule <= 0:
         return None
     return {
@@ -173,9 +173,9 @@ def _would_fields(facts: ProfileFacts) -> dict[str, Any]:
 
 
 def _costs(standing: StandingFacts | None, shown: object) -> dict[str, float | None] | None:
-    """Return each expert's cost over the champion's; more digits would change with every run.
+    """Return each expert's cost divided by the champion's; more digits would change every run.
 
-    shown: the costs in the status before; an expert that left is deleted.
+    shown: the costs in the previous status; an expert that left is deleted.
     """
     if standing is None:
         return None

@@ -1,4 +1,4 @@
-"""Tells about a task in a few sentences, with which `kubectl describe` begins."""
+"""Describes a task in a few sentences, which `kubectl describe` shows first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def profile_story(facts: ProfileFacts) -> list[str]:
 
 
 def serving(knowledge: Knowledge) -> str:
-    """Return the expert that decides the size; below ``min_runs`` it is the user's request."""
+    """Return the expert that decides the size; below ``min_runs`` that is the user's request."""
     return str(knowledge.champion) if knowledge.runs >= knowledge.policy.min_runs else REQUEST
 
 
@@ -94,7 +94,7 @@ def _learned(facts: ProfileFacts) -> str:
     if knowledge.max_need_bytes is not None:
         words += f", the largest {words_for_bytes(knowledge.max_need_bytes)}"
     kills = counted(tally.oom_kills, "attempt")
-    return f"{words}; {kills} killed for want of memory"
+    return f"{words}; {kills} killed for lack of memory"
 
 
 def _sizes(knowledge: Knowledge) -> str:

@@ -1,4 +1,4 @@
-"""Questions to a Prometheus, or what speaks its API: bounded answers, bounded time, tried again."""
+"""Questions to a Prometheus, or a server with its API: bounded answers and times, with retries."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _WORDS: Final = 300
 
 
 class PrometheusError(Exception):
-    """The server cannot be asked, or not this; the message says what to do."""
+    """The server cannot answer at all, or not this question; the message says what to do."""
 
 
 class TooMuch(PrometheusError):
-    """The question was too large for the server, or its answer for us; ask for less."""
+    """The question was too large for the server, or the answer too large for us; ask for less."""
 
 
 class _NotNow(Exception):
@@ -52,7 +52,7 @@ class Sample:
     value: float
 
     def get(self, label: str) -> str:
-        """The label's value; empty if it has none, as Prometheus has it."""
+        """The label's value; empty if it has none, as in Prometheus."""
         return self.labels.get(label, "")
 
 
@@ -74,7 +74,7 @@ class PrometheusServer(HttpService):
             # super() without arguments does not work in a dataclass with slots.
             server = super(PrometheusServer, cls).at(address, **settings)
         except ValueError:
-            # Neither quoted nor chained, because the address may hold a password.
+            # The error is neither quoted nor chained, because the address may hold a password.
             raise PrometheusError(
                 "--prometheus is no address of a Prometheus; write"
                 " http(s)://[user:password@]HOST[:PORT][/PATH], as far as its /api/v1"
@@ -84,7 +84,7 @@ class PrometheusServer(HttpService):
 
 
 class PrometheusClient:
-    """One server's questions, over one session: an ``async with``."""
+    """Asks one server, over one session: use it in an ``async with``."""
 
     def __init__(self, server: PrometheusServer) -> None:
         self._server = server
@@ -93,7 +93,7 @@ class PrometheusClient:
         except SessionError as error:
             raise PrometheusError(str(error)) from error
         self.warnings: dict[str, None] = {}
-        """Warnings of the server, such as that an answer lacks a store's part."""
+        """Warnings of the server, for instance that an answer lacks a store's part."""
 
     async def __aenter__(self) -> PrometheusClient:
         return self
@@ -102,7 +102,7 @@ class PrometheusClient:
         await self._session.close()
 
     async def ask(self, promql: str, at_s: float) -> list[Sample]:
-        """The answer to an instant query at ``at_s``, Unix seconds; its finite values alone.
+        """The answer to an instant query at ``at_s``, Unix seconds; only its finite values.
 
         Raises:
             TooMuch: if less should be asked at once.
@@ -194,7 +194,7 @@ def _samples(answer: Mapping[str, Any], warnings: dict[str, None]) -> Iterator[S
 
 
 def _plain(text: object) -> str:
-    """A label's value, bounded, without the one character that PostgreSQL does not take."""
+    """A label's value, bounded, without the one character that PostgreSQL refuses."""
     return str(text)[:MAX_LABEL_CHARS].replace("\0", "")
 
 

@@ -1,4 +1,4 @@
-"""Asks about one window of time, and writes the answers into the pods of the past."""
+"""Asks about one window of time, and writes the answers into the past pods."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from plimsoll_operator.prometheus_history.questions import (
 
 MOST_BYTES: Final = 2.0**50
 MOST_SECONDS: Final = 2.0**33
-"""Times and CPU time beyond are no pod's."""
+"""Larger times and CPU times cannot be a pod's."""
 MOST_EXIT_CODE: Final = 255
 SAYS_LITTLE: Final = "TerminationByKubelet"
-"""The pod's own reason says why the kubelet terminated it."""
+"""A reason that says less than the pod's own, which tells why the kubelet terminated it."""
 
 _POD_IN_CGROUP: Final = re.compile(
     r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})"
@@ -32,7 +32,7 @@ _POD_IN_CGROUP: Final = re.compile(
 Pods = dict[str, PastPod]
 """UID -> pod."""
 Take = Callable[[Any, Sample], None]
-"""Writes a series of an answer into the pod or the container that it is about."""
+"""Writes a series of an answer into its pod or container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Window:
 
 
 async def present(client: PrometheusClient, window: Window, where: Where) -> Pods:
-    """The pods that were there in the window, with their nodes and owners."""
+    """The pods that existed in the window, with their nodes and owners."""
     pods: Pods = {}
     for series in await client.ask(_PODS.promql(where, window.length_s), window.end_s):
         uid, owner_kind = series.get("uid"), series.get("created_by_kind")
@@ -81,7 +81,7 @@ async def name(client: PrometheusClient, window: Window, where: Where, pods: Pod
 
 
 async def fill(client: PrometheusClient, window: Window, where: Where, pods: Pods) -> None:
-    """Ask for the ends, sizes and peaks of these pods."""
+    """Add the ends, sizes and peaks of these pods."""
     narrow = where.narrowed([pod.namespace for pod in pods.values()])
     by_cgroup = _ByCgroup(pods.values())
 
@@ -107,7 +107,7 @@ async def fill(client: PrometheusClient, window: Window, where: Where, pods: Pod
 class _ByCgroup:
     """Finds the container of cAdvisor's series by the pod's UID in the cgroup's path, or its name.
 
-    If two pods had the name in one window, only the path tells them apart.
+    If two pods had the same name in one window, only the path distinguishes them.
     """
 
     def __init__(self, pods: Iterable[PastPod]) -> None:
@@ -119,7 +119,7 @@ class _ByCgroup:
             self._by_name[key] = None if key in self._by_name else pod
 
     def container(self, series: Sample) -> PastContainer | None:
-        """The container, if its pod is one of those asked about and has it."""
+        """The container, if its pod is asked about and has it."""
         in_path = _POD_IN_CGROUP.search(series.get("id"))
         if in_path is not None:
             pod = self._by_uid.get(in_path[1].replace("_", "-"))
@@ -129,7 +129,7 @@ class _ByCgroup:
 
 
 def _raise(field: str, most: float = MOST_SECONDS) -> Take:
-    """Raise a field to the series' value where that makes sense."""
+    """Raise a field to the series' value if that makes sense."""
 
     def take(owner: object, series: Sample) -> None:
         before = getattr(owner, field)
@@ -140,7 +140,7 @@ def _raise(field: str, most: float = MOST_SECONDS) -> Take:
 
 
 def _note(field: str, label: str) -> Take:
-    """Note a label of the series whose value is not 0: that is the one that holds."""
+    """Note a label of the series whose value is not 0: only that series holds."""
 
     def take(owner: object, series: Sample) -> None:
         if series.value > 0:
@@ -171,7 +171,7 @@ def _exit_before(container: PastContainer, series: Sample) -> None:
 
 
 def _reason(pod: PastPod, series: Sample) -> None:
-    """Note why the cluster ended it; a pod may have two such reasons, of which one says less."""
+    """Note why the cluster ended it; if a pod has two such reasons, SAYS_LITTLE gives way."""
     if series.value > 0 and (pod.reason is None or pod.reason == SAYS_LITTLE):
         pod.reason = series.get("reason")
 
@@ -185,7 +185,7 @@ def _of_container(metric: str, *by: str) -> Question:
 
 
 def _of_cgroup(metric: str, over: str = "max_over_time") -> Question:
-    """A metric of cAdvisor's, of containers and not of pods' pauses."""
+    """A metric of cAdvisor's, for containers without pods' pause containers."""
     only = ('container!=""', 'container!="POD"')
     return Question(f"container_{metric}", CGROUP, only, over)
 
@@ -207,7 +207,7 @@ _OF_PODS: Final[Sequence[tuple[Question, Take]]] = (
     (Question("kube_pod_deletion_timestamp", POD), _raise("deleted_by_s")),
 )
 _OF_CONTAINERS: Final[Sequence[tuple[Question, Take]]] = (
-    # The first question names the containers, also those without any figures.
+    # The first question names all containers, also those without figures.
     (_of_container("info", "image", "image_spec"), _image),
     (
         _of_container("resource_requests", "resource"),

@@ -1,4 +1,4 @@
-"""A pod of the past, ended, made into the observations of its attempts. Pure."""
+"""Makes observations of attempts from a past pod that has ended. Pure."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from plimsoll_predictor.core.record import Observation, PeakSource
 LEAST_SAMPLES: Final = 3
 """With fewer samples of a container's memory its peak is unknown."""
 LEAST_COVERED: Final = 2 / 3
-"""Share of a run in which its memory has to have been read, or a spike may lie in the gap."""
+"""The share of a run that its memory samples must cover, or a spike may lie in the gap."""
 DEFAULT_GRACE_S: Final = 30.0
-"""Kubernetes' terminationGracePeriodSeconds where the author wrote none."""
+"""Kubernetes' terminationGracePeriodSeconds if the author wrote none."""
 MET_LATE_S: Final = 120.0
-"""A pod that started longer before the window that first showed it was not seen from the start."""
+"""If a pod started earlier than this before its first window, its start was not seen."""
 
 
 def observations_of(
     pod: PastPod, identity: RunIdentity, how: ReadingRules
 ) -> Iterator[Observation]:
-    """The attempts of an ended pod: one, or two where its container was killed and restarted."""
+    """The attempts of an ended pod: one, or two if its container was killed and restarted."""
     name = sized_container_of(pod)
     if name is None:
         return
@@ -67,7 +67,7 @@ def observations_of(
             )
         yield last
         return
-    # The series of a container continue over its restarts: without one they are of this life.
+    # A container's series continue over its restarts: without a restart they are of this life.
     started_s = container.started_s or pod.started_s
     watched = _watched(pod, container, started_s, how.interval_s)
     yield replace(
@@ -86,7 +86,7 @@ def _uid(pod: PastPod, restarts: int) -> str:
 
 
 def _end_of_life_before(container: PastContainer) -> AttemptEnd:
-    """Judge the life before a restart in place by the rules for living pods: its pod lived on."""
+    """Judge the life before a restart in place by the rules for living pods: the pod lived on."""
     return judge_end(
         End(
             phase="Running",
@@ -115,12 +115,12 @@ def _end(pod: PastPod, container: PastContainer) -> AttemptEnd:
 
 
 def _stopped(pod: PastPod, container: PastContainer) -> bool:
-    """Say whether a pod failed though all that ran in it succeeded: no series shows a deadline."""
+    """Say whether a pod failed though its container succeeded: no series shows a deadline."""
     return pod.phase == "Failed" and len(pod.containers) == 1 and container.ended == COMPLETED
 
 
 def _taken_away(pod: PastPod) -> bool:
-    """Say whether a deletion ended it. No series has its grace period, so it is the default."""
+    """Say whether a deletion ended it. No series has its grace period, so the default is used."""
     if pod.deleted_by_s is None:
         return False
     return pod.finished_s is None or pod.finished_s >= pod.deleted_by_s - DEFAULT_GRACE_S
@@ -147,7 +147,7 @@ def seconds_a_sample(pod: PastPod, container: PastContainer) -> float | None:
 
 
 def _peak_bytes(container: PastContainer, margin: float) -> int | None:
-    """The highest sample and a margin, no more than the kernel's own peak and the limit."""
+    """The highest sample plus a margin, at most the kernel's own peak and the limit."""
     seen_bytes = container.working_set_bytes
     if seen_bytes is None:
         return None

@@ -1,4 +1,4 @@
-"""One pod of the past, put together from series, and whose attempt it was. Pure."""
+"""One past pod, put together from series, and the run that it was an attempt of. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BY_ANNOTATION: Final = {metric_label(name, _ANNOTATION): name for name in _KNOW
 
 @dataclass(slots=True)
 class PastContainer:
-    """The facts of one container; None where no series has one."""
+    """The facts of one container; None if no series has one."""
 
     request_bytes: float | None = None
     limit_bytes: float | None = None
@@ -59,9 +59,9 @@ class PastContainer:
     ended: str | None = None
     """The kubelet's reason for its end: Completed, OOMKilled, Error ..."""
     ended_before: str | None = None
-    """The reason why its life before ended, if it was restarted in place."""
+    """The reason why its previous life ended, if it was restarted in place."""
     exit_code_before: int | None = None
-    """The exit code of its life before; no series has that of its last life."""
+    """The exit code of its previous life; no series has that of its last life."""
     restarts: int = 0
     samples: int = 0
     working_set_bytes: float | None = None
@@ -79,7 +79,7 @@ class PastPod:
     uid: str
     node: str | None = None
     met_s: float = 0.0
-    """The beginning of the window that it was first seen in, Unix seconds."""
+    """The beginning of the window in which it was first seen, Unix seconds."""
     owner_kind: str = ""
     owner_name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
@@ -92,9 +92,9 @@ class PastPod:
     finished_s: float | None = None
     phase: str | None = None
     reason: str | None = None
-    """The reason that the truth table knows for which it ended; None if there is none."""
+    """The reason of its end that the truth table knows; None if there is none."""
     deleted_by_s: float | None = None
-    """The time by which it was to be gone, if somebody deleted it."""
+    """The time by which it had to be gone, if somebody deleted it."""
     containers: dict[str, PastContainer] = field(default_factory=dict)
 
     def container(self, name: str) -> PastContainer:
@@ -128,7 +128,7 @@ class PastPod:
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
-    """Rules of reading pods. task_label: a label that names the task where Plimsoll's own does not.
+    """Rules of reading pods. task_label: a label that names the task if Plimsoll's own does not.
 
     margin: share added to the highest sample, for spikes between two samples.
     interval_s: between two samples of a container's memory; None if it is unknown.
@@ -140,7 +140,7 @@ class ReadingRules:
 
 
 def identity_of(pod: PastPod, how: ReadingRules) -> RunIdentity | None:
-    """The run of the pod by the operator's own rules; None if it is of no batch task."""
+    """The run of the pod by the operator's own rules; None if it belongs to no batch task."""
     pod_labels = dict(pod.labels)
     named = pod_labels.get(labels.TASK)
     if named is None and how.task_label is not None:
@@ -168,7 +168,7 @@ def as_pod(pod: PastPod, pod_labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def sized_container_of(pod: PastPod) -> str | None:
-    """The container that the operator would size; None where nobody says which of several."""
+    """The container that the operator would size; None if it has several and nobody names one."""
     for name in (labels.CONTAINER, labels.DEFAULT_CONTAINER):
         wanted = pod.annotations.get(name)
         if wanted in pod.containers:

@@ -1,7 +1,7 @@
 """The questions to a Prometheus about a window of time, in PromQL. Pure.
 
-Each question is an instant query at the window's end whose range is the window, so that the server
-does the work and answers one value a series. Series of several Prometheus replicas are one.
+Each question is an instant query at the window's end whose range is the window. So the server does
+the work and answers with one value per series. Series of several Prometheus replicas become one.
 https://github.com/kubernetes/kube-state-metrics (docs/metrics/workload) has the first names,
 cAdvisor's docs/storage/prometheus.md the last.
 """
@@ -29,7 +29,7 @@ class BadMatcher(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which series are looked at. matchers: more, such as of a cluster among several."""
+    """The series to read. matchers: further ones, for instance of one cluster among several."""
 
     namespaces: tuple[str, ...] = ()
     matchers: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Where:
         return "{" + ", ".join([*parts, *more]) + "}"
 
     def narrowed(self, namespaces: Sequence[str]) -> Where:
-        """The same, in these namespaces only; what no namespace is called is left out."""
+        """The same, in these namespaces only; names that no namespace can have are left out."""
         named = sorted({name for name in namespaces if _NAMESPACE.fullmatch(name)})
         return Where(tuple(named), self.matchers)
 
@@ -61,7 +61,7 @@ class Where:
 class Question:
     """The largest value of a metric in a window, for each combination of the labels ``by``.
 
-    only: further matchers. over: the function of PromQL that makes one value of a series.
+    only: further matchers. over: the PromQL function that makes one value from a series.
     """
 
     metric: str

@@ -1,7 +1,7 @@
 """Reads the past window by window, oldest first: pods whose end was seen become observations.
 
-A window that is too large for the server or for the client is halved; after some windows that
-were not, they grow again. Memory holds only the pods that ran at the end of a window.
+A window that is too large for the server or the client is halved; after some windows that were
+not too large, windows grow again. Memory holds only the pods that ran at the end of a window.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from plimsoll_predictor.core.task import TaskId
 LONGEST_WINDOW_S: Final = 6 * 3600
 SHORTEST_WINDOW_S: Final = 60
 GROWS_AFTER: Final = 4
-"""Windows in a row that were answered."""
+"""After so many windows in a row with an answer, windows grow."""
 RUNS_KEPT: Final = 100_000
-"""The runs that are remembered, so that their next attempt counts as theirs."""
+"""The most runs that are remembered, so that their next attempt counts as theirs."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of the reading. left_out: reason -> pods of tasks that are no observation."""
+    """The progress of the reading. left_out: reason -> pods of tasks without an observation."""
 
     done_s: float = 0.0
     pods: int = 0
@@ -49,7 +49,7 @@ class Progress:
 
 @dataclass(slots=True)
 class _Run:
-    """executions: how often a Job was made again under its old name, and so shares the key."""
+    """executions: how many Jobs had the same name, one after another, and so share the key."""
 
     executions: int = 1
     attempts: int = 0
@@ -57,7 +57,7 @@ class _Run:
 
 
 class PastReader:
-    """Reads one stretch of the past from one server. Used once."""
+    """Reads one period of the past from one server. Used once."""
 
     def __init__(self, client: PrometheusClient, where: Where, how: ReadingRules) -> None:
         self._client = client
@@ -69,16 +69,16 @@ class PastReader:
         """UIDs of pods that were yielded and are still in the series."""
         self._runs: OrderedDict[tuple[TaskId, str], _Run] = OrderedDict()
         self._interval_s: dict[str, float] = {}
-        """Node -> the shortest time between two samples that was seen there."""
+        """Node -> the shortest time seen there between two samples."""
         self._window_s = LONGEST_WINDOW_S
         self._answered = 0
         self.progress = Progress()
 
     async def read(self, start_s: float, end_s: float) -> AsyncIterator[list[Observation]]:
-        """Observations of pods that ended in between, one list a window, which is often empty.
+        """Observations of pods that ended in this time, one list per window, often empty.
 
         Raises:
-            PrometheusError: if the server cannot be asked; what was yielded stays right.
+            PrometheusError: if the server cannot be asked; the lists yielded before stay right.
 
         """
         at_s = start_s
@@ -114,11 +114,11 @@ class PastReader:
     async def _gathered(self, window: Window) -> Pods:
         """The tasks' pods of the window that were not yielded yet, filled in.
 
-        A window that failed leaves nothing behind: its halves are asked again.
+        A failed window changes nothing, because its halves are asked again.
         """
         there = await gathering.present(self._client, window, self._where)
         fresh = {uid: pod for uid, pod in there.items() if uid not in self._ended}
-        # A pod's labels may be scraped a window later, so it is asked for until it has a name.
+        # A pod's labels may be scraped a window later, so they are asked for until it has a name.
         unnamed = {uid: pod for uid, pod in fresh.items() if uid not in self._running}
         if unnamed:
             await gathering.name(self._client, window, self._where, unnamed)
@@ -155,7 +155,7 @@ class PastReader:
         return observations
 
     def _time_samples(self, pods: Iterable[PastPod]) -> None:
-        """Learn how often a node's containers are read from its densest series."""
+        """Learn from a node's densest series how often its containers are read."""
         for pod in pods:
             name, node = sized_container_of(pod), pod.node or ""
             interval_s = seconds_a_sample(pod, pod.containers[name]) if name else None

@@ -1,7 +1,7 @@
-"""What a controller has granted to one node's agent, and what of it is spent.
+"""The grants of a controller to one node's agent, and how much of them is spent.
 
-The decision is the controller's own (``plimsoll_predictor.rescue.deciding``). A grant is good for
-one raise: what comes after it is granted anew, or decided by the controller.
+The agent decides as the controller does (``plimsoll_predictor.rescue.deciding``). A grant is good
+for one raise: the next raise needs a new grant, or the controller decides it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ class Spent:
 
 
 class Allowance:
-    """The grants of one answer. Belongs to one thread."""
+    """The grants of one answer. For use in one thread."""
 
     def __init__(self) -> None:
         self._grants: dict[str, Grant] = {}
         self._until_s = 0.0
         self._spent: list[tuple[str, int]] = []
-        """Namespace and bytes of each raise since the answer, which does not know of them."""
+        """Namespace and bytes of each raise since the answer, which does not count them."""
 
     @property
     def pods(self) -> frozenset[str]:
-        """Return the pods whose grants are not used up, however old they are."""
+        """Return the pods whose grants are not used up, whatever their age."""
         return frozenset(self._grants)
 
     def renew(self, grants: Iterable[Grant], asked_s: float) -> None:
-        """Take an answer, in place of the last. asked_s: when it was asked for, any one clock."""
+        """Replace the last answer by this one. asked_s: when it was asked for, by any one clock."""
         self._grants = {grant.pod_uid: grant for grant in grants}
         self._until_s = asked_s + GRANTED_S
         self._spent.clear()
@@ -77,7 +77,7 @@ def _past(grant: Grant) -> Past:
 
 
 def nearing(alarm: Alarm, limit_bytes: int) -> Nearing:
-    """Return what the agent sees. limit_bytes: what was asked for last."""
+    """Return what the agent sees. limit_bytes: the limit that was asked for last."""
     outlook = Outlook(alarm.growth_bytes_s, alarm.step_bytes, alarm.steps)
     return Nearing(
         used_bytes=alarm.used_bytes,

@@ -27,9 +27,9 @@ IN_PROGRESS: Final = "PodResizeInProgress"
 
 
 def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> str | None:
-    """Say what speaks against rescuing a pod.
+    """Say why a pod may not be rescued.
 
-    policy: its task's own, all levels resolved. paused: whether all sizing is.
+    policy: its task's own, all levels resolved. paused: whether all sizing is paused.
     """
     container = sized_container(pod)
     if not isinstance(container, SizedContainer) or not container.limit_bytes:
@@ -40,7 +40,7 @@ def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> s
         "its policy's rescue is never": own.rescue is not Rescue.AUTO,
         "its mode is not enforce": watched.mode is not Mode.ENFORCE,
         "it is paused": paused or own.paused,
-        # A kill leaves the pod's own cgroup at its old limit: a killed pod is replaced.
+        # After a kill, the pod's own cgroup keeps its old limit: a killed pod is replaced.
         "it was restarted in place": bool(status.restarts),
         "it has ended": status.ended or status.being_deleted,
         "its resizePolicy restarts it when its memory is resized": _restarts(
@@ -54,7 +54,7 @@ def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> s
 
 
 def refusal(pod: Pod) -> str | None:
-    """Say why its node does not grant a resize: Deferred, Infeasible, or an error; else None."""
+    """Say why the node does not grant a resize: Deferred, Infeasible, or an error; else None."""
     for each in sequence(mapping(pod.get("status")).get("conditions")):
         condition = mapping(each)
         if condition.get("status") != "True":

@@ -19,8 +19,8 @@ def most_bytes(
 ) -> int:
     """Return the largest limit that policy, LimitRange and quota allow its container.
 
-    written: its request and limit as their author wrote them. Where a quota counts the pod, that is
-    the most: what it took beyond, another pod would lack.
+    written: its request and limit as their author wrote them. If a quota counts the pod, these are
+    the most: another pod would lack whatever this one takes above them.
     """
     other_request, other_limit = other_memory_bytes(pod, container)
     amounts = PodAmounts(
@@ -34,9 +34,9 @@ def most_bytes(
 
 
 def after_raise(container: SizedContainer, limit_bytes: int) -> Memory:
-    """Return request and limit after a raise: both grow by as much, so that the class stays.
+    """Return request and limit after a raise: both grow by the same amount, so the class stays.
 
-    The scheduler and the kubelet count what is added, so that no neighbour's promise is touched.
+    The scheduler and the kubelet count the added memory, so no neighbour loses what it requested.
 
     >>> after_raise(SizedContainer(0, "main", 100, 100), 120)
     Memory(request_bytes=120, limit_bytes=120)
@@ -51,7 +51,7 @@ def raise_body(pod: Pod, container: str, memory: Memory) -> dict[str, Any]:
     """Return the strategic merge patch of the ``resize`` subresource.
 
     It names the pod's UID and no version: it must not fail because a status changed, and it must
-    not reach another pod of the same name.
+    not change another pod of the same name.
     """
     assert memory.request_bytes is not None
     assert memory.limit_bytes is not None

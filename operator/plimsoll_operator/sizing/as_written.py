@@ -1,6 +1,6 @@
-"""Gives the pod of a Job whose template was sized what its author wrote.
+"""Restores what the author wrote in a pod of a Job whose template was sized.
 
-Admission does so where nothing is to be sized any more: the mode has changed, or sizing is paused.
+Admission does so if the pod must not be sized any more: the mode has changed, or sizing is paused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DECISION_PATH: Final = f"/metadata/annotations/{labels.DECISION.replace('/', '~
 
 
 def patch_as_written(pod: Pod) -> list[Operation]:
-    """Return what undoes the template's size; no operations for any other pod."""
+    """Return the operations that undo the template's size; none for any other pod."""
     note, container = read_note(pod), sized_container(pod)
     if note is None or not note.template or not isinstance(container, SizedContainer):
         return []

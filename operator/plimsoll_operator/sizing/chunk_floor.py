@@ -17,7 +17,7 @@ def with_chunk_floor(pod: Pod, was: Memory, knowledge: Knowledge) -> Knowledge:
     """Return what is known of the task, with a floor that holds this pod's chunk.
 
     was: the pod's memory as its author wrote it; the floor is not above it. A higher floor of the
-    task stays. Where the policy keeps limits, the limit holds the chunk already.
+    task stays. If the policy keeps limits, the limit already holds the chunk.
     """
     needed = whole_number(annotations_of(pod).get(CHUNK_MEMORY), MOST_BYTES)
     if needed is None or knowledge.policy.limits is Limits.KEEP:

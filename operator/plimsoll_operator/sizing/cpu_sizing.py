@@ -49,7 +49,7 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
 
 
 def may_size_cpu(pod: Pod, knowledge: Knowledge) -> bool:
-    """Say whether CPU is to be decided. That happens only when a pod is created."""
+    """Say whether to decide the CPU. That happens only when a pod is created."""
     if knowledge.cpu is None or knowledge.policy.cpu.mode is Mode.OFF:
         return False
     return "resourceVersion" not in metadata_of(pod)
@@ -79,7 +79,7 @@ def size_cpu(ask: CpuAsk, knowledge: Knowledge, bounds: CpuBounds, qos: Qos) -> 
 def left_for_its_class(note: CpuNote) -> CpuNote:
     """Return the decision to leave the CPU request, because the sized one makes the pod Guaranteed.
 
-    A Guaranteed pod with whole CPUs gets processors of its own on nodes that are set up so.
+    A Guaranteed pod with whole CPUs gets processors of its own on nodes that are configured so.
     """
     why = "the request would equal the limit, and the pod would become Guaranteed"
     return replace(note, request_millicores=None, reason=CpuReason.LEFT, why=why)

@@ -1,7 +1,7 @@
 """Writes and reads the annotation with a pod's decision and its reason.
 
-Anybody who may create pods may write it as well. A text that Plimsoll would not have written
-therefore counts as absent.
+Anybody who may create pods may write it, too. So a text that Plimsoll would not have written counts
+as absent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_BYTES_A_CHAR: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuNote:
-    """One CPU decision as it stands on its pod.
+    """One CPU decision as its pod has it.
 
     request_millicores: the decided request; None if nothing was decided.
     was_millicores: the user's request; None if there was none.
@@ -56,19 +56,19 @@ class CpuNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNote:
-    """One decision as it stands on its pod.
+    """One decision as its pod has it.
 
     run: the run's key; None for a bare first pod, which had no UID when it was decided.
     allocation_bytes: None if nothing was decided.
     was_request_bytes, was_limit_bytes: the user's own; None if there were none.
-    bin: index of the model's ceiling, from 0; probability: that the need is at or below it.
+    bin: index of the model's ceiling, from 0. probability: that the need is not above it.
     model: the model's version; None if no model chose.
-    before_bytes: the container's request before it was decided again while it waited; None if the
-        decision is admission's. It is written before the container is resized, so that the user's
-        request is known at every moment.
+    before_bytes: the container's request before the pod was decided again while it waited; None if
+        the decision is admission's. It is written before the container is resized, so that the
+        user's request is known at every moment.
     cpu: the decision on its CPU; None if there was none.
-    context: features that nobody wrote on the pod, as they were known at the decision. The
-        observation gets exactly these, so that nothing learned later enters it.
+    context: features that nobody wrote on the pod, as known at the decision. The observation gets
+        exactly these, and nothing that was learned later.
     template: whether it was decided for a suspended Job's template (see ``job_sizing``), so
         that admission has not decided on the pod itself.
     """
@@ -93,7 +93,7 @@ class DecisionNote:
 
 
 def note_to_json(note: DecisionNote) -> str:
-    """Return the annotation's text: one JSON object, quantities as texts, short enough to read."""
+    """Return the annotation's text: one JSON object, with quantities as texts, short to read."""
     cpu = note.cpu
     document: dict[str, Any] = {
         "task": note.task,
@@ -136,7 +136,7 @@ def read_note(pod: Pod) -> DecisionNote | None:
 
 
 def has_room(pod: Pod, text: str) -> bool:
-    """Say whether ``text`` fits on the pod, or whether the pod has too much without it already."""
+    """Say whether ``text`` fits on the pod, or whether the pod already has too much without it."""
     annotations = annotations_of(pod)
     chars = sum(map(len, annotations)) + sum(len(str(value)) for value in annotations.values())
     if (chars + len(text) + len(labels.DECISION)) * _MOST_BYTES_A_CHAR <= MAX_ALL_ANNOTATIONS_BYTES:
@@ -167,7 +167,7 @@ def note_from_json(text: str) -> DecisionNote | None:
             }
         fields = {
             **written,
-            # However long somebody has made it, what the user asked for stays known.
+            # Somebody may have made it long; what the user asked for must stay known.
             "why": written["why"][:MAX_WHY_CHARS],
             "allocation_bytes": _read(written["allocation"], parse_bytes),
             "was_request_bytes": _read(was["request"], parse_bytes),
@@ -185,7 +185,7 @@ def _read(quantity: object, parse: Callable[[object], int]) -> int | None:
 
 
 def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
-    """Return the user's request and limit: the container's, unless Plimsoll itself wrote these."""
+    """Return the user's request and limit: the container's, unless Plimsoll wrote those."""
     if note is not None and has_decided(container, note) and not _raised_since(container, note):
         return memory_noted(container, note)
     return Memory(container.request_bytes, container.limit_bytes)
@@ -202,7 +202,7 @@ def has_decided(container: SizedContainer, note: DecisionNote) -> bool:
 
 
 def memory_noted(container: SizedContainer, note: DecisionNote) -> Memory:
-    """Return the user's request and limit as the note has them."""
+    """Return the user's request and limit from the note."""
     # A LimitRange gives a limit to pods, not to templates.
     filled = note.template and note.was_limit_bytes is None
     filled = filled or _was_filled_in(container.limit_bytes, note)
@@ -217,10 +217,10 @@ def _was_filled_in(limit_bytes: int | None, note: DecisionNote) -> bool:
 
 
 def is_own_limit(limit_bytes: int | None, note: DecisionNote) -> bool:
-    """Say whether a limit is the author's, or one that Plimsoll wrote with this note."""
+    """Say whether a limit is the author's, or was written by Plimsoll with this note."""
     if limit_bytes == note.was_limit_bytes:
         return True
-    # A limit may be a little above the size, for the sake of the pod's class.
+    # A limit may be a little above the size, to keep the pod's class.
     return limit_bytes is not None and any(
         size_bytes is not None and 0 <= limit_bytes - size_bytes <= MIB
         for size_bytes in (note.allocation_bytes, note.before_bytes)
@@ -228,8 +228,8 @@ def is_own_limit(limit_bytes: int | None, note: DecisionNote) -> bool:
 
 
 def _raised_since(container: SizedContainer, note: DecisionNote) -> bool:
-    """Say whether somebody has written a limit above all that the note knows of."""
+    """Say whether somebody has written a limit above all limits in the note."""
     known = (note.was_limit_bytes, note.allocation_bytes, note.before_bytes)
     most_bytes = max(size_bytes or 0 for size_bytes in known)
-    # A limit may be a little above the size, for the sake of the pod's class.
+    # A limit may be a little above the size, to keep the pod's class.
     return note.was_limit_bytes is not None and (container.limit_bytes or 0) > most_bytes + MIB

@@ -1,13 +1,13 @@
 """Answers the creation of a Job: its template's notes and size, and which failures it counts.
 
-Kueue, and whoever else admits suspended Jobs one after the other, reads the requests of a Job's
+Kueue, and any other queue that admits suspended Jobs one by one, reads the requests of a Job's
 template. The pods get their size when they are made, much later. So the size is written on the
-template of a suspended Job when it is created, and the decision beside it says what the author
-asked for: each pod is decided again from that (docs/adr/0032-jobs.md).
+template of a suspended Job when it is created. The decision beside it says what the author asked
+for: each pod is decided again from that (docs/adr/0032-jobs.md).
 
-A template outlives what is known: while admission is away, or when Plimsoll was uninstalled, its
-pods start as it says. So it may never do harm by itself: a request is lowered on it and nothing
-else, and every limit stays as its author wrote it.
+A template outlives what is known: while admission is away, or after Plimsoll was uninstalled, its
+pods start as it says. So it must never do harm by itself: only a request is lowered on it, and
+every limit stays as its author wrote it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from plimsoll_predictor.core.task import TaskId
 
 _TEMPLATE: Final = "/spec/template"
 _OF_EACH_POD: Final = ("batch.kubernetes.io/", "job-name", "controller-uid")
-"""How labels and annotations begin that the Job's controller writes on its pods."""
+"""Prefixes of labels and annotations that the Job's controller writes on its pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def patch_for_new_job(
 ) -> list[Operation]:
     """Return the operations for a new Job: its notes, its failures, and its size if it waits.
 
-    notes: the annotations that the template of every Job of Plimsoll's gets.
+    notes: the annotations for the template of every Job whose pods are Plimsoll's.
     """
     pod = pod_of_job(job, notes)
     _, policy = _task_and_policy(pod, moment)
@@ -88,7 +88,7 @@ def patch_for_new_job(
 def task_and_policy_of(
     job: Mapping[str, Any], moment: Moment, notes: Mapping[str, str] = EMPTY
 ) -> tuple[TaskId | None, Policy]:
-    """Return the task of the Job's pods and its policy; None and one that is off without a task.
+    """Return the task of the Job's pods and its policy; without a task, None and mode off.
 
     notes: annotations that the template gets.
     """
@@ -111,7 +111,7 @@ def may_wait(job: Mapping[str, Any]) -> bool:
 def _sized(
     job: Mapping[str, Any], pod: Pod, notes: Mapping[str, str], moment: Moment
 ) -> tuple[list[Operation], str] | None:
-    """Return the operations that lower the request, and the annotation's text; None leaves it."""
+    """Return the operations that lower the request, and the annotation's text; None: no change."""
     container = sized_container(pod)
     state = moment.state
     sized = size(pod, state, moment.namespace, moment.unhealed, moment.now_s)
@@ -136,7 +136,7 @@ def _sized(
 
 
 def pod_of_job(job: Mapping[str, Any], notes: Mapping[str, str]) -> Pod:
-    """Return a pod as the Job's controller would make it, as far as the Job says it by now.
+    """Return a pod as the Job's controller would make it, as far as the Job shows it now.
 
     notes: annotations that the template gets.
     """
@@ -153,13 +153,13 @@ def pod_of_job(job: Mapping[str, Any], notes: Mapping[str, str]) -> Pod:
     pod = {"metadata": made, "spec": template.get("spec")}
     found = recognise(pod)
     if found.why is not None:
-        return pod  # it has a label, or none of its pods gets one
+        return pod  # its pods have the label already, or get none
     labelled = {**mapping(metadata.get("labels")), labels.TASK: labels.AUTO}
     return {**pod, "metadata": {**made, "labels": labelled}}
 
 
 def _depends_on_the_pod(sources: Mapping[str, Mapping[str, str]]) -> bool:
-    """Say whether a feature is read from what differs between the pods of one Job."""
+    """Say whether a feature comes from a label or annotation that differs between a Job's pods."""
     return any(
         key.startswith(_OF_EACH_POD) for source in sources.values() for key in source.values()
     )
@@ -170,15 +170,15 @@ def _lowered(
 ) -> Memory | None:
     """Return the template's memory; None if a lower request alone would not do.
 
-    A raise is left to the pods: nobody knows here how much the Job's queue has, and a Job that asks
-    for more than that would wait for ever.
+    A raise is left to the pods: it is unknown here how much the Job's queue has, and a Job that
+    asks for more would wait for ever.
     """
     if not wanted.request_bytes or not was.request_bytes:
         return None
     if wanted.request_bytes >= was.request_bytes:
         return None
     if bounds.max_ratio is not None or bounds.pod_max_ratio is not None:
-        return None  # the limit stays, and might become too large a multiple of the request
+        return None  # the limit stays, and limit over request might become too large
     memory = Memory(wanted.request_bytes, container.limit_bytes)
     written = pod_with(pod, container, was)
     return memory if qos_of(pod_with(pod, container, memory)) is qos_of(written) else None

@@ -1,8 +1,8 @@
 """Keeps a pod's quality-of-service class, whatever its size.
 
-The class decides who is evicted first, which quotas count the pod, and whether the node's CPU
+The class decides which pod is evicted first, which quotas count the pod, and whether the node's CPU
 manager gives it processors of its own: a Guaranteed pod with whole CPUs is pinned to them. A class
-that changes with a size would surprise everybody, so that the size gives way.
+that changes with a size would surprise everybody, so the size gives way.
 
 https://kubernetes.io/docs/concepts/workloads/pods/pod-qos
 """
@@ -44,7 +44,7 @@ def memory_in_class(
     """Return the memory nearest to ``wanted`` that keeps the class; None if every size changes it.
 
     written: the pod as its author wrote it, with the memory ``was``.
-    None comes of a BestEffort pod only: any size would make it Burstable.
+    The result is None only for a BestEffort pod: any size would make it Burstable.
     """
     if not _may_change_class(written, container, was, wanted):
         return wanted
@@ -56,12 +56,12 @@ def memory_in_class(
 
 
 def cpu_keeps_class(written: Pod, container: SizedContainer, memory: Memory, cpu: CpuAsk) -> bool:
-    """Say whether the pod as it was written keeps its class with this memory and CPU request."""
+    """Say whether the pod, as written, keeps its class with this memory and CPU request."""
     return qos_of(pod_with(written, container, memory, cpu)) is qos_of(written)
 
 
 def _may_change_class(written: Pod, container: SizedContainer, was: Memory, wanted: Memory) -> bool:
-    """Say whether the class has to be looked at. Most pods get by with this, which is cheap."""
+    """Say whether the class must be checked. This is cheap, and most pods need no more."""
     if wanted == was:
         return False
     if not was.request_bytes and not was.limit_bytes:
@@ -78,11 +78,11 @@ def _may_be_guaranteed(written: Pod, container: SizedContainer) -> bool:
 
 
 def _near(was: Memory, wanted: Memory) -> tuple[Memory, ...]:
-    """Return what may be had instead, the nearest first: the request and the limit must differ.
+    """Return the alternatives, the nearest first: the request and the limit must differ.
 
-    The limit as written is never in the way of a run. Where that is no more than the request, the
-    request is a little less than the limit, because the cluster's bounds may end at the limit.
-    ``limits_in_class`` has taken the first way already where bounds had to know of it.
+    The limit as written never harms a run. If it is not above the request, the request becomes a
+    little less than the limit, because the cluster's bounds may end at the limit.
+    ``limits_in_class`` has already taken the first way where bounds depend on it.
     """
     if wanted.request_bytes is None:
         return ()

@@ -1,6 +1,7 @@
 """Says for which pods the next attempt may never come, though somebody would make it.
 
-A run waits for ever then that would have succeeded as its author wrote it, so it is not lowered.
+Such a run might wait for ever, though it would have succeeded as its author wrote it. So it is not
+lowered.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.read_pod import ReadPod
 
 _WAITS_FOR_THE_POD: Final = frozenset({Retrier.PLIMSOLL, Retrier.MAKER, Retrier.OWNER})
-"""Who makes the next attempt when all containers have ended. Engines watch the one that works, and
-the pods of the others are deleted for them (``attempts/held_up.py``)."""
+"""Those that make the next attempt only when all containers have ended. Engines watch the container
+that works, and for other makers Plimsoll deletes the pod (``attempts/held_up.py``)."""
 
 
 def why_none_may_follow(read: ReadPod, namespace: NamespaceBounds) -> str | None:
-    """Return the reason in words; None if the next attempt comes for sure. namespace: the pod's."""
+    """Return the reason in words; None if the next attempt surely comes. namespace: the pod's."""
     several = len(sequence(spec_of(read.body).get("containers"))) > 1
     if several and read.identity.retrier in _WAITS_FOR_THE_POD:
         return "its other containers may wait for it when it is killed, and its pod never ends"

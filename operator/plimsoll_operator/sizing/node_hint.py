@@ -1,7 +1,7 @@
-"""Writes on a new pod the nodes on which its task gets along, as a preference of its scheduler.
+"""Writes on a new pod the nodes on which its task gets along, as a preference for its scheduler.
 
-The scheduler weighs it beside all else, so that a pod whose nodes are full starts on others. What
-the pod's author wrote stays: who says by labels of nodes where a pod belongs is not advised.
+The scheduler weighs it beside all else, so a pod whose nodes are full starts on others. What the
+pod's author wrote stays: a pod whose author selects nodes by labels gets no hint.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BEST: Final = 60
 NAMED: Final = 40
 """Weights: all named nodes have the second, the best has both. Kubernetes allows 1 to 100."""
 MOST_SILENCE_S: Final = 30.0
-"""A question to the feed is answered within 25 s, whatever there is to tell."""
+"""The feed answers a question within 25 s, even without news."""
 _SAYS_NOTHING: Final = frozenset({"kubernetes.io/os"})
 """Labels that nearly all nodes share."""
 _HINT_PATH: Final = f"/metadata/annotations/{HINT.replace('/', '~1')}"
@@ -52,7 +52,7 @@ _MOST_BYTES_A_CHAR: Final = 4
 
 
 class Outcome(StrEnum):
-    """What became of one pod whose policy has hints, for counting."""
+    """The result for one pod whose policy has hints, for counting."""
 
     GIVEN = "given"
     RECOMMENDED = "recommended"
@@ -60,9 +60,9 @@ class Outcome(StrEnum):
     CHOSEN = "chosen"
     """Its author, or its maker, says on which nodes it belongs."""
     SILENT = "silent"
-    """The controller was not heard lately."""
+    """The controller was not heard from lately."""
     NO_ROOM = "no-room"
-    """Its annotations leave none."""
+    """Its annotations leave no room for the hint."""
     UNKNOWN = NoHint.UNKNOWN.value
     ALIKE = NoHint.ALIKE.value
     ERROR = "error"
@@ -72,8 +72,8 @@ class Outcome(StrEnum):
 class Hinted:
     """The hint of one pod.
 
-    patch: JSON Patch operations that follow the pod's own. best: where it is likely to start; None
-        without a hint. need: what it will use there.
+    patch: JSON Patch operations that follow those of its size. best: the node where it is likely
+        to start; None without a hint. need: what it will use there.
     """
 
     outcome: Outcome
@@ -84,9 +84,9 @@ class Hinted:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """When the question is asked, on a clock that cannot jump, and how old what is known is.
+    """When the question is asked, on a clock that cannot jump, and the age of what is known.
 
-    age_s: None if nothing was heard yet.
+    age_s: None if the controller was not heard from yet.
     """
 
     now_s: float
@@ -94,19 +94,19 @@ class Heard:
 
     @property
     def lately(self) -> bool:
-        """Whether who runs where is known as it is now, or was some seconds ago."""
+        """Whether it is known which pods run where, now or some seconds ago."""
         return self.age_s is not None and self.age_s <= MOST_SILENCE_S
 
 
 def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hinted | None:
-    """Return a new pod's hint; None where it may have none.
+    """Return a new pod's hint; None if it may have none.
 
-    sized: the pod's own answer. Its annotation with the decision comes first.
+    sized: the answer about the pod's size. Its annotation with the decision comes first.
     """
     if sized.identity is None or sized.note is None:
         return None
     placing = state.knowledge_of(sized.identity.task).policy.placing
-    # One that has a hint is asked for again, because another webhook changed it.
+    # A pod that has a hint is asked for again, because another webhook changed it.
     if placing is Placing.NEVER or HINT in annotations_of(pod):
         return None
     if says_where(pod):
@@ -127,16 +127,16 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
 def need_of(
     pod: Pod, state: AdmissionState, task: TaskId, decided: DecisionNote | None = None
 ) -> Need:
-    """Return what a new pod will use of its node; UNKNOWN_NEED where no node's load is known.
+    """Return what a new pod will use of its node; UNKNOWN_NEED if no node's load is known.
 
-    Memory: as was decided for it, else what it asks for. CPU: what its task's runs used, else what
-    it asks for.
+    Memory: the decided size, else what it asks for. CPU: what its task's runs used, else what it
+    asks for.
     """
     if not state.placing.has_loads:
         return UNKNOWN_NEED
     name = None if decided is None else decided.container
     memory_bytes = None if decided is None else decided.allocation_bytes
-    if memory_bytes is None:  # to find it takes ten microseconds
+    if memory_bytes is None:  # only then: to find it takes ten microseconds
         container = sized_container(pod)
         if not isinstance(container, SizedContainer):
             return UNKNOWN_NEED
@@ -147,7 +147,7 @@ def need_of(
 
 
 def _millicores(pod: Pod, name: str | None) -> float | None:
-    """What a container asks for; None if it asks for nothing that can be read."""
+    """Return what a container asks for; None if it asks for nothing readable."""
     for container in map(mapping, sequence(spec_of(pod).get("containers"))):
         if container.get("name") == name:
             with contextlib.suppress(BadQuantity):
@@ -156,7 +156,7 @@ def _millicores(pod: Pod, name: str | None) -> float | None:
 
 
 def says_where(pod: Pod) -> bool:
-    """Say whether the pod names its node, or selects nodes by what they are."""
+    """Say whether the pod names its node, or selects nodes by their labels."""
     spec = spec_of(pod)
     if spec.get("nodeName") or mapping(spec.get("affinity")).get("nodeAffinity"):
         return True
@@ -164,7 +164,7 @@ def says_where(pod: Pod) -> bool:
 
 
 def without_hint(pod: Pod) -> Pod:
-    """Return the pod without its hint, as far as it still has what was written; else the pod."""
+    """Return the pod without the parts of its hint that it still has; without a hint, the pod."""
     text = annotations_of(pod).get(HINT)
     nodes = None if text is None else _nodes_in(text)
     if nodes is None:

@@ -1,7 +1,7 @@
-"""Scores the nodes that a scheduler may choose for one pod, by who runs there and their load. Pure.
+"""Scores the nodes that a scheduler may choose for one pod, by their tasks and load. Pure.
 
-It goes by the same policies, costs and news as hints at nodes. A scheduler asks of nodes that have
-room and that the pod may go to, so pods that select nodes are scored as well.
+It uses the same policies, costs and news as hints at nodes. A scheduler asks about nodes that have
+room and that the pod may use, so pods that select nodes are scored, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plimsoll_predictor.placing.scoring import MOST_SCORE, scores_of
 
 
 class Graded(StrEnum):
-    """What became of one question for scores, for counting. Equal scores but for GIVEN."""
+    """The result of one question for scores, for counting. All except GIVEN give equal scores."""
 
     GIVEN = "given"
     RECOMMENDED = "recommended"
@@ -31,27 +31,27 @@ class Graded(StrEnum):
     OTHER = "other"
     """Nobody asked for it: no label, a policy that never places, a task that is off or paused."""
     CHOSEN = "chosen"
-    """Its author prefers nodes by what they are."""
+    """Its author prefers nodes by their labels."""
     SILENT = "silent"
-    """The controller was not heard lately."""
+    """The controller was not heard from lately."""
     UNKNOWN = NoHint.UNKNOWN.value
     ALIKE = NoHint.ALIKE.value
     LATE = "late"
     """The answer would not have come in time."""
     RESTING = "resting"
-    """Many answers were late, so that none is computed for a while."""
+    """Many answers were late, so none is computed for a while."""
     OVERSIZED = "oversized"
     """Too many bytes, or too many nodes."""
     MALFORMED = "malformed"
-    """No question of a scheduler."""
+    """It is not a scheduler's question."""
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What the nodes are worth. scores: from 0 to 10, in the order of nodes; None for equal ones.
+    """The scores of nodes. scores: from 0 to 10, in the order of nodes; None for equal ones.
 
-    task: whose scores they are; None without scores. need: what it will use.
+    task: the task of the scores; None without scores. need: what the pod will use.
     """
 
     graded: Graded
@@ -61,7 +61,7 @@ class Scores:
 
     @property
     def best(self) -> int | None:
-        """Return the place of the one node that is best; None where several are."""
+        """Return the place of the one best node; None if several are best."""
         if self.scores is None or self.scores.count(MOST_SCORE) != 1:
             return None
         return self.scores.index(MOST_SCORE)
@@ -98,6 +98,6 @@ def _placing(pod: Pod, task: TaskId, state: AdmissionState) -> Placing:
 
 
 def _prefers(pod: Pod) -> bool:
-    """Say whether the author prefers nodes: scores would change what those weights count."""
+    """Say whether the author prefers nodes: scores would change the effect of those weights."""
     affinity = mapping(spec_of(without_hint(pod)).get("affinity"))
     return bool(mapping(affinity.get("nodeAffinity")).get(PREFERRED))

@@ -11,7 +11,7 @@ from plimsoll_predictor.core.decision import Bounds, Decision, Reason
 
 
 def killed(read: ReadPod) -> int | None:
-    """Return the allocation that was too small for the attempt before; None if none was."""
+    """Return the allocation that was too small for the previous attempt; None if none was."""
     run, note = read.identity.run, read.note
     lift = read.knowledge.lifts.get(run) if run is not None else None
     if lift is not None:
@@ -28,7 +28,7 @@ def not_below_retry(read: ReadPod, decision: Decision, bounds: Bounds) -> Decisi
     if note.allocation_bytes is None or note.allocation_bytes != read.container.request_bytes:
         return decision
     most_bytes = read.knowledge.policy.max_bytes
-    if most_bytes is not None:  # it never cuts what the author asked
+    if most_bytes is not None:  # the maximum never cuts what the author asked
         most_bytes = max(most_bytes, read.was.request_bytes or 0)
     caps = (note.allocation_bytes, bounds.cap_bytes, most_bytes)
     lifted_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)

@@ -46,8 +46,8 @@ def memory_after(was: Memory, allocation_bytes: int, limits: Limits) -> Memory:
 def is_lowered(was: Memory, wanted: Memory) -> bool:
     """Say whether a run may be killed with ``wanted`` that would live with ``was``.
 
-    Its limit decides; a container without a limit may take what its node has. Where the limit stays
-    above the request, the request decides: a node short of memory first ends who exceeds it.
+    Its limit decides; a container without a limit may take all memory of its node. If the limit
+    stays above the request, the request decides: a node short of memory first ends pods above it.
     """
     request_is_lower = (wanted.request_bytes or 0) < (was.request_bytes or 0)
     # The kubelet treats a limit of zero as no limit.
@@ -75,7 +75,7 @@ def patch_for(
         _add_cpu(operations, pod, container, format_millicores(cpu_millicores))
     annotations = annotations_of(pod)
     if note is not None and container.index and _NAMES.isdisjoint(annotations):
-        # A webhook put another container before it: all who read the pod later must find this one.
+        # A webhook put another container before it: later readers of the pod must find this one.
         if not annotations:
             operations.append(_add("/metadata/annotations", {}))
             annotations = {labels.CONTAINER: container.name}
@@ -88,12 +88,12 @@ def patch_for(
 
 
 def _add(path: str, value: object) -> Operation:
-    """Set a member; an "add" of one that is there replaces it."""
+    """Set a member; an "add" of an existing one replaces it."""
     return {"op": "add", "path": path, "value": value}
 
 
 def _add_cpu(operations: list[Operation], pod: Pod, container: SizedContainer, cpu: str) -> None:
-    """Append what sets the CPU request to the operations that set the container's memory."""
+    """Append the CPU request to the operations that set the container's memory."""
     resources = mapping(container_of(pod, container.index).get("resources"))
     base = f"/spec/containers/{container.index}/resources"
     requests = mapping(resources.get("requests"))
@@ -102,7 +102,7 @@ def _add_cpu(operations: list[Operation], pod: Pod, container: SizedContainer, c
             operations.append(_add(f"{base}/requests/cpu", cpu))
         return
     for operation in operations:
-        # The memory's operation makes the map that the CPU belongs in.
+        # The memory's operation makes the map that also holds the CPU.
         if operation["path"] == base:
             operation["value"].setdefault("requests", {})["cpu"] = cpu
             return

@@ -79,7 +79,7 @@ from plimsoll_predictor.splitting.spark.steps import FEATURE
 
 _STEPS: Final = frozenset(str(step) for step in range(1, MOST_STEPS + 1))
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT, Reason.NOT_LOWERED})
-"""Decisions for what the author wrote, raised to a minimum at most."""
+"""Decisions for what the author wrote, at most raised to a minimum."""
 
 
 def size(
@@ -126,7 +126,7 @@ def size(
 
 
 def _left(read: ReadPod, other: Other, state: AdmissionState) -> Sized:
-    """Leave the memory to who else sets it, as if the mode were recommend: nobody lifts the run."""
+    """Leave the memory to the other sizer, as in recommend mode: nobody lifts the run."""
     memory = memory_left(read.container, read.note)
     cpu = None if other.sets_cpu else _cpu(read, memory, state)
     decision = Decision(
@@ -165,7 +165,7 @@ def _sized(read: ReadPod, state: AdmissionState) -> Sized:
     note = _note(read, decision, cpu)
     text = note_to_json(note)
     if not has_room(read.body, text):
-        # Without the annotation, nobody could tell later what the author had asked.
+        # Without the annotation, nobody would know later what the author had asked.
         why = "not sized: its annotations leave no room for the decision"
         unsized = _unsized(read.body, read.identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
         return replace(unsized, ignored_features=features.ignored, warning=why)
@@ -195,7 +195,7 @@ def _sized(read: ReadPod, state: AdmissionState) -> Sized:
 
 
 def _in_class(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
-    """Return what leaves the pod in its quality-of-service class, with the reason."""
+    """Return the decision and memory that keep the pod's quality-of-service class."""
     if wanted.request_bytes is None:
         return decision, wanted
     memory = memory_in_class(read.as_written, read.container, read.was, wanted)
@@ -214,7 +214,7 @@ def _in_class(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decisi
 
 
 def _keeps_limit(read: ReadPod, decision: Decision, wanted: Memory) -> bool:
-    """Say whether the limit is another than the policy says, for the sake of the pod's class."""
+    """Say whether the limit differs from the policy's, to keep the pod's class."""
     if wanted.request_bytes == wanted.limit_bytes or decision.reason in _KEEPS:
         return False
     limits = read.knowledge.policy.limits
@@ -226,7 +226,7 @@ def _wanted(read: ReadPod, decision: Decision) -> Memory:
     keeps = decision.reason in _KEEPS
     if allocation_bytes is None or (keeps and allocation_bytes == read.was.request_bytes):
         return read.was
-    # That a kept request was raised to a minimum is no reason to lower the limit over it.
+    # A kept request may be raised to a minimum; that is no reason to lower the limit above it.
     limits = _limits(read, Limits.KEEP if keeps else read.knowledge.policy.limits)
     return memory_after(read.was, allocation_bytes, limits)
 
@@ -238,12 +238,12 @@ def _limits(read: ReadPod, limits: Limits) -> Limits:
 def _held(
     read: ReadPod, decision: Decision, wanted: Memory, state: AdmissionState
 ) -> tuple[Decision, Memory]:
-    """Return a decision for less than was written, or what is left of it where a safeguard holds.
+    """Return a decision for less than was written, or what a safeguard leaves of it.
 
-    The limit stays as written then, and the request is raised at most.
+    With a safeguard, the limit stays as written, and the request may only be raised.
     """
     knowledge, was = read.knowledge, read.was
-    # A lift may be closed while the pod it was made for still waits.
+    # A lift may be closed while its pod still waits.
     number = max(decision.attempt, read.note.attempt if read.note else 1)
     attempts = attempts_of(read.body, read.identity, knowledge.policy, number)
     namespace = state.namespace(read.identity.task.namespace).bounds
@@ -278,8 +278,8 @@ def _partitions_first(
 ) -> tuple[Decision, Memory]:
     """Return a decision for an executor whose partitions are smaller, and were not too large yet.
 
-    It has what was written: what earlier ones needed beyond that, they needed for larger
-    partitions. Within a run only memory helps, so that a lift stays.
+    It gets what was written: earlier executors needed more only for their larger partitions. Within
+    a run only memory helps, so a lift stays.
     """
     raised = (wanted.limit_bytes or 0) > (read.was.limit_bytes or 0)
     if not raised or decision.reason is Reason.LIFTED:
@@ -304,7 +304,7 @@ def _held_by_failures(read: ReadPod, wanted: Memory) -> str | None:
         return "its runs often fail by themselves, and each would have to be tried again as written"
     if note is None or note.attempt <= 1 or note.reason is not Reason.NOT_LOWERED:
         return None
-    # An older feed must not lower a retry that Plimsoll made as its author wrote the first pod.
+    # An older feed must not lower a retry that Plimsoll made at the size that its author wrote.
     made = RUN_OF in annotations_of(read.body)
     return f"attempt {note.attempt} was made as its author wrote it" if made else None
 

@@ -1,4 +1,4 @@
-"""One pod that is to be sized, after reading."""
+"""One pod to size, after reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 class ReadPod:
     """One pod after reading.
 
-    was: its memory as its author wrote it. note: the decision that is on it already.
+    was: its memory as its author wrote it. note: the decision that it already has.
     words: oddities to report beside the decision; usually empty.
     unhealed, now_s: as in ``pod_sizing.size``.
     """
@@ -44,7 +44,7 @@ class ReadPod:
 
     @property
     def attempt(self) -> int:
-        """Return the attempt's number by Plimsoll's own count: of the run's lift, or as noted."""
+        """Return the attempt's number by Plimsoll's own count: the run's lift's, or the note's."""
         run = self.identity.run
         lift = self.knowledge.lifts.get(run) if run is not None else None
         return max(lift.attempt if lift else 1, self.note.attempt if self.note else 1)

@@ -1,6 +1,6 @@
-"""Writes and reads the annotation of a pod that was rescued: what it had before the first raise.
+"""Writes and reads the annotation of a rescued pod: what it had before the first raise.
 
-Anybody who may create or change pods may write it as well, or copy it with a whole pod. What
+Anybody who may create or change pods may write it, too, or copy it with a whole pod. A text that
 Plimsoll would not have written on this very pod counts as absent.
 """
 
@@ -28,7 +28,7 @@ MAX_RAISES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What one pod's container had before it was rescued, and how often it was.
+    """What one pod's container had before it was rescued, and how often it was rescued.
 
     request_bytes, limit_bytes: before the first raise.
     """
@@ -92,8 +92,8 @@ def before_rescue(pod: Pod, container: SizedContainer) -> SizedContainer:
 def enforced_limit(pod: Pod, container: SizedContainer) -> int | None:
     """Return the limit that the kernel enforces on a container.
 
-    A raise may have been asked for and not be granted (yet): then the pod's status says what is.
-    Only a rescued pod's status is asked, because older kubelets write none.
+    A raise may have been asked for but not granted (yet): then the pod's status has the real limit.
+    Only a rescued pod's status is read, because older kubelets write none.
     """
     if labels.RESCUED not in annotations_of(pod):
         return container.limit_bytes
@@ -102,7 +102,7 @@ def enforced_limit(pod: Pod, container: SizedContainer) -> int | None:
 
 
 def granted_limit(pod: Pod, container: str) -> int | None:
-    """Return the memory limit in a container's status, as its node has set it; None if unsaid."""
+    """Return the memory limit in a container's status, as its node has set it; None if absent."""
     statuses = sequence(mapping(pod.get("status")).get("containerStatuses"))
     own = next((mapping(s) for s in statuses if mapping(s).get("name") == container), {})
     limits: Any = mapping(mapping(mapping(own).get("resources")).get("limits"))

@@ -33,8 +33,8 @@ class Sized:
     identity, decision: None if the pod is not Plimsoll's.
     ignored_features: how many were out of bounds.
     warning: for the creator of the pod; None almost always.
-    wanted: the sized container's memory by the decision, whatever the mode.
-    note: the decision as it is written on the pod. Both are None if nothing could be sized.
+    wanted: the sized container's memory by the decision, in any mode.
+    note: the decision as written on the pod. Both are None if nothing could be sized.
     """
 
     treatment: Treatment

@@ -22,7 +22,7 @@ from plimsoll_predictor.splitting.chunk_runs import Learned
 class NamespaceState:
     """The policy and bounds of one namespace.
 
-    policy: for unknown tasks; None takes the cluster's.
+    policy: for unknown tasks; None for the cluster's.
     document: the JSON it was read from, for a copy on disk.
     autoscalers: the VerticalPodAutoscalers in it that change pods.
     """
@@ -41,18 +41,18 @@ UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=UNBOUNDED)
 class AdmissionState:
     """The newest state from the feed. Its values are immutable; keys are replaced whole.
 
-    nodes: the classes of the cluster's nodes; none if nobody told.
+    nodes: the classes of the cluster's nodes; none if they are unknown.
     models: those of ``tasks``, and of tasks that the feed is about to bring.
     siblings: the needs for items of workflows; it bounds itself.
     paused: whether the whole cluster is paused, whatever a policy or pod says.
-    unhealed: why the controller cannot lift a run that is killed, in words; None if it can.
-    placing: who runs on which node, as the feed and admission's own hints have it; it bounds
+    unhealed: why the controller cannot lift a killed run, in words; None if it can.
+    placing: which tasks run on which node, by the feed and admission's own hints; it bounds
         itself.
     ordered: tasks, as ``namespace/name``, whose new pods may wait for their turn.
-    orders_jobs: whether their new Jobs may, too, as the controller would resume them.
+    orders_jobs: whether their new Jobs may wait, too: the controller would resume them.
     chunks: what chunks of tasks took, for Jobs over items.
-    leased: what their leases took, where Jobs lease them.
-    smaller: how often in turn executors of Spark were killed for memory, by their task.
+    leased: what leases took, for Jobs that lease their items.
+    smaller: how many times in a row executors of Spark were killed for memory, by their task.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -80,7 +80,7 @@ class AdmissionState:
         return self.namespaces.get(name, UNBOUNDED_NAMESPACE)
 
     def knowledge_of(self, task: TaskId) -> Knowledge:
-        """Return the knowledge of a task; that of an unknown task holds only its policy."""
+        """Return the knowledge of a task; for an unknown task it holds only the policy."""
         knowledge = self.tasks.get(task)
         if knowledge is not None:
             return knowledge

@@ -1,8 +1,8 @@
-"""Leaves a pod's memory to somebody else who sets it, and takes back what Plimsoll set before.
+"""Leaves a pod's memory to somebody else who sets it, and undoes what Plimsoll set before.
 
-Two who set the same fields would undo each other's work, and the pod would have another size than
-its decision says. So Plimsoll steps back where a VerticalPodAutoscaler sets the memory, and where
-another webhook has changed it since Plimsoll decided, in the same creation of the pod.
+If two set the same fields, they undo each other's work, and the pod has another size than its
+decision says. So Plimsoll steps back if a VerticalPodAutoscaler sets the memory, or if another
+webhook has changed it after Plimsoll decided, in the same creation of the pod.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FILLED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Who else sets a pod's memory. why: in words. sets_cpu: whether it sets its CPU as well."""
+    """Another sizer of a pod's memory. why: in words. sets_cpu: whether it sets the CPU, too."""
 
     why: str
     sets_cpu: bool = False
@@ -52,7 +52,7 @@ class Other:
 def other_sizer(
     pod: Pod, container: SizedContainer, note: DecisionNote | None, autoscalers: Autoscalers
 ) -> Other | None:
-    """Return who else sets the container's memory; None almost always.
+    """Return the other sizer of the container's memory; None almost always.
 
     note: the decision that is on the pod. autoscalers: of the pod's namespace.
     """
@@ -94,7 +94,7 @@ def _by_autoscaler(name: str) -> str:
 def _other_webhook(pod: Pod, container: SizedContainer, note: DecisionNote) -> Other | None:
     """Return the webhook that has set the request since ``note`` was written on the pod.
 
-    It might do so again if it is asked again, and then Plimsoll is not.
+    If that webhook is asked again, it may set it again, and Plimsoll is not asked after it.
     """
     if note.mode is not Mode.ENFORCE or container.request_bytes == note.allocation_bytes:
         return None
@@ -104,7 +104,7 @@ def _other_webhook(pod: Pod, container: SizedContainer, note: DecisionNote) -> O
 
 
 def memory_before(pod: Pod, container: SizedContainer, note: DecisionNote | None) -> Memory:
-    """Return the memory as the pod's author wrote it, whatever webhooks did to the limit since."""
+    """Return the memory as the pod's author wrote it, even if webhooks changed the limit since."""
     if note is not None and has_decided(container, note) and webhook_wrote(pod, labels.DECISION):
         return memory_noted(container, note)
     return memory_asked(container, note)
@@ -115,8 +115,8 @@ def within_limit_of_others(
 ) -> tuple[Decision, Memory]:
     """Return the decision with the limit that another webhook set beside Plimsoll's request.
 
-    That webhook may hold limits to a ratio or a maximum, or remove them. What is above a maximum is
-    cut to it, because the webhook would write it again, and the pod would be refused.
+    That webhook may hold limits to a ratio or a maximum, or remove them. A size above its maximum
+    is cut to it: else the webhook would write the maximum again, and the pod would be refused.
     """
     note, container = read.note, read.container
     if note is None or not has_decided(container, note):
@@ -135,9 +135,9 @@ def within_limit_of_others(
 
 
 def memory_left(container: SizedContainer, note: DecisionNote | None) -> Memory:
-    """Return the memory that the container has without what Plimsoll set.
+    """Return the memory that the container has without Plimsoll's changes.
 
-    Where its request is the author's again, its limit is at least the author's, too.
+    If its request becomes the author's again, its limit is at least the author's, too.
     """
     now = Memory(container.request_bytes, container.limit_bytes)
     if (

@@ -1,8 +1,8 @@
 """Opens event logs as Spark writes them, and reads them line by line in bounded memory.
 
-A log is a file, or a folder ``eventlog_v2_...`` of files ``events_1_...``, ``events_2_...``, of
-which a compacted one (``.compact``) stands for those before it. The first bytes of a file tell how
-it is compressed, not its name. https://spark.apache.org/docs/latest/monitoring.html has the forms.
+A log is a file, or a folder ``eventlog_v2_...`` of files ``events_1_...``, ``events_2_...``. A
+compacted file (``.compact``) replaces those before it. The first bytes of a file, not its name,
+show how it is compressed. https://spark.apache.org/docs/latest/monitoring.html has the forms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import BinaryIO, Final, cast
 from plimsoll_predictor.core.units import MIB
 
 MOST_LINE_BYTES: Final = 16 * MIB
-"""A longer line is left out: what is read of a log fits, and a plan in it need not."""
+"""A longer line is left out: the lines that are needed fit, and only a query plan may not."""
 STANDARD_INPUT: Final = "-"
 
 _GZIP: Final = b"\x1f\x8b"
@@ -44,7 +44,7 @@ class LogError(ValueError):
 class EventLog:
     """The lines of one application's log, to be read once.
 
-    torn: after the last line, why the rest of a file could not be read; None if all could.
+    torn: set after the last line: why the rest of a file could not be read; None if all was read.
     """
 
     def __init__(self, named: Path) -> None:
@@ -55,7 +55,7 @@ class EventLog:
         """Each line; None for one longer than MOST_LINE_BYTES.
 
         Raises:
-            LogError: if there is no such log, or it is in a form that is not read.
+            LogError: if there is no such log, or its form is not supported.
         """
         for path in _files(self.named):
             try:
@@ -94,7 +94,7 @@ def _files(named: Path) -> Sequence[Path]:
         )
     compacted = [number for number, path in rolled if path.name.endswith(_COMPACT)]
     first = compacted[-1] if compacted else 0
-    # The file that was compacted may still be there, beside what it became.
+    # The original of a compacted file may still be there, beside the compacted one.
     return [
         path
         for number, path in rolled

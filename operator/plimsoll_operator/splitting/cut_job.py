@@ -1,8 +1,8 @@
 """Cuts a new Job over items by what its task's chunks took, or says why it stays as written.
 
-The cut stands on the Job before any pod is made, and nothing is asked of Plimsoll after that: a
-Job that was cut does all its items also where Plimsoll is gone. Of pods whose chunk is larger than
-any that got through, the memory stays as it was written.
+The cut is on the Job before any pod is made, and nothing needs Plimsoll after that: a Job that was
+cut does all its items even if Plimsoll is gone. If a pod's chunk is larger than any that succeeded,
+its memory stays as it was written.
 """
 
 from __future__ import annotations
@@ -37,39 +37,38 @@ from plimsoll_predictor.splitting.cutting import Cut, cut
 from plimsoll_predictor.splitting.proposing import Verdict
 
 MOST_LEASING_PODS: Final = 2_000
-"""All of a Job's pods are listed every few seconds while it leases."""
+"""The most pods of a Job that leases: all of them are listed every few seconds."""
 CHUNK_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.CHUNK_ITEMS}"
 
 
 _ROOM: Final = {"room for a decision and more": " " * 8192}
-"""Without what Plimsoll writes on the template, the pods of a Job would not fit what it was cut to.
-"""
+"""A Job is cut only if Plimsoll's notes fit on its template: its pods' memory must suit the cut."""
 
 
 class Outcome(StrEnum):
-    """What became of one Job over items, for counting."""
+    """The result for one Job over items, for counting."""
 
     CUT = "cut"
     RECOMMENDED = "recommended"
-    """Another cut would be better, and its task's mode changes nothing."""
+    """Another cut would be better, but the mode of its task changes nothing."""
     AS_WRITTEN = "as-written"
-    """Nothing is to be gained, or the gain is not sure."""
+    """There is nothing to gain, or the gain is not sure."""
     UNKNOWN = "unknown"
-    """No chunk of its task got through yet."""
+    """No chunk of its task has succeeded yet."""
     KEPT = "kept"
-    """It may not be cut otherwise."""
+    """It must not be cut otherwise."""
     LEASED = "leased"
     """Its pods lease their items; how many pods there are matters little."""
     UNREADABLE = "unreadable"
-    """It does not say what is needed to cut it."""
+    """It lacks something that is needed to cut it."""
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class CutJob:
-    """What becomes of a Job. job: as it is cut, without new annotations. patch: what makes it so.
+    """The answer for a Job. job: after the cut, without new annotations. patch: makes the cut.
 
-    notes: annotations for its template. warning: for who creates it; empty if there is none.
+    notes: annotations for its template. warning: for the Job's creator; empty if there is none.
     """
 
     outcome: Outcome
@@ -82,9 +81,9 @@ class CutJob:
 def cut_new_job(
     job: Mapping[str, Any], moment: Moment, leasing: Leasing | None = None
 ) -> CutJob | None:
-    """Decide on a Job that Plimsoll's pods are made by; None if it is not over items, or is off.
+    """Decide on a Job whose pods are Plimsoll's; None if it is not over items, or is off.
 
-    leasing: None where nobody leases items.
+    leasing: None if leases are off.
     """
     if labels.ITEMS not in annotations_of(job):
         return None
@@ -113,7 +112,7 @@ def _leased(
     leasing: Leasing | None,
     learned: Learned | None,
 ) -> CutJob:
-    """Have the Job's pods told how to lease, and how much at most; nothing else of it changes."""
+    """Write on the Job how its pods lease, and how much at most; nothing else of it changes."""
     task, policy = whose
     why = _why_unleased(job, over_items, policy)
     if leasing is None:
@@ -156,7 +155,7 @@ def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) 
 
 
 def _without_chunk(job: Mapping[str, Any]) -> list[Operation]:
-    """Return what takes away the items of a chunk: a Job that was cut was copied, to lease."""
+    """Return what removes the items of a chunk: this Job leases, but is a copy of a cut one."""
     template = mapping(mapping(job.get("spec")).get("template"))
     if CHUNK_FEATURE not in annotations_of(template):
         return []
@@ -176,7 +175,7 @@ def _cut(
     task, policy = whose
     chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
     if _is_cut(job, over_items):
-        # It was asked for again, or copied.
+        # The Job was asked for again, or copied.
         return CutJob(Outcome.CUT, job, notes={**chunk, **_floor_of(job)})
     kept = over_items.kept
     if kept is None and not has_room(job, _ROOM):
@@ -216,7 +215,7 @@ def _by(
     if found.grows:
         chunk[labels.MODE] = Mode.RECOMMEND.value
     if learned.peaks is not None:
-        # What nine of ten need: how much room is worth its price is for the experts to say.
+        # What nine of ten need: the experts decide how much room above it is worth its price.
         needed = round(learned.peaks.interval_bytes(found.items)[1])
         chunk[labels.CHUNK_MEMORY] = str(min(needed, policy.max_bytes or needed))
     patch = [*_patch(job, found, over_items), *note]
@@ -224,7 +223,7 @@ def _by(
 
 
 def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:
-    """Say whether the Job has the cut that its annotation tells of."""
+    """Say whether the Job has the cut that its annotation describes."""
     try:
         note = mapping(orjson.loads(annotations_of(job).get(labels.CUT, "")))
     except ValueError:
@@ -240,7 +239,7 @@ def _floor_of(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _says_mode(job: Mapping[str, Any]) -> bool:
-    """Say whether the template has a mode of its own, which is not to be written over."""
+    """Say whether the template has a mode of its own, which must not be overwritten."""
     template = mapping(mapping(job.get("spec")).get("template"))
     return labels.MODE in labels_of(template) or labels.MODE in annotations_of(template)
 
@@ -249,20 +248,20 @@ def _patch(job: Mapping[str, Any], found: Cut, over_items: ItemsJob) -> list[Ope
     pods, workers = found.pods, over_items.cuttable.workers
     changes: list[tuple[str, int | str]] = [("/spec/completions", pods)]
     if mapping(job.get("spec")).get("parallelism", 1) > workers:
-        # It had fewer pods than might run at once: no more run at once than as it was written.
+        # It had fewer pods than might run at once: as before, no more than those run at once.
         changes.append(("/spec/parallelism", workers))
     changes += [(path, str(pods)) for path in over_items.shares]
     patch: list[Operation] = [
         {"op": "replace", "path": path, "value": value} for path, value in changes
     ]
-    # An empty value is not there, so that it cannot be replaced.
+    # An empty value is absent, so it cannot be replaced.
     starts = over_items.starts if found.sizes else ()
     text = starts_text(found.sizes)
     return [*patch, *({"op": "add", "path": path, "value": text} for path in starts)]
 
 
 def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
-    """Return the Job with so many pods, as far as others have to know it."""
+    """Return the Job with that many pods, as far as other code has to know it."""
     cut_job = deepcopy(dict(job))
     cut_job["spec"]["completions"] = pods
     return cut_job
@@ -271,7 +270,7 @@ def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
 def _note_on(
     job: Mapping[str, Any], found: Cut, over_items: ItemsJob, *, done: bool
 ) -> list[Operation]:
-    """Return the operation that writes on the Job what was decided, and why."""
+    """Return the operation that writes the decision and its reason on the Job."""
     proposal = found.proposal
     note: dict[str, Any] = {"was": over_items.cuttable.pods, "verdict": proposal.verdict.value}
     if proposal.verdict is Verdict.CUT:
@@ -284,7 +283,7 @@ def _note_on(
     text = orjson.dumps(note).decode()
     taken = sum(len(str(key)) + len(str(value)) for key, value in annotations_of(job).items())
     if taken + len(labels.CUT) + len(text) > labels.MAX_ALL_ANNOTATIONS_BYTES // 4:
-        return []  # a character has four bytes at most
+        return []  # a character has at most four bytes
     return [{"op": "add", "path": f"/metadata/annotations/{_escaped(labels.CUT)}", "value": text}]
 
 

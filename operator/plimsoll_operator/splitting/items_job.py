@@ -1,10 +1,10 @@
 """Reads a Job over items: whether it can be cut, and how its author cut it.
 
-Such a Job is whole without Plimsoll: it is Indexed, and its program finds in two variables of its
-container how many items there are and among how many pods they are shared. A pod then does the
-items from ITEMS × INDEX ÷ SHARES up to those of the next index. To cut it otherwise, the number of
-pods is changed in both places at once. A third variable that is empty says that its program reads
-there where each pod's items begin, if it is not: then chunks may become smaller toward the end.
+Such a Job is complete without Plimsoll: it is Indexed, and two variables of its container give its
+program the number of items and the number of pods that share them. A pod does the items from
+ITEMS × INDEX ÷ SHARES up to those of the next index. To cut it otherwise, the number of pods is
+changed in both places at once. A third variable may be present but empty: then its program can read
+there where each pod's items begin, so Plimsoll may list chunks that become smaller toward the end.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _BY_ITS_AUTHOR: Final = (
 _SHOWN_CHARS: Final = 40
 _GENERATED_CHARS: Final = 5
 _NO_LIMIT: Final = 10**6
-"""The API server writes a ``backoffLimit`` above it beside a limit for each index."""
+"""The API server writes a ``backoffLimit`` above this if there is a limit for each index."""
 _KUEUE: Final = "kueue.x-k8s.io/"
 _OF_ITS_QUEUE: Final = frozenset({f"{_KUEUE}queue-name", f"{_KUEUE}priority-class"})
 
 
 class NotOverItems(ValueError):
-    """The Job says that it has items, and cannot be understood; the message says what to write."""
+    """The Job says that it has items, but cannot be read; the message says what to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsJob:
     """A Job over items as its author wrote it.
 
-    shares, starts: JSON Pointer paths of the variables with the number of pods, and of those in
-    which their first items may be listed. kept: why it is not cut otherwise, in words; None if it
-    may be.
+    shares, starts: JSON Pointer paths of the variables with the number of pods, and of the
+    variables that may list their first items. kept: why it is not cut otherwise, in words; None if
+    it may be.
     """
 
     cuttable: CuttableJob
@@ -62,7 +62,7 @@ class ItemsJob:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it says itself where each pod's items begin."""
+        """Whether its author lists where each pod's items begin."""
         return bool(self.cuttable.sizes)
 
 
@@ -82,7 +82,7 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
     """Read a Job that is annotated with its items.
 
     Raises:
-        NotOverItems: if it does not say what is needed to cut it.
+        NotOverItems: if it lacks something that is needed to cut it.
     """
     text = annotations_of(job).get(labels.ITEMS)
     items = whole_number(text, MOST_ITEMS)
@@ -121,7 +121,7 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
 
 
 def _listed(starts: Sequence[_Variable], items: int, pods: int) -> tuple[int, ...]:
-    """Return the chunks that are listed, in all variables alike."""
+    """Return the listed chunks, which must be the same in all variables."""
     texts = {each.value if isinstance(each.value, str) else "" for each in starts}
     sizes = sizes_in(texts.pop(), items, pods)
     if sizes is None or texts:
@@ -134,13 +134,13 @@ def _listed(starts: Sequence[_Variable], items: int, pods: int) -> tuple[int, ..
 
 
 def _is_read(starts: Sequence[_Variable], shares: Sequence[_Variable], sized: int) -> bool:
-    """Say whether all containers that read the number of pods read a list as well."""
+    """Say whether all containers that read the number of pods also read a list."""
     readers = {each.container for each in starts}
     return ("containers", sized) in readers and {each.container for each in shares} <= readers
 
 
 def _nameable(job: Mapping[str, Any]) -> int:
-    """Return how many pods the Job may have: its name and an index are a host's name together."""
+    """Return how many pods the Job may have: its name and an index together are a host's name."""
     metadata = metadata_of(job)
     name = metadata.get("name")
     generated = len(str(metadata.get("generateName") or "")) + _GENERATED_CHARS
@@ -149,10 +149,10 @@ def _nameable(job: Mapping[str, Any]) -> int:
 
 
 def _bears_more(spec: Mapping[str, Any]) -> bool:
-    """Say whether more pods may fail where there are more.
+    """Say whether a Job with more pods also allows more failures.
 
-    All pods share ``backoffLimit``, and some may fail as soon as they start: with many times as
-    many, the Job would fail. With a limit for each index there is none for all.
+    All pods share ``backoffLimit``, and some may fail as soon as they start: with many times more
+    pods, the Job would fail. With a limit for each index there is no shared limit.
     """
     of_all = spec.get("backoffLimit")
     shared = isinstance(of_all, int) and of_all < _NO_LIMIT
@@ -160,7 +160,7 @@ def _bears_more(spec: Mapping[str, Any]) -> bool:
 
 
 def _has_bounded_disk(template: Mapping[str, Any]) -> bool:
-    """Say whether a pod that writes more than expected is evicted: nobody measures what it does."""
+    """Say whether a pod that writes too much is evicted: nobody measures how much it writes."""
     spec = mapping(template.get("spec"))
     containers = (*sequence(spec.get("containers")), *sequence(spec.get("initContainers")))
     limits = (mapping(mapping(mapping(each).get("resources")).get("limits")) for each in containers)
@@ -171,7 +171,7 @@ def _has_bounded_disk(template: Mapping[str, Any]) -> bool:
 
 
 def _shares(variables: Sequence[_Variable], index: int, wanted: tuple[str, str]) -> tuple[str, ...]:
-    """Return where the number of pods stands. wanted: the values that the variables must have."""
+    """Return the paths of the number of pods. wanted: the values that the variables must have."""
     found = {(*each.container, each.name): each.value for each in variables}
     for name, value in zip((ITEMS, SHARES), wanted, strict=True):
         if found.get(("containers", index, name)) != value:

@@ -1,4 +1,4 @@
-"""A token for each job: made of one key, so that none is kept, and good for that job alone."""
+"""A token for each job: made from one key, so none is stored, and valid for that job alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 
 LEAST_KEY_BYTES: Final = 16
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-"""A Kubernetes name; no slash, so that two jobs never are one text."""
+"""A Kubernetes name; it has no slash, so two jobs never have the same text."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobName:
-    """One creation of a job. Raises ValueError for what cannot be its namespace, name or run.
+    """One creation of a job. Raises ValueError if its namespace, name or run is not a name.
 
-    run: given to it when it was created; it tells a job from one that had its name before.
+    run: given to it at its creation; it distinguishes a job from an earlier one of its name.
     """
 
     namespace: str
@@ -36,8 +36,8 @@ class JobName:
 def token_for(key: bytes, namespace: str, run: str) -> str:
     """Make a job's token. key: random bytes that only Plimsoll has.
 
-    The name is not in it: when a Job is created, the API server has not yet made up its name. Who
-    answers checks that the Job of that name has that run.
+    The name is not in it: when a Job is created, the API server may not have generated its name
+    yet. The server that answers checks that the Job of that name has that run.
 
     Raises:
         ValueError: for a key that could be guessed.
@@ -48,6 +48,6 @@ def token_for(key: bytes, namespace: str, run: str) -> str:
 
 
 def is_token_of(key: bytes, job: JobName, told: str) -> bool:
-    """Say whether it is this job's token, in a time that tells nothing of it."""
+    """Say whether it is this job's token, in a time that does not depend on the token."""
     token = token_for(key, job.namespace, job.run).encode()
     return hmac.compare_digest(token, told.encode(errors="replace"))

@@ -1,8 +1,7 @@
-"""A Job whose pods lease its items: what its template is told, and what the controller reads of it.
+"""A Job whose pods lease its items: what is written on its template, and what the controller reads.
 
-All stands on the template from the Job's creation on. So a pod that is made while admission is away
-leases as well, and one of a Job that was created while admission was away does its share, as every
-other pod of it.
+All is on the template from the Job's creation on. So a pod that is made while admission is away
+leases, too. If admission was away when the Job was created, all its pods do their shares.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ _ADDED: Final = frozenset({URL, JOB, TOKEN, WORKER, _JOB_NAME})
 LEASE_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}"
 START_S: Final = 2.0
 WAIT_S: Final = 0.05
-"""What one more lease costs a worker."""
+"""The seconds that one more lease costs a worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leasing:
-    """What admission tells a new Job. url: of who answers; key: of tokens; run: of this Job."""
+    """What admission writes on a new Job. url: of the server; key: of tokens; run: of this Job."""
 
     url: str
     key: bytes
@@ -59,8 +58,8 @@ class Leasing:
 class LeasedJob:
     """A Job that leases, as the API server has it. job: its items and workers. shares: its pods.
 
-    most_items: of a lease, as was chosen at its creation; None if none was. retries: whether each
-    of its pods surely gets a second attempt.
+    most_items: of a lease, as chosen at the Job's creation; None if not chosen. retries: whether
+    each of its pods surely gets a second attempt.
     """
 
     name: JobName
@@ -83,8 +82,8 @@ def told_template(
 
     room: those of ``room_notes``.
 
-    A Job that is asked for again has all of it; one that was copied gets its own: by the record of
-    the one before, all of it may be done.
+    A Job that is asked for again has all of them. A copy of a Job gets its own run: in the record
+    of the original, all items may already be done.
 
     Raises:
         NotOverItems: if there is no container for it, or no room.
@@ -108,10 +107,10 @@ def told_template(
 
 
 def without_leases(job: Mapping[str, Any]) -> list[Operation]:
-    """Return what takes away how to lease, as it stands on a copy of a Job that leased.
+    """Return what removes the variables and note of leasing from a copy of a Job that leased.
 
-    Its pods would lease though nobody let them, or wait for an answer before they begin. The last
-    variable goes first, so that places stay right: also those of operations before these.
+    Else its pods would lease without permission, or wait for an answer before they begin. The last
+    variable is removed first, so that places stay right, also those of earlier operations.
     """
     template = mapping(mapping(job.get("spec")).get("template"))
     container = sized_container(template)
@@ -130,7 +129,7 @@ def without_leases(job: Mapping[str, Any]) -> list[Operation]:
 
 
 def run_of(job: Mapping[str, Any]) -> str | None:
-    """Return the run that the Job was given at its creation; None if it leases nothing."""
+    """Return the run that the Job got at its creation; None if it leases nothing."""
     template = mapping(mapping(job.get("spec")).get("template"))
     run = annotations_of(template).get(labels.LEASE_RUN)
     return run if isinstance(run, str) and run else None
@@ -140,7 +139,7 @@ def read_leased_job(job: Mapping[str, Any]) -> LeasedJob | None:
     """Read a Job of the API server; None if it leases nothing.
 
     Raises:
-        NotOverItems, ValueError: if it does not say what is needed.
+        NotOverItems, ValueError: if it lacks something that is needed.
     """
     run, metadata = run_of(job), metadata_of(job)
     if run is None:
@@ -164,7 +163,7 @@ def job_of(cuttable: CuttableJob) -> Job:
 
 
 def room_notes(cuttable: CuttableJob, learned: Learned | None, policy: Policy) -> dict[str, str]:
-    """Return the annotations that bound leases, and memory from below, as far as it is known."""
+    """Return the annotations that bound leases, and memory from below, as far as known."""
     if learned is None:
         return {}
     bounds = [each for each in (cuttable.limit_bytes, policy.max_bytes) if each is not None]
@@ -182,7 +181,7 @@ def _most_items(job: Mapping[str, Any]) -> int | None:
 
 
 def has_ended(job: Mapping[str, Any]) -> bool:
-    """Say whether a Job makes no pods any more."""
+    """Say whether a Job makes no more pods."""
     conditions = map(mapping, sequence(mapping(job.get("status")).get("conditions")))
     return any(
         each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
@@ -200,7 +199,7 @@ def _has_token(variables: list[Mapping[str, Any]], key: bytes, namespace: str, r
 
 
 def _variables(namespace: str, leasing: Leasing) -> list[dict[str, Any]]:
-    """Return the variables; those of the pod itself are filled in by the kubelet."""
+    """Return the variables; the kubelet fills in those of the pod itself."""
 
     def of_pod(name: str, path: str) -> dict[str, Any]:
         return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

@@ -1,9 +1,9 @@
 """Gives a new driver of Spark the properties that its user did not set.
 
 The channel is a variable of its container that ``spark-submit`` and Python's launcher both put in
-front of the driver's JVM. Whatever the user set wins over it: in code, by ``--conf``, in a
-properties file (as in cluster mode), or in ``spark-defaults.conf``. tests/spark shows it. What a
-policy has replaced in configuration is given a second time, where only code wins over it.
+front of the driver's JVM. All that the user set wins over it: in code, by ``--conf``, in a
+properties file (as in cluster mode), or in ``spark-defaults.conf``. tests/spark shows it. If a
+policy replaces configuration, the property is given a second time, where only code wins over it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 STEP: Final = f"{labels.FEATURE_PREFIX}{FEATURE}"
 _OF_EXECUTORS: Final = f"spark.kubernetes.executor.annotation.{STEP}"
 _MOST_OPTIONS_CHARS: Final = 16_384
-"""A longer variable is left as it is: all variables of a process share its room."""
+"""A longer variable is left as it is: all variables of a process share one space."""
 _KEPT: Final = (
     "a number in configuration stays, as there is no sure place for an option: the container starts"
     f" neither as Spark's images do, nor by spark-submit, nor by Python with {PYTHON_OPTIONS}"
@@ -50,26 +50,26 @@ _KEPT: Final = (
 
 
 class Outcome(StrEnum):
-    """What became of one driver whose policy lets it be given something, for counting."""
+    """The result for one driver whose policy allows properties, for counting."""
 
     GIVEN = "given"
     REPLACED = "replaced"
-    """Given, and it counts in place of what configuration says."""
+    """Given, and it replaces what configuration says."""
     RECOMMENDED = "recommended"
     """The policy only recommends; the pod is as it was."""
     NOTHING = "nothing"
-    """Nothing is known that would pay."""
+    """No property is known that would pay."""
     ONE_ATTEMPT = "one-attempt"
-    """Fewer partitions were taught, and nobody is sure to make a second attempt."""
+    """Fewer partitions would pay, but a second attempt is not sure."""
     OWN = "own"
-    """The variable comes from elsewhere, or may: what is in it cannot be read here."""
+    """The variable comes, or may come, from elsewhere: its value cannot be read here."""
     NO_ROOM = "no-room"
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class GivenDriver:
-    """What becomes of one driver. patch: JSON Patch operations that follow the pod's own."""
+    """The answer for one driver. patch: JSON Patch operations that follow those of its size."""
 
     outcome: Outcome
     patch: Sequence[Operation] = ()
@@ -80,13 +80,13 @@ def give_driver(
 ) -> GivenDriver | None:
     """Decide on a new pod; None if it is no driver, or its policy leaves it alone.
 
-    sized: the pod's own answer. unhealed: why a kill may not be noticed at present.
+    sized: the answer about the pod's size. unhealed: why a kill may not be noticed at present.
     """
     identity, note = sized.identity, sized.note
     if identity is None or note is None or labels_of(pod).get(ROLE) != DRIVER:
         return None
     policy = state.knowledge_of(identity.task).policy
-    # One that has the annotation is asked for again, or was copied with what it was given.
+    # A pod that has the annotation is asked for again, or is a copy with the same properties.
     if policy.spark.mode is Mode.OFF or labels.SPARK in annotations_of(pod):
         return None
     steps = state.smaller.get(executors_of(identity.task), 0)
@@ -119,9 +119,9 @@ def _given(pod: Pod, name: str | None, given: Given, policy: SparkPolicy) -> Giv
 def _replacing(
     container: Mapping[str, Any], path: str, given: Given, policy: SparkPolicy
 ) -> Sequence[Operation] | None:
-    """Return what has the number win over configuration; None where it cannot, () where it may not.
+    """Return what lets the number win over configuration; None if it cannot, () if it may not.
 
-    Smaller partitions never do: a number in configuration may make them smaller still.
+    With smaller partitions it never may: a number in configuration may make them smaller still.
     """
     if given.step or Replaceable.PARTITIONS not in policy.replaces:
         return ()
@@ -129,7 +129,7 @@ def _replacing(
 
 
 def _options(given: Given) -> str:
-    """Return options of a JVM: names and values of ours alone, without a space or a quote."""
+    """Return options of a JVM: only our own names and values, without a space or a quote."""
     properties = {
         **given.properties,
         GIVEN: given.properties[PARTITIONS],
@@ -139,7 +139,7 @@ def _options(given: Given) -> str:
 
 
 def _container(pod: Pod, name: str | None) -> tuple[Mapping[str, Any], str]:
-    """Return the container of that name, and its path; one with nothing if there is none."""
+    """Return the container of that name, and its path; an empty one if there is none."""
     for at, container in enumerate(map(mapping, sequence(spec_of(pod).get("containers")))):
         if container.get("name") == name:
             return container, f"/spec/containers/{at}"
@@ -147,9 +147,9 @@ def _container(pod: Pod, name: str | None) -> tuple[Mapping[str, Any], str]:
 
 
 def _in_container(container: Mapping[str, Any], path: str, options: str) -> list[Operation] | None:
-    """Return what puts options before those of the container's own; None if that is not sure."""
+    """Return what puts options before the container's own ones; None if that is not safe."""
     if not container or container.get("envFrom"):
-        return None  # it may have the variable, and what is written here would hide it
+        return None  # it may have the variable, and a value written here would hide it
     variables = [mapping(each) for each in sequence(container.get("env"))]
     places = [at for at, each in enumerate(variables) if each.get("name") == OPTIONS]
     if not places:
@@ -159,7 +159,7 @@ def _in_container(container: Mapping[str, Any], path: str, options: str) -> list
     value = own.get("value", "" if "valueFrom" not in own else None)
     if not isinstance(value, str) or len(value) > _MOST_OPTIONS_CHARS:
         return None
-    # The last one of a name counts, so that what its user wrote there still wins.
+    # The last option of a name counts, so the user's own still wins.
     return [_add(f"{path}/{places[-1]}/value", f"{options} {value}".rstrip())]
 
 

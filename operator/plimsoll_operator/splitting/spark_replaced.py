@@ -1,7 +1,7 @@
 """Puts a property of Spark where it wins over configuration, and still loses to code.
 
-That is the last option of ``spark-submit`` before the program. It wins over properties files,
-``spark-defaults.conf`` and the options before it. A program that Python starts reads a variable.
+That place is the last option of ``spark-submit`` before the program. It wins over properties files,
+``spark-defaults.conf`` and earlier options. A program that Python starts reads a variable.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _WITH_VALUE: Final = frozenset(
         *("--queue", "--repositories", "--total-executor-cores"),
     }
 )
-"""Of ``SparkSubmitOptionParser``. Not here: --kill and --status, which start no program, and
---remote, by which the program's settings are another process's."""
+"""Options of ``SparkSubmitOptionParser``, without --kill and --status, which start no program, and
+--remote, with which another process has the program's settings."""
 _WITHOUT: Final = frozenset({"--load-spark-defaults", "--supervise", "--verbose", "-v"})
 
 _Word = tuple[str, str]
@@ -43,7 +43,7 @@ _Word = tuple[str, str]
 
 
 def replaced(container: Mapping[str, Any], path: str, setting: str) -> list[Operation] | None:
-    """Return what makes a container start Spark with a setting; None if no place for it is sure.
+    """Return what makes a container start Spark with a setting; None if no place for it is safe.
 
     path: of the container. setting: ``name=value``, without a space or a quote.
     """
@@ -61,7 +61,7 @@ def replaced(container: Mapping[str, Any], path: str, setting: str) -> list[Oper
 
 
 def _words(container: Mapping[str, Any]) -> Sequence[_Word] | None:
-    """All words in turn; None if one of them is none."""
+    """Return all words in order; None if one of them is not a text."""
     found = [
         (word, f"{field}/{at}")
         for field in ("command", "args")
@@ -72,12 +72,12 @@ def _words(container: Mapping[str, Any]) -> Sequence[_Word] | None:
 
 
 def _program(words: Sequence[_Word]) -> str | None:
-    """Return the path of the word that names the program, behind all options of spark-submit."""
+    """Return the path of the word that names the program, after all options of spark-submit."""
     left = iter(words)
     word, path = next(left)
     if _name_of((word, path)) == _ENTRYPOINT:
         word, path = next(left, ("", ""))
-    # The entrypoint of Spark's images makes spark-submit of this word; a submitter writes it.
+    # The entrypoint of Spark's images turns this word into spark-submit; a submitter writes it.
     starts = (word == _DRIVER and path != "command/0") or _name_of((word, path)) == _SUBMIT
     return _behind_options(left) if starts else None
 
@@ -101,9 +101,9 @@ def _name_of(word: _Word) -> str:
 
 
 def _for_python(container: Mapping[str, Any], path: str, setting: str) -> list[Operation] | None:
-    """Return the variable with one option more; None where the container does not have it.
+    """Return the variable with one more option; None if the container does not have it.
 
-    An image's own value would be hidden, and the program might do something else without it.
+    A new variable would hide an image's own value, and the program might behave differently.
     """
     variables = [mapping(each) for each in sequence(container.get("env"))]
     places = [at for at, each in enumerate(variables) if each.get("name") == PYTHON_OPTIONS]

@@ -1,7 +1,7 @@
-"""Fits the forecasts' expert that knows features, as often as enough is new.
+"""Fits the forecasts' expert that uses features, whenever there are enough new runs.
 
-The leader does it, in a process of its own that takes turns with trainings. Where it fails, what
-was fitted before serves on, or forecasts are of the past alone; ``plimsoll forecast`` says so.
+The leader does it, in a process of its own that takes turns with trainings. If it fails, the
+previous fit serves on, or forecasts use only the past; ``plimsoll forecast`` says so.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ log = structlog.get_logger()
 
 COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.features_trainer")
 TRY_AGAIN_S: Final = 3600.0
-"""From one fit, or failure, to the next."""
+"""The time from one fit, or failure, to the next."""
 FIT_ANYWAY_S: Final = 7 * 24 * 3600.0
-"""What was fitted to the runs of so long ago is fitted again, if there are any newer ones."""
+"""A fit that is older than this is made again if there are any newer runs."""
 LOOK_EVERY_S: Final = 300.0
 LIMIT_S: Final = 1200.0
 
@@ -40,7 +40,7 @@ class FeatureRules:
 
 
 def should_fit(last: LastTry | None, known: int, now_s: float) -> bool:
-    """Say whether to fit now. last: how the last fit ended. known: attempts that are stored."""
+    """Say whether to fit now. last: how the last fit ended. known: number of stored attempts."""
     if last is None:
         return is_due(known, 0)
     since_s = now_s - last.at_s
@@ -48,7 +48,7 @@ def should_fit(last: LastTry | None, known: int, now_s: float) -> bool:
         return False
     if last.failure is not None:
         return is_due(known, 0)
-    # Old runs are pruned, so that there may be fewer than there were.
+    # Old runs are pruned, so there may be fewer runs than before.
     return is_due(known, min(last.known, known)) or (
         since_s >= FIT_ANYWAY_S and known != last.known and is_due(known, 0)
     )
@@ -70,7 +70,7 @@ class FeatureLearning:
     learned_by: LearnedBy = here
 
     async def run(self) -> None:
-        """Look at it every ``LOOK_EVERY_S``, until cancelled."""
+        """Look every ``LOOK_EVERY_S`` whether to fit, until cancelled."""
         while True:
             try:
                 await self.look()
@@ -81,7 +81,7 @@ class FeatureLearning:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> bool:
-        """Fit if it is time and there is enough; True if it did."""
+        """Fit if it is time and there are enough runs; return whether it did."""
         read, features = self.writer.read, self.store.features
         last, known = await read(features.last_try), await read(known_runs, self.store)
         if not should_fit(last, known, self.now_s()):

@@ -1,4 +1,4 @@
-"""Fits the forecasts' expert that knows features to a store's runs, and keeps it there."""
+"""Fits the forecasts' expert that uses features to a store's runs, and keeps it there."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SEED: Final = 23
 
 
 def known_runs(store: Store) -> int:
-    """How many attempts there are to learn from: what tells when to fit again."""
+    """How many attempts there are to learn from; this number decides when to fit again."""
     return sum(each.observations for each in store.totals.by_task().values())
 
 
 def fit_and_keep(store: Store, now_s: float) -> str:
-    """Play the store's runs again, fit, keep what was fitted, and say in words what was done.
+    """Replay the store's runs, fit, keep the result, and say in words what was done.
 
-    Raises ValueError where there are too few runs, StoreError where the store fails.
+    Raises ValueError if there are too few runs, StoreError if the store fails.
     """
     # These are the trainer's libraries, which only this function needs.
     from plimsoll_predictor.runtimes.features.explaining import explain

@@ -18,20 +18,20 @@ ONE_THREAD: Final[Mapping[str, str]] = {
 """Numeric libraries read these when they are loaded, not later."""
 
 STORE_BUSY_TIMEOUT_S: Final = 30.0
-"""The controller writes too, and what was learned is worth some patience."""
+"""The controller writes, too, and a training's result is worth some patience."""
 NICENESS: Final = 10
 GRACE_S: Final = 60.0
-"""The time over the search's budget for loading the libraries, reading, the last fit and saving.
-It is long, since a trainer gives way to everything else on its node."""
+"""The time beyond the search's budget for loading the libraries, reading, the last fit and saving.
+It is long, because a trainer gives way to everything else on its node."""
 PATIENCE: Final = 3.0
 """The budget is processor time; on a busy node a low-priority trainer takes longer by the clock."""
 _MIB: Final = 2**20
 
 
 def give_way(wall_s: float) -> None:
-    """One thread, low priority, an end; before anything numeric is loaded.
+    """Set one thread, low priority and an end; call it before anything numeric is loaded.
 
-    wall_s: the process ends itself by SIGALRM after it, in case nobody is left to end it.
+    wall_s: after this time the process ends itself by SIGALRM, in case nobody is left to end it.
     """
     os.environ.update(ONE_THREAD)
     os.nice(NICENESS - os.nice(0))
@@ -43,7 +43,7 @@ def cap_memory(memory_mib: int) -> None:
     """Cap writable private memory (RLIMIT_DATA); beyond it: MemoryError, or std::bad_alloc.
 
     Measured with XGBoost, scikit-learn and scikit-optimize loaded, on one thread: 213 MiB of it
-    where 205 MiB are resident. RLIMIT_AS counts 170 MiB more, program files that are only mapped.
+    while 205 MiB are resident. RLIMIT_AS also counts 170 MiB of program files that are only mapped.
     Set it after the libraries are loaded: OpenBLAS ends the process, without a word to its caller,
     if it gets no memory for its buffers.
     """

@@ -1,6 +1,6 @@
 """Logs a training by MLflow's REST API.
 
-Whatever the server does, a call ends within its time limit and reads a bounded answer.
+A call always ends within its time limit and reads a bounded answer, whatever the server does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _API: Final = "api/2.0/mlflow/"
 _ARTIFACTS: Final = "api/2.0/mlflow-artifacts/artifacts/"
 _PROXIED: Final = "mlflow-artifacts"
 _NOT_NOW: Final = frozenset({401, 403, 404, 405, 408, 421, 429})
-"""Statuses that concern the address, the rights or the moment, not this training."""
+"""Statuses about the address, the rights or the moment, not about this training."""
 _WORDS: Final = 300
 
 
@@ -40,7 +40,7 @@ class TrackingError(Exception):
 
 
 class TrackingRefused(TrackingError):
-    """The server does not want this training; trying again will not help."""
+    """The server refuses this training; trying again will not help."""
 
 
 class TrackingAddressError(OSError):
@@ -49,7 +49,7 @@ class TrackingAddressError(OSError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlflowServer(HttpService):
-    """The server's address, and the proof of who asks."""
+    """The server's address and our credentials."""
 
     timeout_s: float = 10.0
     connect_s: float = 5.0
@@ -87,7 +87,7 @@ class MlflowClient:
         await self._session.close()
 
     async def log(self, run: TrackedRun) -> str:
-        """Log a training and return the server's id of it. TrackingError if it was not logged.
+        """Log a training and return the server's id for it. TrackingError if it was not logged.
 
         A training that was logged in part is completed, so trying again is safe.
         """
@@ -116,7 +116,7 @@ class MlflowClient:
         return str(experiment["experiment_id"])
 
     async def _info(self, experiment_id: str, run: TrackedRun) -> Mapping[str, Any]:
-        """The server's record of the training, made if there is none."""
+        """The server's record of the training; it is made if there is none."""
         answer = await self._post(
             "runs/search",
             {
@@ -138,7 +138,7 @@ class MlflowClient:
         return info
 
     async def _upload(self, artifact_uri: str, run: TrackedRun) -> None:
-        """Store the documents through the server, unless it leaves that to its clients."""
+        """Store the documents through the server, unless the server leaves that to its clients."""
         parts = urlsplit(artifact_uri)
         if parts.scheme != _PROXIED or (parts.hostname or self._server.base.host) != (
             self._server.base.host
@@ -155,7 +155,7 @@ class MlflowClient:
     async def _call(
         self, method: str, path: str, *, absent_is: int | None = None, **given: Any
     ) -> dict[str, Any] | None:
-        """One call; None if the server answers by ``absent_is`` that there is no such thing."""
+        """One call; None if the server answers with ``absent_is`` that the thing is absent."""
         try:
             answer = await self._session.call(method, path, **given)
         except (aiohttp.ClientError, OSError, ValueError, SessionError) as error:

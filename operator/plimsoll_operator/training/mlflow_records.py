@@ -1,6 +1,6 @@
 """One training as MLflow's params, metrics, tags and artifacts. Pure.
 
-Names and lengths keep within what every MLflow server since 2.0 takes.
+Names and lengths are such that every MLflow server since 2.0 accepts them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAX_PARAM: Final = 500
 MAX_TAG: Final = 5_000
 MAX_PARAMS: Final = 100
 MAX_METRICS: Final = 1_000
-"""The most metrics of one request, as many as a training of some 300 trials has."""
+"""The most metrics of one request; a training of about 300 trials has so many."""
 IDENTITY: Final = "plimsoll.training"
-"""The tag that tells whether a training is logged already."""
+"""The tag that shows whether a training is already logged."""
 _NO_KEY: Final = re.compile(r"[^\w\-. /]", re.ASCII)
 
 
@@ -71,7 +71,7 @@ def tracked_run(training: Training, prefix: str) -> TrackedRun:
 
 
 def _identity(training: Training) -> str:
-    # The time distinguishes stores whose numbering began again.
+    # The time distinguishes stores whose numbering restarted.
     text = f"{training.task}/{training.row}/{training.at_s!r}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -146,7 +146,7 @@ def _tags(training: Training, facts: ReportFacts) -> dict[str, str]:
 
 
 def _confusion(facts: ReportFacts) -> str | None:
-    """Row: bin needed, column: bin predicted. None where there is none, or it is too long."""
+    """Row: bin needed, column: bin predicted. None if there is none, or it is too long."""
     if not facts.confusion:
         return None
     text = json.dumps(facts.confusion, separators=(",", ":"))

@@ -36,7 +36,7 @@ class Spawns(Protocol):
 class QueueRules:
     """When trainings begin and end. min_interval_s: from a task's training to its next.
 
-    A training is ended after ``patience`` times its budget and ``grace_s`` more.
+    A training is ended after ``patience`` times its budget plus ``grace_s``.
     """
 
     grace_s: float = GRACE_S
@@ -60,7 +60,7 @@ class Trained:
 
 
 class TrainingQueue:
-    """Runs trainings one after another and tells how each ended. Belongs to one event loop.
+    """Runs trainings one after another and reports how each ended. For use on one event loop.
 
     on_result: awaited after each training; an error in it is logged.
     now_s: gives the Unix seconds of failures in the store.
@@ -84,7 +84,7 @@ class TrainingQueue:
         """Held by each training, and by other processes that need as much memory."""
         self._loop = asyncio.get_running_loop()
         self._wanted: dict[TaskId, tuple[Policy, str, float]] = {}
-        """Task -> its policy, why it is to be trained, and since when, by the loop's clock."""
+        """Task -> its policy, why it waits for a training, and since when, by the loop's clock."""
         self._running: dict[TaskId, asyncio.Task[None]] = {}
         self._not_before: dict[TaskId, float] = {}
         self._wake: asyncio.TimerHandle | None = None
@@ -97,7 +97,7 @@ class TrainingQueue:
 
     @property
     def longest_wait_s(self) -> float:
-        """How long the task that waits longest has waited."""
+        """How long the task with the longest wait has waited."""
         now = self._loop.time()
         return max((now - since for _, _, since in self._wanted.values()), default=0.0)
 
@@ -109,7 +109,7 @@ class TrainingQueue:
     def request(self, task: TaskId, policy: Policy, why: str) -> None:
         """Train the task when no other is trained and its last training is long enough ago.
 
-        A task that waits already keeps its place and takes the new policy; one that is being
+        A task that already waits keeps its place and takes the new policy; a task that is being
         trained is trained again afterwards.
         """
         if self._closed:
@@ -119,7 +119,7 @@ class TrainingQueue:
         self._start_due()
 
     async def close(self) -> None:
-        """End all trainings and forget what waits."""
+        """End all trainings and forget the waiting tasks."""
         self._closed = True
         self._wanted.clear()
         if self._wake is not None:

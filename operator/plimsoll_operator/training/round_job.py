@@ -1,6 +1,6 @@
-"""The Indexed Job of a round of trainings, by a template that the chart mounts. Pure.
+"""The Indexed Job of a round of trainings, from a template that the chart mounts. Pure.
 
-Kubernetes makes a pod for each index, restarts what fails, and bounds how many run at once.
+Kubernetes makes a pod for each index, replaces failed pods, and bounds how many run at once.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import yaml
 from plimsoll_operator.names.objects import mapping, sequence
 
 SHARDS_A_WORKER: Final = 4
-"""Shares for each pod that may run at once: one that takes long then leaves the others little."""
+"""Shares for each pod that may run at once: with many, a long share delays the round little."""
 MOST_A_ROUND: Final = 2_000
-"""Trainings of a round. What is urgent by then comes first in the next one."""
+"""The most trainings of a round. Those that are urgent by then come first in the next one."""
 PREFIX_CHARS: Final = 40
-"""Of the template's name; pods of an Indexed Job have names of 63 characters at most."""
+"""The most characters of the template's name; a name of an Indexed Job's pod has at most 63."""
 _TRIES_AN_INDEX: Final = 3
 _KEPT_S: Final = 3600
 
 
 class BadTemplate(ValueError):
-    """The template is no Job that a round can be made of."""
+    """No round can be made of the template."""
 
 
 class RoundState(StrEnum):
-    """What the Job of a round says."""
+    """The state of a round's Job."""
 
     GOING = "going"
     DONE = "done"
@@ -50,7 +50,7 @@ class JobTemplate:
         """Read it from YAML.
 
         Raises:
-            BadTemplate: which says what is wrong.
+            BadTemplate: its message says what is wrong.
         """
         try:
             document = mapping(yaml.safe_load(text))
@@ -76,11 +76,11 @@ class JobTemplate:
         return f"{prefix}-{int(now_s)}"
 
     def shards(self, due: int) -> int:
-        """Return how many shares so much work is cut into."""
+        """Return into how many shares ``due`` trainings are cut."""
         return max(1, min(due, self.parallelism * SHARDS_A_WORKER))
 
     def job(self, round_: str, shards: int) -> dict[str, Any]:
-        """Return the round's Job. A pod that a node loses does not count as one that failed."""
+        """Return the round's Job. A pod that a node loses does not count as failed."""
         job = copy.deepcopy(dict(self.document))
         job["metadata"] = {**job["metadata"], "name": round_}
         job["spec"] = {
@@ -107,7 +107,7 @@ class JobTemplate:
 
 
 def state_of(job: Mapping[str, Any]) -> RoundState:
-    """Return what a Job says of itself. Some indexes may have failed in one that is done."""
+    """Return a Job's state. In a Job that is done, some indexes may have failed."""
     conditions = sequence(mapping(job.get("status")).get("conditions"))
     true = {each.get("type") for each in map(mapping, conditions) if each.get("status") == "True"}
     if "Complete" in true:

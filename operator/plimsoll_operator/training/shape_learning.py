@@ -26,7 +26,7 @@ TRY_AGAIN_S: Final = 3600.0
 """The time to the next try after a failure."""
 LOOK_EVERY_S: Final = 300.0
 LIMIT_S: Final = 1200.0
-"""A learning takes seconds; on a busy node it gives way to everything else."""
+"""Learning takes seconds, but on a busy node it gives way to everything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ShapeRules:
 
 
 def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
-    """Say whether to learn now. made_s: the last success. tried_s: the last try."""
+    """Say whether to learn now. made_s: of the last success. tried_s: of the last try."""
     if made_s is not None and now_s - made_s < LEARN_EVERY_S:
         return False
     return tried_s is None or now_s - tried_s >= TRY_AGAIN_S
@@ -48,7 +48,7 @@ def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
 class ShapeLearning:
     """One per controller. turn: held by each training. now_s: gives Unix seconds.
 
-    learned_by: says who learns; others may be put there before it runs.
+    learned_by: says who learns; it may be replaced before it runs.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ShapeLearning:
         self._tried_s: float | None = None
 
     async def run(self) -> None:
-        """Look at it every ``LOOK_EVERY_S``, until cancelled."""
+        """Look every ``LOOK_EVERY_S`` whether to learn, until cancelled."""
         while True:
             try:
                 await self.look()
@@ -79,7 +79,7 @@ class ShapeLearning:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> bool:
-        """Learn if it is time and there is something to learn from; True if it did."""
+        """Learn if it is time and there is something to learn from; return whether it did."""
         now_s = self._now_s()
         made_s = await self._writer.read(self._store.shapes.made_s)
         if not is_due(made_s, self._tried_s, now_s):
@@ -92,7 +92,7 @@ class ShapeLearning:
         if failure is None:
             log.info("shapes of runtimes are learned", words=result.get("words") or ())
         else:
-            # The old shapes serve on; nothing is decided by them.
+            # The old shapes serve on; no decision depends on them.
             log.warning("shapes of runtimes could not be learned", why=failure)
         return failure is None
 

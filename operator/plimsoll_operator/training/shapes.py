@@ -20,7 +20,7 @@ SEED: Final = 20
 def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
     """Learn shapes and why tasks have theirs, save both, and say in words what was done.
 
-    Raises ValueError where nothing can be learned yet, StoreError where the store fails.
+    Raises ValueError if nothing can be learned yet, StoreError if the store fails.
     """
     # These are the trainer's libraries, which only this function needs.
     from plimsoll_predictor.runtimes.shapes.learning import learn_shapes
@@ -39,7 +39,7 @@ def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
 
 
 def runs_of(store: Store, runs_of_a_task: int = RUNS_OF_A_TASK) -> list[LogRun]:
-    """The newest runs of the tasks with the most, in the order of submission."""
+    """The newest runs of the tasks with the most runs, in the order of submission."""
     summaries = store.totals.by_task()
     most = sorted(summaries, key=lambda task: (-summaries[task].observations, task))[:MOST_TASKS]
     runs: list[LogRun] = []

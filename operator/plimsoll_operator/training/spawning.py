@@ -1,4 +1,4 @@
-"""Starts a trainer as a process of its own, in a process group of its own, and reads its result."""
+"""Starts a trainer in a process and process group of its own, and reads its result."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.train
 STORE_URL: Final = "PLIMSOLL_STORE_URL"
 
 Ended = tuple[str | None, Mapping[str, Any]]
-"""Why a trainer failed, None if it did not, and what it printed about itself."""
+"""Why a trainer failed (None if it did not), and what it printed about itself."""
 
 Locally = Callable[[], Awaitable[Ended]]
-"""Learns by a process of this machine."""
+"""Learns in a process of this machine."""
 LearnedBy = Callable[[Locally], Awaitable[Ended]]
-"""Has something learned: by what it is given, or elsewhere."""
+"""Has something learned, by the given function or elsewhere."""
 
 
 def here(locally: Locally) -> Awaitable[Ended]:
-    """Have it learned by what is given."""
+    """Have it learned by the given function."""
     return locally()
 
 
@@ -66,9 +66,9 @@ async def start(store_url: str, *command: str) -> asyncio.subprocess.Process:
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
-        # It gets its own process group: all of it can end, and Ctrl-C is for us.
+        # It gets its own process group: all of it can be ended, and Ctrl-C reaches only us.
         start_new_session=True,
-        # The address may hold a password, which a command line would show to everyone.
+        # The address may hold a password, and a command line would show it to everyone.
         env={**os.environ, **ONE_THREAD, STORE_URL: store_url},
     )
 
@@ -96,7 +96,7 @@ def _outcome(status: int, stdout: bytes) -> Ended:
     """status: exit status, negative for the signal that ended it."""
     result = _last_line(stdout)
     if result.get("ok") is True:
-        # The trainer prints this after it saved the model: whatever comes then, the model serves.
+        # The trainer prints this after it saved the model: the model serves, whatever follows.
         return None, result
     if status < 0:
         hint = " (memory cap?)" if -status == signal.SIGKILL else ""

@@ -1,7 +1,7 @@
 """Logs the store's trainings to a tracking server. Nothing else waits for it.
 
-The store is the outbox: a training is saved first and logged when the server takes it, so a server
-that was away gets what it missed, trainings made by hand and earlier ones too.
+The store is the outbox: a training is saved first and logged when the server accepts it. So a
+server that was away gets all trainings that it missed, also earlier ones and those made by hand.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from plimsoll_predictor.store import BadRecordError, Store, StoreError, Training
 log = structlog.get_logger()
 
 MAX_STRIKES: Final = 5
-"""Times the server may fail over one training before that one is given up."""
+"""How often the server may fail at one training before it is given up."""
 _WORDS: Final = 400
 
 
@@ -36,15 +36,15 @@ class Logs(Protocol):
     """Takes trainings; see mlflow_client.py."""
 
     async def log(self, run: TrackedRun) -> str:
-        """Log one, return the server's id of it. TrackingError if it was not logged."""
+        """Log one and return the server's id for it. TrackingError if it was not logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackingRules:
     """prefix: of experiments' names. look_s: between looks into the store.
 
-    training_s: all of one training's calls. After a failure the next try waits ``pause_s``, twice
-    as long after each further one, at most ``longest_pause_s``.
+    training_s: for all of one training's calls. After a failure the next try waits ``pause_s``,
+    after each further failure twice as long, at most ``longest_pause_s``.
     """
 
     prefix: str = "plimsoll"
@@ -65,7 +65,7 @@ class Outbox:
 
 
 class Tracker:
-    """Logs what is not logged yet, one training at a time."""
+    """Logs the trainings that are not logged yet, one at a time."""
 
     def __init__(self, client: Logs, outbox: Outbox, rules: TrackingRules) -> None:
         self._client = client
@@ -98,10 +98,10 @@ class Tracker:
                 await asyncio.sleep(self._rules.longest_pause_s)
 
     async def log_waiting(self) -> bool:
-        """Log the oldest that wait; True if there may be more.
+        """Log the oldest that wait; return True if there may be more.
 
         Raises:
-            TrackingError: if the server cannot be reached now; what was logged is noted.
+            TrackingError: if the server cannot be reached now; trainings logged before are noted.
             StoreError: if the store cannot be reached now.
         """
         waiting = await self._outbox.writer.read(

@@ -26,7 +26,7 @@ _MOST_VALUE_CHARS: Final = 30
 
 
 class NoSuchCampaign(LookupError):
-    """No campaign of the name has begun."""
+    """No campaign of this name has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ class CampaignFacts:
 
     @property
     def tried(self) -> int:
-        """Attempts for which a Job was asked."""
+        """Attempts for which a Job was requested."""
         return self._spent.runs or 0
 
     @property
     def used_gb_h(self) -> float:
-        """What its runs requested; those under way until now."""
+        """The memory-time that its runs requested; of runs under way, until now."""
         return self._spent.gb_hours or 0.0
 
     @property
@@ -70,18 +70,18 @@ class CampaignFacts:
 
     @property
     def stands_for(self) -> int:
-        """How many real runs its scenarios stand for; as many as it has, if nobody counted."""
+        """How many real runs its scenarios stand for; one each if nothing was recorded."""
         return sum(run.weight for run in latest_of(self.runs).values())
 
     @property
     def failed(self) -> tuple[CampaignRun, ...]:
-        """The scenarios that gave no need, each as it ended last."""
+        """The scenarios that gave no need, each with its last end."""
         latest = latest_of(self.runs).values()
         return tuple(run for run in latest if run.note and not run.state.is_open)
 
     @property
     def told(self) -> Mapping[str, str]:
-        """All of it but tables, in words: a name and its words each."""
+        """All of it except tables, as names and words."""
         record, counts = self.record, self.counts
         return {
             "task": record.task,
@@ -110,7 +110,7 @@ class CampaignFacts:
 
     @property
     def saving(self) -> str:
-        """What sizing would save at the requests of today, in words."""
+        """What sizing would save at today's requests, in words."""
         found, today = self.found, words_for_bytes(self.record.reference_bytes)
         return (
             f"{words_for_saving(found.improvement) or 'not known yet'} of what {today} a run"

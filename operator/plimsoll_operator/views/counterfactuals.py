@@ -22,7 +22,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN
 
 LEAST_DIFFERENCE: Final = 0.01
-"""A size that differs by less is the same to people."""
+"""Two sizes that differ by less count as the same."""
 PENALTIES: Final = (1.0, 10.0, 100.0)
 OVERHEADS_S: Final = (240.0, 2400.0, 24_000.0)
 HEADROOMS: Final = (1.0, 1.5)
@@ -35,9 +35,9 @@ MOST_VALUES: Final = 2
 class Situation:
     """One run as it would be decided now.
 
-    bounds, lift_bounds: of its first attempt, and of the one after a kill at its request or above.
-    values: feature -> values that the latest runs had, the commonest first.
-    standing, pool: the task's experts; None where the store knows none.
+    bounds, lift_bounds: for its first attempt, and for the one after a kill at its request or
+    above. values: feature -> values that the latest runs had, the commonest first.
+    standing, pool: the task's experts; None if the store knows none.
     """
 
     ask: Ask
@@ -67,7 +67,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """One change and the size with it. change: in words, "without max 64Gi"."""
+    """One change and the size with it. change: in words, such as "without max 64Gi"."""
 
     change: str
     size_bytes: int | None
@@ -123,7 +123,7 @@ def outlook_of(now: Situation, assumed: str | None = None) -> Outlook:
 
 
 def differs(one_bytes: int | None, other_bytes: int | None) -> bool:
-    """Whether two sizes differ by so much that people would care."""
+    """Whether two sizes differ enough for people to care."""
     if one_bytes is None or other_bytes is None:
         return one_bytes is not other_bytes
     return abs(one_bytes - other_bytes) > LEAST_DIFFERENCE * max(one_bytes, other_bytes)
@@ -182,7 +182,7 @@ def _of_risk(now: Situation, decision: Decision) -> Iterator[tuple[str, Situatio
 
 
 def _repriced(now: Situation, overhead_s: float) -> Situation:
-    """The experts bid anew at another price of a failure; what they were charged so far stays."""
+    """The experts bid anew at another price of a failure; their costs so far stay."""
     if now.standing is None or now.pool is None:
         return now
     standing = Standing.from_dict(now.standing.to_dict())

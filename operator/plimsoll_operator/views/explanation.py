@@ -18,7 +18,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import DecisionRecord, TaskSummary
 
 _WRITTEN_ONLY: Final = "would be →"
-"""A decision's words say so if nothing was changed; the controller's announcer writes them."""
+"""Stands in a decision's words if nothing was changed; the controller's announcer writes it."""
 _LEFT: Final = (
     "who else sets its memory: Plimsoll steps back for a VerticalPodAutoscaler (set its updateMode"
     " to Off) and for a webhook that changes what Plimsoll sets"
@@ -31,7 +31,7 @@ _BY_REASON: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PodDecision:
-    """A pod that was asked about; note: None if nothing was decided of it."""
+    """A pod that was asked about. note: None if nothing was decided for it."""
 
     name: str
     note: DecisionNote | None
@@ -39,15 +39,15 @@ class PodDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Tells who decides a task's sizes, and why.
+    """Tells which expert or rule decides a task's sizes, and why.
 
-    ask: of the usual run, or of the pod that was asked about.
-    standing: None before its first run, and of a store that no controller with experts has served.
-    decisions: newest first. pod: the one asked about; None if the task was.
+    ask: the usual run's, or that of the pod that was asked about.
+    standing: None before its first run, or if no controller with experts has served the store.
+    decisions: newest first. pod: the one asked about; None if the task was asked about.
     outlook: the size of its next run, and what would change that; None if it was not computed.
-    causes: why its latest attempts ended that did not succeed, newest first.
+    causes: why its latest unsuccessful attempts ended, newest first.
     reached_bytes: what running attempts have reached beyond all that ended; 0 if nothing.
-    burst: that many of its runs fail now, in words; empty if they do not.
+    burst: words for a burst, when many of its runs fail now; empty without one.
     """
 
     task: TaskId

@@ -13,19 +13,19 @@ from plimsoll_predictor.store import DecisionRecord
 RESCUED: Final = "rescued"
 """The reason of a stored decision that raised a running attempt."""
 SUFFIX: Final = "/rescue"
-"""Such a decision is kept beside the one that sized the attempt."""
+"""Ends such a decision's attempt UID, so the decision that sized the attempt is kept, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillCosts:
     """Sums over attempts.
 
-    kills: attempts that were killed; lost_s, lost_gb_h: what they ran and held in vain.
-    rescues: attempts that succeeded and needed more than they had at first; kept_s: for how long
-        they had run when they were first raised, which a kill would have lost.
+    kills: attempts that were killed. lost_s, lost_gb_h: the time and memory-time they lost.
+    rescues: attempts that succeeded and needed more than they had at first. kept_s: how long they
+        had run when they were first raised, which a kill would have lost.
     in_vain: attempts that were raised, and needed no more or were killed all the same.
     added_gb_h: what raised attempts held beyond their first size, also those that failed for
-        something else; of killed ones, it is in what they lost.
+        another reason; for killed ones, ``lost_gb_h`` contains it.
     """
 
     kills: int = 0
@@ -48,7 +48,7 @@ NO_COSTS: Final = KillCosts()
 def kill_costs_of(
     observations: Sequence[Observation], decisions: Sequence[DecisionRecord]
 ) -> KillCosts:
-    """Count what a task's kills and rescues cost. decisions: those that are kept of the task."""
+    """Count what a task's kills and rescues cost. decisions: those that the store keeps of it."""
     raises = {
         each.attempt_uid.removesuffix(SUFFIX): each for each in decisions if each.reason == RESCUED
     }

@@ -1,4 +1,4 @@
-"""Whose latest pod Plimsoll left to somebody else who sets its memory."""
+"""Finds tasks whose latest pod Plimsoll left to another program that sets its memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from plimsoll_predictor.store import DecisionRecord
 
 
 def left_by(decisions: Sequence[DecisionRecord]) -> str | None:
-    """Return the latest decision's words if it left a pod's memory to somebody else, else None.
+    """Return the latest decision's words if it left a pod's memory to another program, else None.
 
-    decisions: of one task, newest first. A pod's creation is told in whole seconds, so several may
+    decisions: one task's, newest first. Pods have creation times in whole seconds, so several may
     be the latest; then one that was left is enough.
     """
     sized = [each for each in decisions if each.reason != RESCUED]

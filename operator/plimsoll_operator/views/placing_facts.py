@@ -1,4 +1,4 @@
-"""Who slows whom on a node, by finished runs, and what placing would have saved on them. Pure."""
+"""How tasks slow each other, by finished runs, and what placing would have saved on them. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from plimsoll_predictor.replay.placing.past_queue import PastGains, gains_of_pas
 class PlacingFacts:
     """What finished runs taught.
 
-    runs: kind -> runs of it that taught something, of all kinds. gains: what placing would have
-    saved on them; None where the data cannot tell, or where nobody asked.
+    runs: each kind -> its runs that taught something. gains: what placing would have saved on them;
+    None if the data cannot tell, or if it was not asked for.
     """
 
     matrix: Matrix
@@ -31,7 +31,7 @@ class PlacingFacts:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds that are told apart, the ones with the most runs first."""
+        """The kinds that are told apart, those with the most runs first."""
         apart = (kind for kind in self.matrix.kinds if kind != OTHERS)
         return tuple(sorted(apart, key=lambda kind: (-self.runs.get(kind, 0), kind)))
 
@@ -42,11 +42,11 @@ class PlacingFacts:
 
     @property
     def any_known(self) -> bool:
-        """Whether the slowdown of any two kinds is known."""
+        """Whether the slowdown of any pair of kinds is known."""
         return self.matrix.known_pairs > 0
 
     def slowdown(self, kind: str, neighbour: str) -> Slowdown:
-        """Of a kind beside one of another."""
+        """The slowdown of one kind beside another."""
         return self.matrix.slowdown(kind, neighbour)
 
     def neighbours(self, kind: str, most: int = MOST_NAMED) -> Neighbours:
@@ -54,7 +54,7 @@ class PlacingFacts:
         return neighbours_of(self.matrix, kind, most)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, of all kinds."""
+        """All kinds in plain JSON types."""
         return {
             "runs": self.taught,
             "known_share": round(known_share(self.matrix), 4),
@@ -64,7 +64,7 @@ class PlacingFacts:
         }
 
     def task_dict(self, kind: str) -> dict[str, Any]:
-        """Plain JSON types, of one kind: how it does beside others, and they beside it."""
+        """One kind in plain JSON types: how it runs beside others, and they beside it."""
         return {
             **self._kind_dict(kind),
             "beside": list(self._pairs(kind, self.kinds)),
@@ -90,13 +90,13 @@ class PlacingFacts:
 def learned_facts(runs: Sequence[PlacedRun]) -> PlacingFacts:
     """What runs taught, oldest first. Cost: a fit of K kinds is K⁴ ÷ 3 steps, a dozen at most."""
     counts = Counter(run.kind for run in runs if run.encounter is not None)
-    # Systems of 50 unknowns: threads take longer to meet than one takes to solve them.
+    # With 50 unknowns, one thread solves a system faster than several threads synchronise.
     with threadpool_limits(limits=1, user_api="blas"):
         return PlacingFacts(learned_from(runs).matrix(), counts)
 
 
 def facts_with_gains(runs: Sequence[PlacedRun]) -> PlacingFacts:
-    """Play the past again, too, which takes seconds for thousands of runs."""
+    """Also play the past again, which takes seconds for thousands of runs."""
     facts = learned_facts(runs)
     with threadpool_limits(limits=1, user_api="blas"):
         return PlacingFacts(facts.matrix, facts.runs, gains_of_past(runs, facts.matrix))

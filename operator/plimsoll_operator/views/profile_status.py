@@ -1,4 +1,4 @@
-"""A TaskProfile's status, read once for all who show it. Pure."""
+"""A TaskProfile's status, read in one place for all that show it. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from plimsoll_operator.names.conditions import is_trouble, read_conditions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileStatus:
-    """The fields of a status. None where one is absent, or this version does not understand it.
+    """The fields of a status. A field is None if absent, or if this version cannot read it.
 
-    causes: why attempts did not succeed lately, in words; killed_below_request: how many runs had
+    causes: why attempts did not succeed lately, in words. killed_below_request: how many runs had
     an attempt killed at a size below their request, and what an error budget allows.
-    saved, asks, would_save, runtime: in words; asks: that the task asks for too little.
-    would_runs: runs that recommend mode decided, and whose need is known; would_kill: those among
+    saved, asks, would_save, runtime: in words. asks: that the task asks for too little.
+    would_runs: runs that recommend mode decided, and whose need is known. would_kill: those of
     them that the first size would have killed.
     held_gb_h, asked_gb_h: memory-time of the last few hundred runs that were sized, and what their
-    requests would have held. guarded: why the task is held to a simple rule, in words.
+    requests would have held. guarded: why the task must use a simple rule, in words.
     troubles: sentences, each with the condition's reason.
     """
 

@@ -1,4 +1,4 @@
-"""What is known of a task's chunks and leases, and what its Jobs take by how they are cut."""
+"""What is known of a task's chunks and leases, and what its Jobs take with each cut."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from plimsoll_predictor.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A Job as somebody asks for it; None takes what the last Job had.
+    """A Job as people ask for it; None takes what the last Job had.
 
-    memory_weight: what memory counts beside time, see ``Aim``.
+    memory_weight: how much memory counts beside time, see ``Aim``.
     """
 
     items: int | None = None
@@ -59,7 +59,7 @@ _NESTED: Final = ("job", "over_shares")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutFacts:
-    """How a Job is best cut. chunks: those that were looked at, oldest first."""
+    """How a Job is best cut. chunks: those that were read, oldest first."""
 
     chunks: list[ChunkRun]
     learned: Learned
@@ -70,10 +70,10 @@ class CutFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplittingFacts(CutFacts):
-    """That, and what every cut would take. plans: even chunks, the fewest pods first.
+    """The best cut, and what every cut would take. plans: even chunks, the fewest pods first.
 
-    listed: how the Job would be cut if its program read where each pod's items begin; None where
-    it does, as far as its last Job tells, and where that gains nothing.
+    listed: how the Job would be cut if its program read where each pod's items begin; None if it
+    does so already, as its last Job shows, or if that gains nothing.
     """
 
     task: TaskId
@@ -82,7 +82,7 @@ class SplittingFacts(CutFacts):
 
     @property
     def best_listed(self) -> Plan | None:
-        """The best cut, where its chunks become smaller; None where they are even."""
+        """The best cut if its chunks become smaller; None if they are even."""
         return self.cut.proposal.plan if self.cut.sizes else None
 
     @property
@@ -99,13 +99,13 @@ class SplittingFacts(CutFacts):
         return len(self.sizes(plan)) or pods_of(self.job, plan)
 
     def sizes(self, plan: Plan) -> tuple[int, ...]:
-        """Return the chunks of its pods, where they become smaller; nothing where they are even."""
+        """Return the chunks of its pods if they become smaller; nothing if they are even."""
         if plan.shape is not Shape.DECREASING:
             return ()
         return self.cut.sizes if plan is self.best_listed else self.job.sizes
 
     def items_words(self, plan: Plan) -> str:
-        """Return how many items its pods do: of the largest chunk, and of the smallest."""
+        """Return the items of its largest chunk, and of its smallest."""
         sizes = self.sizes(plan)
         return f"{plan.largest:,} to {min(sizes):,}" if sizes else f"{plan.largest:,}"
 
@@ -144,7 +144,7 @@ def _listed_document(found: Cut) -> dict[str, Any]:
 
 
 def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> SplittingFacts | None:
-    """Read what is known, and cut a Job by it; None if no Job over items is known.
+    """Read what is known, and cut a Job by that; None if no Job over items is known.
 
     Cost: one query, and up to some tenths of a second for Jobs with a hundred workers.
 
@@ -169,7 +169,7 @@ def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> Split
 
 
 def _listed(job: CuttableJob, learned: Learned, memory_weight: float) -> Cut | None:
-    """Return the cut by a list, where nobody knows that the Job's program would read one."""
+    """Return the cut by a list, unless the Job's program is known to read one already."""
     if job.most_listed:
         return None
     most = most_listed(job.items, variables=1)
@@ -178,7 +178,7 @@ def _listed(job: CuttableJob, learned: Learned, memory_weight: float) -> Cut | N
 
 
 def cut_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> CutFacts | None:
-    """Read and cut as ``splitting_facts``, without what other cuts would take."""
+    """Read and cut like ``splitting_facts``, without what other cuts would take."""
     chunks = store.chunk_runs.of_task(task, labels.CHUNK_ITEMS)
     learned, last = learned_of(chunks), last_job(chunks)
     if learned is None or last is None:
@@ -197,17 +197,17 @@ def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
     if pods > items:
         raise ValueError(f"{pods} pods cannot share {counted(items, 'item')}")
     job = replace(last, items=items, workers=min(workers, pods), pods=pods)
-    # Whoever asks for another Job asks for one that is not cut yet.
+    # Another Job is one that is not cut yet.
     return job if job == last else replace(job, sizes=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextLease:
-    """What a worker of a Job is leased first, and what leases save over the shares of its pods.
+    """The first lease of a Job's worker, and what leases save over the shares of its pods.
 
-    memory_bytes: None if none was measured; share_memory_bytes: None, too, where leases of one size
-    do not tell what a share needs. fits: a lease has so many items at most in limit_bytes; None
-    where either is not known.
+    memory_bytes: None if none was measured. share_memory_bytes: also None if leases of one size do
+    not tell what a share needs. fits: the most items of a lease in limit_bytes; each of these two
+    is None if not known.
     """
 
     job: Job
@@ -244,10 +244,9 @@ class NextLease:
 
 @dataclass(frozen=True, slots=True)
 class LeasedFacts:
-    """What a task's leased Jobs taught. next: None where nobody knows or says how large a Job is.
+    """What a task's leased Jobs taught. next: None if the size of its next Job is unknown.
 
-    memory_weight: by which the next lease is as large as it is, see ``Aim``. wait_s: until a lease
-    comes.
+    memory_weight: decides the size of the next lease, see ``Aim``. wait_s: until a lease comes.
     """
 
     task: TaskId
@@ -258,14 +257,14 @@ class LeasedFacts:
 
     @property
     def most_items(self) -> int:
-        """Items of the largest lease that is looked at: the next one, or the largest seen."""
+        """Items of the largest lease considered: the next one, or the largest seen."""
         return max(self.learned.largest, self.next.items if self.next else 1)
 
     @property
     def sizes(self) -> list[LeaseSize]:
-        """Leases of several sizes, the smallest first; among them is the next one."""
+        """Leases of several sizes, the smallest first; the next one is among them."""
         found = {2**power for power in range(self.most_items.bit_length())}
-        # Of millions of items, each fourth or sixteenth power says as much.
+        # With millions of items, powers of four or sixteen say as much.
         stride = -(-len(found) // MOST_SIZES)
         listed = {*sorted(found)[::stride], self.most_items}
         if self.next is not None:

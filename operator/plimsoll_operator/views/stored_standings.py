@@ -1,4 +1,4 @@
-"""Tasks' experts as the store has them, with what they would bid for the usual run now."""
+"""Tasks' experts as the store has them, and what they would bid for the usual run now."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import Store
 
 LATEST: Final = 50
-"""Attempts that the usual one is looked for in."""
+"""The attempts among which the usual run is sought."""
 
 
 def usual_run(latest: Sequence[Observation]) -> Ask:
-    """The commonest request of the latest attempts, the newest of equals, and its features.
+    """The commonest request of the latest attempts (of equals, the newest), and its features.
 
     latest: oldest first. The features are those of the newest run with that request.
     """
@@ -49,24 +49,24 @@ class StoredStandings:
         self._standings = TaskStandings(lambda task: TaskId.parse(task).namespace)
 
     def pool(self, task: TaskId) -> Pool:
-        """The pool that a task shares with those of its namespace."""
+        """The pool that a task shares with the other tasks of its namespace."""
         if task.namespace not in self._standings.pools:
             saved = self._store.experts.pools([task.namespace])
             self._standings.put_pool(task.namespace, saved.get(task.namespace))
         return self._standings.pool_of(str(task))
 
     def standing(self, task: TaskId) -> Standing | None:
-        """A task's experts; None if the store knows nothing of them, or another version's."""
+        """A task's experts; None if the store has none, or only another version's."""
         state = self._store.experts.standing(task)
         return None if state is None else _standing(state)
 
     def facts(
         self, task: TaskId, ask: Ask, model: Model | None, policy: Policy | None = None
     ) -> StandingFacts | None:
-        """A task's experts; None if the store knows nothing of them, as before its first run.
+        """A task's experts; None if the store has none, as before its first run.
 
         ask: the run for which they bid. model: used by the experts that bid with a model.
-        policy: the one in force, by which a failure is priced; None if nobody knows it.
+        policy: the one in force, by which a failure is priced; None if unknown.
         """
         standing = self.standing(task)
         if standing is None:

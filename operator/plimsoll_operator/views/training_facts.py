@@ -1,7 +1,7 @@
 """A task's past trainings and their reports, read for people and a tracking server. Pure.
 
-Reports outlive the version that wrote them, and a failed training's says little: a field that
-cannot be read is None or empty, never an error.
+Reports outlive the version that wrote them, and the report of a failed training says little: a
+field that cannot be read is None or empty, never an error.
 """
 
 from __future__ import annotations
@@ -89,20 +89,20 @@ class ReportFacts(BaseModel):
 
     @property
     def recipe_words(self) -> str | None:
-        """Tell what predicts the bin."""
+        """What predicts the bin, in words."""
         if self.recipe is not None:
             return self.recipe.words
         return "one bin" if len(self.ceilings_bytes) == 1 else None
 
 
 def facts_of(report: Mapping[str, Any]) -> ReportFacts:
-    """Read a training's report as far as it can be read."""
+    """Read a training's report as far as possible."""
     return ReportFacts.model_validate_json(orjson.dumps(dict(report)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastTraining:
-    """One training and what its report says. serves: its model, or none, is in use."""
+    """One training and its report. serves: whether its result (a model or none) is in use."""
 
     training: Training
     facts: ReportFacts
@@ -110,7 +110,7 @@ class PastTraining:
 
     @property
     def runs(self) -> int | None:
-        """Runs learned from; of a failed training, those it would have; None if nobody said."""
+        """Runs learned from, or meant to be if the training failed; None if unknown."""
         return self.training.runs if self.facts.runs is None else self.facts.runs
 
 

@@ -1,7 +1,7 @@
 """Says that a task asks for less than it needs: its author should know, whatever was saved.
 
-Below its need a run of such a task lives from its node's spare memory, or is killed at its own
-limit. Plimsoll gives it more than it asks for, which is why nothing is saved on it.
+Without Plimsoll, a run of such a task uses its node's spare memory, or is killed at its own limit.
+Plimsoll gives it more than it asks for, so nothing is saved on it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.units import words_for_bytes
 
 LEAST_EXCESS: Final = 1.02
-"""A need so much above the request is measured, not rounded: pods differ by some pages."""
+"""A measured need must exceed the request by this factor: pods differ by some pages."""
 CPU_EXCESS: Final = 1.2
-"""A task uses so much more CPU than it asks for before anybody is told: idle cores are free."""
+"""CPU use must exceed the request by this factor before it is reported: idle cores are free."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLittle:
     """A memory request below the need.
 
-    asked_bytes: the latest. needed_bytes: the largest need of runs that asked for no more.
-    censored: the largest of them was killed there, and needs more.
+    asked_bytes: the latest request. needed_bytes: the largest need of runs that asked for no more.
+    censored: whether the run with that need was killed there, and needs more.
     """
 
     asked_bytes: int
@@ -52,7 +52,7 @@ def too_little(attempts: Iterable[Observation]) -> TooLittle | None:
     ]
     if not known:
         return None
-    # Whoever raised the request has mended it: runs that asked for more say nothing about this one.
+    # The latest request counts, so runs that asked for more say nothing about it.
     asked_bytes = known[-1][0]
     needs = [need for request_bytes, need in known if request_bytes <= asked_bytes]
     most = max(needs, key=lambda need: (need.size_bytes, need.censored))
@@ -76,7 +76,7 @@ def too_little_cpu_words(asked_cores: float | None, used_cores: float | None) ->
 
 
 def asks_words(memory: TooLittle | None, cpu: str | None = None) -> str | None:
-    """Return the whole for the column ASKS; None if the task asks for enough.
+    """Return the text of the column ASKS; None if the task asks for enough.
 
     >>> asks_words(TooLittle(100 << 20, 210 << 20), "too little CPU: 100m, uses 258m")
     'too little: 100Mi, needs 210Mi; too little CPU: 100m, uses 258m'

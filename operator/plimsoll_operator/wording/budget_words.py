@@ -1,4 +1,4 @@
-"""Words runs that were killed below their request, and the error budget that they spend."""
+"""Words for runs that were killed below their request, and for the error budget they spend."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from plimsoll_predictor.knowledge.error_budget import Spent
 
 
 def words_for_spent(spent: Spent, causes: Mapping[str, int], budget: float | None) -> str:
-    """One sentence without its full stop; empty if nothing was spent of no budget.
+    """One sentence without its full stop; empty if there is no budget and nothing was spent.
 
-    causes: cause -> how many runs were killed by it; "" where nobody said.
+    causes: cause -> how many runs were killed by it; "" if unknown.
     """
     if budget is None and not spent.killed:
         return ""
@@ -31,7 +31,7 @@ def words_for_spent(spent: Spent, causes: Mapping[str, int], budget: float | Non
 
 
 def words_for_counts(causes: Mapping[str, int]) -> str:
-    """Each cause and how many runs it killed; empty where no cause is known.
+    """Each cause and how many runs it killed; empty if no cause is known.
 
     >>> words_for_counts({"own-limit": 2, "": 1})
     'killed at its limit (2)'

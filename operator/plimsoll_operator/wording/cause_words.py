@@ -32,7 +32,7 @@ CAUSES: Final[Mapping[Cause, str]] = {
 
 
 def words_for_cause(cause: Cause | None) -> str:
-    """A few words; of no cause they are empty.
+    """A few words; empty without a cause.
 
     >>> words_for_cause(Cause.CUDA)
     "the GPU's memory was full"
@@ -41,7 +41,7 @@ def words_for_cause(cause: Cause | None) -> str:
 
 
 def words_for_causes(causes: Iterable[Cause]) -> str:
-    """Each cause and how often it was one, the commonest first; empty without any.
+    """Each cause and how often it occurred, the commonest first; empty without any.
 
     >>> words_for_causes([Cause.CUDA, Cause.OWN_LIMIT, Cause.OWN_LIMIT])
     "killed at its limit (2), the GPU's memory was full (1)"
@@ -50,5 +50,5 @@ def words_for_causes(causes: Iterable[Cause]) -> str:
 
 
 def words_for_kill(cause: Cause | None) -> str:
-    """What to say of a kill after its size: nothing more if it was the usual one."""
+    """What to say about a kill after its size: nothing more if the cause is the usual one."""
     return "" if cause in (None, Cause.OWN_LIMIT) else f" ({words_for_cause(cause)})"

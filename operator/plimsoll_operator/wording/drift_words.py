@@ -41,7 +41,7 @@ _RESTLESS: Final = (
 
 
 def drift_facts(drift: Drift) -> DriftFacts:
-    """Describe a drift; the words stay the same from run to run while the change does."""
+    """Describe a drift; the words stay the same as long as the change does."""
     if not drift.drifting:
         words = f"{STEADY.words}; {_RESTLESS}" if drift.restless else STEADY.words
         return DriftFacts(DriftKind.NONE, words, drift.shifts)

@@ -8,11 +8,11 @@ from typing import Final
 from plimsoll_predictor.core.units import words_for_bytes
 
 _DECIMALS: Final = ((0, 99.95), (1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.0))
-"""The digits after the point, and the size from which on they are shown."""
+"""The decimals, and the size from which they are shown."""
 
 
 def words_for_gb_h(gb_h: float) -> str:
-    """Memory-time with three digits that count.
+    """Memory-time, rounded as by ``number_words``.
 
     >>> words_for_gb_h(1234.5), words_for_gb_h(12.34), words_for_gb_h(0.01234), words_for_gb_h(0)
     ('1,234 GB·h', '12.3 GB·h', '0.0123 GB·h', '0 GB·h')
@@ -21,7 +21,7 @@ def words_for_gb_h(gb_h: float) -> str:
 
 
 def number_words(value: float) -> str:
-    """A number with three digits that count, and at most four decimals.
+    """A number rounded to three significant digits, with 0 to 4 decimals.
 
     >>> number_words(0.5), number_words(-2), number_words(99.96), number_words(1e-9)
     ('0.5', '-2', '100', '0')
@@ -31,7 +31,7 @@ def number_words(value: float) -> str:
 
 
 def words_for_share(part: float, whole: float) -> str:
-    """``part`` of ``whole`` in whole percent; '-' where there is no whole.
+    """``part`` of ``whole`` in whole percent; '-' if ``whole`` is not above 0.
 
     >>> words_for_share(1, 3), words_for_share(-1, 10), words_for_share(1, 0)
     ('33%', '-10%', '-')

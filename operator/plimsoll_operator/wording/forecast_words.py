@@ -33,7 +33,7 @@ def words_for_odds(share: float) -> str:
 
 
 def words_for_chance(chance: float | None) -> str:
-    """A probability in percent; one that is nearly 0 or 1 is not rounded to it.
+    """A probability in percent; one near 0 or 1 is not rounded to it.
 
     >>> [words_for_chance(each) for each in (None, 0.0, 0.0324, 0.41, 0.9999)]
     ['unknown', 'below 0.1%', '3.2%', '41%', 'above 99.9%']

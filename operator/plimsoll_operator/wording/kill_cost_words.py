@@ -12,7 +12,7 @@ _HOUR_MIN = 60
 
 
 class Costs(Protocol):
-    """As ``views.kill_costs.KillCosts``."""
+    """The fields of ``views.kill_costs.KillCosts``."""
 
     @property
     def kills(self) -> int:

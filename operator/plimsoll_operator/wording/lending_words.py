@@ -1,4 +1,4 @@
-"""Words what running pods lend now, and what was taken back, in one line."""
+"""Says what running pods lend now, and what was taken back, in one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHY: Final = MappingProxyType(
         Why.GREW.value: "used more",
         Why.SIBLING.value: "as a sibling grew",
         Why.SILENT.value: "unmeasured",
-        Why.PRESSURE.value: "for want of memory on the node",
+        Why.PRESSURE.value: "for lack of memory on the node",
         Why.NOT_ALLOWED.value: "not allowed any more",
     }
 )
@@ -25,8 +25,8 @@ _WHY: Final = MappingProxyType(
 class LendingNow:
     """What all running pods of a cluster lend.
 
-    attempts, nodes: those that lend now. waiting: attempts that took back what their node has no
-    room for yet. taken_back: reason -> attempts, since the controller that leads began to.
+    attempts, nodes: how many lend now. waiting: attempts that took back more than their node has
+    room for yet. taken_back: reason -> attempts, since the leading controller began to lead.
     possible: whether the API server can resize running pods.
     """
 

@@ -1,4 +1,4 @@
-"""Who gets along with whom, and what placing would have saved, in words."""
+"""Words for how tasks slow each other, and for what placing would have saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHY_NOT: Final = (
 
 
 def words_for_times(slowdown: Slowdown) -> str:
-    """How many times as long, and the interval that nine of ten are in.
+    """How many times as long, and the interval that contains nine of ten.
 
     >>> words_for_times(Slowdown(1.917, 1.7, 2.104, True))
     '1.92 times, 1.70 to 2.10'
@@ -37,7 +37,7 @@ def words_for_besides(besides: Sequence[Beside]) -> str:
 
 
 def words_for_neighbours(neighbours: Neighbours, runs: int, apart: str = ", ") -> str:
-    """What follows a task's name. runs: of it that taught something. apart: between two clauses.
+    """The text after a task's name. runs: those that taught something. apart: separates clauses.
 
     >>> words_for_neighbours(Neighbours(), 3)
     'cannot tell yet, from 3 runs'

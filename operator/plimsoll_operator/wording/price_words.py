@@ -1,4 +1,4 @@
-"""Words what a failed attempt of a task counts for, and whence its parts come."""
+"""Says what a failed attempt of a task counts for, and where the parts of this price come from."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class FailurePrice:
 
     price_s: in seconds of the attempt's memory. set_by_admin: whether it is a policy's number.
     restart_s: how long a restart takes. counted_s: the part of the price that stands for it.
-    runtimes: so many of the run's runtimes are in it. restarts: the restarts measured in the task's
-        namespace, its newest.
-    most_s: the most that it may be where no policy sets it.
+    runtimes: how many of the run's runtimes are in it. restarts: how many measured restarts of the
+        task's namespace are kept, the newest.
+    most_s: the most that it may be if no policy sets it.
     """
 
     price_s: float
@@ -31,7 +31,7 @@ class FailurePrice:
 
     @property
     def measured(self) -> bool:
-        """Say whether so many restarts are known that their median counts."""
+        """Say whether enough restarts are known for their median to count."""
         return self.restarts >= LEAST
 
     @property
@@ -54,9 +54,9 @@ class FailurePrice:
 
 
 def failure_price(pool: Pool, runtime_s: float, overhead_s: float | None) -> FailurePrice:
-    """Return the price as the experts reckon with it.
+    """Return the price as the experts use it.
 
-    runtime_s: of the usual run. overhead_s: a policy's own price; None if none is set.
+    runtime_s: the usual run's. overhead_s: a policy's own price; None if none is set.
     """
     constants = pool.constants
     return FailurePrice(

@@ -1,4 +1,4 @@
-"""Words what a size goes by, and what raises it beyond what ended runs needed."""
+"""Says by what a size is chosen, and what raises it beyond the needs of ended runs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule
 
 MOST_NAME: Final = 40
-"""Characters of a feature's name that are shown."""
+"""How many characters of a feature's name are shown."""
 _LEAST_ROOM: Final = 1.005
 
 
 def words_for_rule(rule: Rule | None, runs: int) -> str:
     """Say by which features a rule goes, how, and how many runs are expected to need more.
 
-    Empty where it goes by none. runs: as many are known. A curve by fewer than can be fitted has no
-    chance, and a line over a logarithm goes by what failures cost.
+    Empty if it goes by none. runs: how many are known. A curve by too few runs to be fitted has no
+    such chance, nor has a line over a logarithm, which goes by what failures cost.
     """
     if rule is None:
         return ""
@@ -36,7 +36,7 @@ def words_for_rule(rule: Rule | None, runs: int) -> str:
 
 
 def words_for_reached(floor_bytes: int) -> str:
-    """Say that what runs now raises the next sizes; empty where it shows nothing new."""
+    """Say that running attempts raise the next sizes; empty if they show nothing new."""
     if floor_bytes <= 0:
         return ""
     reached = words_for_bytes(floor_bytes)
@@ -47,7 +47,7 @@ def words_for_reached(floor_bytes: int) -> str:
 
 
 def words_for_burst(knowledge: Knowledge) -> str:
-    """Say that so many runs fail now that lifts go further; empty where they do not."""
+    """Say that so many runs fail now that lifts go further; empty if they do not."""
     failing = len(knowledge.lifts)
     if not shows_burst(failing, knowledge.runs):
         return ""

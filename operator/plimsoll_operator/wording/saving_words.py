@@ -1,7 +1,7 @@
-"""Savings in words. What was not saved is "none", and never a negative share of what was asked.
+"""Savings in words. No saving is "none", and never a negative share of what was asked for.
 
 A task that asks for a third of what it needs would show -300%, which nobody can read. How much
-more it got stands beside, in GB·h; ``asking_words`` says why.
+more it got is shown in GB·h; ``asking_words`` says why.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from plimsoll_operator.wording.figure_words import words_for_gb_h, words_for_sha
 
 NONE_SAVED: Final = "none"
 _LEAST_SHARE: Final = 0.005
-"""Half a percent more is rounding, and no percent at all in whole ones."""
+"""Up to half a percent more than asked for is rounding, and shows as 0%."""
 
 
 def words_for_saved_share(saved: float, asked: float) -> str:
@@ -27,7 +27,7 @@ def words_for_saved_share(saved: float, asked: float) -> str:
 
 
 def words_for_saved_gb_h(saved_gb_h: float) -> str:
-    """Return saved memory-time; more than was asked for is told as such.
+    """Return saved memory-time; if more was used than asked for, say so.
 
     >>> words_for_saved_gb_h(12.4), words_for_saved_gb_h(-0.4)
     ('12.4 GB·h', 'none, 0.4 GB·h more')

@@ -1,4 +1,4 @@
-"""The words for what an event log of Spark tells: what was found, what it costs, what to set."""
+"""Words for what a Spark event log shows: what was found, what it costs, what to set."""
 
 from __future__ import annotations
 

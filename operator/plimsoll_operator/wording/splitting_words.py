@@ -1,4 +1,4 @@
-"""The words for what chunks of a task take, and for how its Jobs are best cut."""
+"""Words for what chunks of a task take, and for how its Jobs are best cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plimsoll_predictor.splitting.proposing import TIME, Proposal, Verdict
 from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, LeasedTask
 
 LESS_MEMORY: Final = 0.95
-"""Of a share's memory: what a lease needs is told as less from here on."""
+"""A lease is said to need less memory if it needs at most this part of a share's."""
 
 
 def words_for_splitting(
@@ -28,7 +28,7 @@ def words_for_splitting(
 ) -> Mapping[str, str]:
     """Return a line for each thing that is known, by its name. memory_weight: see ``Aim``.
 
-    listed: how the Job would be cut if its program read where each pod's items begin; None where
+    listed: how the Job would be cut if its program read where each pod's items begin; None if
     that gains nothing.
     """
     costs = learned.costs
@@ -89,7 +89,7 @@ def words_for_next_lease(items: int, seconds: float, memory_bytes: float | None)
 
 
 def words_for_lease_limit(limit_bytes: int | None, fits: int | None) -> str:
-    """Return what bounds a lease. fits: the items of the largest lease; None if nobody knows."""
+    """Return what bounds a lease. fits: the items of the largest lease; None if unknown."""
     if limit_bytes is None:
         return "no worker told one"
     if fits is None:
@@ -98,7 +98,7 @@ def words_for_lease_limit(limit_bytes: int | None, fits: int | None) -> str:
 
 
 def words_for_over_shares(found: Proposal, memory_bytes: tuple[float | None, float | None]) -> str:
-    """Return what leases save over shares. memory_bytes: of a lease, and of a share."""
+    """Return what leases save over shares. memory_bytes: a lease's, and a share's."""
     time = words_for_gain(found)
     lease, share = memory_bytes
     if lease is None or share is None or lease > LESS_MEMORY * share:
@@ -109,7 +109,7 @@ def words_for_over_shares(found: Proposal, memory_bytes: tuple[float | None, flo
 
 
 def words_for_gain(found: Proposal, memory_weight: float = TIME) -> str:
-    """Return what a proposal saves of a Job's time, or of what it costs by the weight."""
+    """Return what a proposal saves of a Job's time, or of its cost by the weight."""
     if found.verdict is not Verdict.CUT:
         return found.verdict.value
     of = "time" if memory_weight == TIME else f"time × memory^{memory_weight:g}"
@@ -136,13 +136,13 @@ def words_for_cut(job: CuttableJob, found: Cut, memory_weight: float = TIME) -> 
 
 
 def words_for_chunks(largest: int, sizes: Sequence[int] = ()) -> str:
-    """Return how many items pods do. sizes: of all, where they become smaller; else empty."""
+    """Return how many items pods do. sizes: all chunks if they become smaller; else empty."""
     to = f"{largest:,} to " if sizes else ""
     return f"{to}{counted(min(sizes, default=largest), 'item')}"
 
 
 def words_for_memory(peaks: Peaks | None, of: str) -> str:
-    """Return what is known of memory. of: what a worker takes at once, in the plural."""
+    """Return what is known of memory. of: the noun for what a worker takes at once, plural."""
     if peaks is None:
         return "not measured"
     if not peaks.apart:

@@ -11,8 +11,8 @@ from plimsoll_predictor.core.units import counted
 class TrainingsNow:
     """Trainings of a cluster whose tasks are trained in rounds.
 
-    longest_wait_s: of what has not begun. last_round_s: how long the newest took; None if none
-    has ended since the controller that leads began to.
+    longest_wait_s: the longest wait of a training that has not begun. last_round_s: how long the
+    newest round took; None if none has ended since the leading controller began to lead.
     """
 
     waiting: int = 0

@@ -32,20 +32,20 @@ from plimsoll_predictor.core.units import gb_hours
 
 MOST_UNCERTAIN: Final = 5
 MOST_LEVELS: Final = 8
-"""Groups that a feature's values are shown in."""
+"""The most groups in which a feature's values are shown."""
 _WHOLE: Final = 1e15
 """Below it, a number without a fraction is written as a whole one."""
 
 
 class ValueKind(StrEnum):
-    """What the values of a feature are, all of them."""
+    """The kind that all values of a feature have."""
 
     NUMBER = "number"
     DATE = "date"
     CATEGORY = "category"
 
     def place(self, text: str) -> float | None:
-        """Where a value is on an axis: its number, its day; None of a category."""
+        """A value's place on an axis: its number or its day; None for a category."""
         read = {ValueKind.NUMBER: number_of, ValueKind.DATE: day_of}.get(self)
         return None if read is None else read(text)
 
@@ -63,7 +63,7 @@ class ValueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """The needs of the runs with one value of a feature, or values within a range. In bytes."""
+    """The needs, in bytes, of the runs with one value of a feature, or with values in a range."""
 
     values: str
     runs: int
@@ -76,9 +76,9 @@ class Level:
 class Effect:
     """How the need depends on one feature.
 
-    distinct: how many values there are; of more categories than MOST_LEVELS, the levels are those
-    with the most runs.
-    correlation: Spearman's, of need and value; None for a category, or if either never differs.
+    distinct: how many values there are. If there are more categories than MOST_LEVELS, the levels
+    are those with the most runs.
+    correlation: Spearman's, of need and value; None for a category, or if either is constant.
     """
 
     feature: str
@@ -102,11 +102,11 @@ class Findings:
     """All that a campaign found out. Bytes; ceilings ascending.
 
     improvement: estimated share of today's requested memory-time that sizing would save on all
-    scenarios, optimal: with a perfect choice of bins (``saving.Saving``); None if too little is
-    known. needed: the share of it that the runs needed; None if no need is known.
-    requested_gb_h: of the runs that were measured. within: the factor, either way, within which
-    four of five needs lie of what the other runs predict; None as of improvement. In all shares, a
-    run counts as often as it has weight; ``counts`` and ``effects`` count each once.
+    scenarios. optimal: the same with a perfect choice of bins (``saving.Saving``). Both are None if
+    too little is known. needed: the share of it that the runs needed; None if no need is known.
+    requested_gb_h: the request of the measured runs. within: four of five needs differ by at most
+    this factor from what the other runs predict; None like improvement. All shares count a run as
+    often as its weight says; ``counts`` and ``effects`` count it once.
     """
 
     ceilings_bytes: tuple[int, ...]
@@ -144,7 +144,7 @@ def effects_of(learned: Sequence[CampaignRun]) -> tuple[Effect, ...]:
 
 
 def uncertain_of(runs: Sequence[CampaignRun]) -> tuple[Uncertain, ...]:
-    """The scenarios without a known need that are least certain, the least first."""
+    """The scenarios whose unknown needs are least certain, the least certain first."""
     learned = learned_of(runs)[-MOST_FITTED:]
     open_ = [run for run in latest_of(runs).values() if run.state is not RunState.LEARNED]
     if not learned or not open_:
@@ -166,7 +166,7 @@ def uncertain_of(runs: Sequence[CampaignRun]) -> tuple[Uncertain, ...]:
 def _within(runs: Sequence[CampaignRun], learned: Sequence[CampaignRun]) -> float | None:
     if len(learned) < LEAST_FOR_ESTIMATE:
         return None
-    # The axes of all runs, because this very fit is at hand.
+    # The axes of all runs, because their fit is cached.
     axes = axes_of([run.values for run in runs])
     _, errors = fit(axes, learned[-MOST_FITTED:]).left_out()
     return float(np.exp(LIKELY * np.median(errors)))
@@ -247,7 +247,7 @@ def _spearman(values: Array, needs: Array) -> float | None:
 
 
 def _ranks(values: Array) -> Array:
-    """Ranks, of equals their mean."""
+    """Ranks; equal values share their mean rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     ranks: Array = (ends - (counts - 1) / 2.0)[places]

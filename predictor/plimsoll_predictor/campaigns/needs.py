@@ -23,7 +23,7 @@ from plimsoll_predictor.campaigns.scenarios import number_of
 Array = NDArray[np.float64]
 
 LENGTHS: Final = (0.15, 0.3, 0.6, 1.2, 5.0)
-"""Over how much of a feature's range needs resemble each other; the last: it hardly matters."""
+"""Shares of a feature's range over which needs are alike; with the last, it hardly matters."""
 CENTRE: Final = 0.5
 SLOPE: Final = 0.6
 """Prior variance of a slope over an axis of length 1; more where needs change fast."""
@@ -31,19 +31,19 @@ NOISES: Final = (0.02, 0.1, 0.3)
 """Share of the needs' spread that the features do not explain."""
 FITTED_AGAIN: Final = 2
 MOST_FITTED: Final = 300
-"""The newest runs that are fitted to."""
+"""The most runs of a fit: the newest."""
 MOST_COMPARED: Final = 1000
-"""Waiting scenarios that are compared for the next one; of more, every second, third and so on."""
+"""The most waiting scenarios to compare; of more, every second, third and so on is taken."""
 LIKELY: Final = 1.2816
-"""Standard deviations from the middle to where nine of ten lie below."""
+"""Standard deviations above the middle; nine of ten values lie below."""
 CATEGORY: Final = 0.5
 """Distance of two categories, as a share of a number's range."""
 MOST_CATEGORIES: Final = 20
 LEAST_SPREAD: Final = 0.05
-"""Spread of the logarithm of needs below which all count as alike."""
+"""If the logarithms of needs spread less than this, all needs count as alike."""
 _DATE_CHARS: Final = len("2026-01-31")
 WIDE: Final = 50.0
-"""A feature whose largest value is so many times its smallest counts by its logarithm."""
+"""If a feature's largest value is so many times its smallest, its logarithm counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Axes:
 
     @property
     def features(self) -> tuple[int, ...]:
-        """Which feature each axis is of, from 0."""
+        """The index of each axis's feature, from 0."""
         names = list(dict.fromkeys(name for name, _ in self.columns))
         return tuple(names.index(name) for name, _ in self.columns) or (0,)
 
@@ -89,13 +89,13 @@ def axes_of(rows: Sequence[Mapping[str, str]]) -> Axes:
 
 
 def _amount(text: str) -> float | None:
-    """The number that a text says, of a date its day; None if it says neither."""
+    """The number in a text, or the day of a date; None if it is neither."""
     number = number_of(text)
     return day_of(text) if number is None else number
 
 
 def day_of(text: str) -> float | None:
-    """The day that a date as 2026-01-31 says, counted from the year 1; None of another text."""
+    """The day of a date such as 2026-01-31, counted from the year 1; None for other text."""
     if len(text) != _DATE_CHARS:
         return None
     try:
@@ -112,7 +112,7 @@ def _placed(text: str | None, how: tuple[float, float, bool] | str) -> float:
         return 0.5
     low, high, wide = how
     if wide:
-        # Not the logarithm of a quotient: that of two far numbers is none.
+        # Not the logarithm of a quotient: the quotient of two distant numbers may overflow.
         return float((np.log(max(number, low)) - np.log(low)) / (np.log(high) - np.log(low)))
     return (number - low) / (high - low)
 
@@ -147,9 +147,9 @@ class Fitted:
         return means, self.spread * np.sqrt(np.maximum(left, 1e-9))
 
     def likewise(self, at: Array, known: Array) -> Array:
-        """Predict what else is known of the same runs, (m, d), (n,) above 0 -> (m,).
+        """Predict another figure that is known of the same runs, (m, d), (n,) above 0 -> (m,).
 
-        It is taken to depend on the features over the same lengths as the need.
+        The figure is assumed to depend on the features over the same lengths as the need.
         """
         logs = np.log(known)
         across = _kernel(at, self.at, self.lengths)
@@ -166,7 +166,7 @@ class Fitted:
 
 
 def fit(axes: Axes, runs: Sequence[CampaignRun]) -> Fitted:
-    """Fit to the known needs of runs, of which there is at least one.
+    """Fit to the known needs of runs; at least one need is known.
 
     The length of each feature and the noise are those of the highest marginal likelihood on a grid,
     feature by feature.
@@ -196,10 +196,10 @@ def _fitted(axes: Axes, known: tuple[tuple[tuple[tuple[str, str], ...], int], ..
 
 
 def least_certain(runs: Sequence[CampaignRun], waiting: Sequence[CampaignRun]) -> CampaignRun:
-    """The waiting run whose need is least certain; of several alike, the first.
+    """The waiting run whose need is least certain; the first if several are alike.
 
-    A run under way counts as known at what it is predicted to need, so that two at once do not ask
-    the same. Before any need is known, it is the one that is least like those under way.
+    The predicted need of a run under way counts as known, so that two runs at once do not ask the
+    same. Before any need is known, it is the run that is least like those under way.
     """
     axes = axes_of([run.values for run in runs])
     learned = [run for run in runs if run.state is RunState.LEARNED and run.peak_bytes]

@@ -18,28 +18,28 @@ from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import counted, words_for_bytes
 
 OBSERVED_WITHIN_S: Final = 150.0
-"""A peak that has not come by then does not come: an agent sends its last readings at once."""
+"""A peak that has not come by then never will: an agent sends its last readings at once."""
 LIFT: Final = 2.0
 """Factor from a killed run's memory to its next attempt's."""
 MOST_INTERRUPTIONS: Final = 3
-"""Attempts in a row that may end by no fault of their own, or fail to be seen."""
+"""Attempts in a row that may end through no fault of their own, or unseen."""
 ENDED_KEPT_S: Final = 900.0
 """How long a Job whose end is known is left, so that people can read its log."""
 TOLD_AFTER_S: Final = 30.0
-"""A run that has no room for so long says so; a pod is made and placed within seconds."""
+"""A run without room for so long reports it; a pod is made and placed within seconds."""
 AGENTS_SILENT_S: Final = 12.0
 """Two beats of an agent, and a little."""
 TRIED_AFTER_S: Final = 120.0
-"""So long no run begins while no agent is heard; then one at a time does."""
+"""While no agent is heard, no run begins for so long; then one at a time does."""
 _FOLLOWED: Final = frozenset(
     each for each in RunState if each.is_open and each is not RunState.REGISTERED
 )
-"""What the cluster may have news of."""
+"""States of runs about which the cluster may have news."""
 _STARTED: Final = frozenset(RunState) - {
     *(RunState.REGISTERED, RunState.CREATING, RunState.STARTING),
     *(RunState.REFUSED, RunState.STUCK, RunState.INTERRUPTED),
 }
-"""What shows that the template can start."""
+"""States of a run that show that the template can start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class SeenJob:
     """What the API server shows of one run's Job.
 
     started: a container of it has started. stuck_why: why none has, in words.
-    too_long: it was ended as it ran longer than people allow it.
-    lacks_room: nothing but room holds it back: a quota refuses its pod, or no node takes it.
+    too_long: it was ended because it ran longer than people allow.
+    lacks_room: only a lack of room holds it back: a quota refuses its pod, or no node takes it.
     finished_s: Unix seconds; None while it is active.
     """
 
@@ -80,9 +80,9 @@ class SeenEnd:
 class Seen:
     """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario.
 
-    silent_s: how long no agent was heard; what runs then is not measured.
-    looked_s: how long the cluster has been looked at without a break. What ended before is
-    observed, and measured by agents that kept it, only once somebody looks again.
+    silent_s: how long no agent was heard; a run in that time is not measured.
+    looked_s: how long the cluster has been watched without a break. A run that ended before is
+    observed only once somebody watches again; agents that kept its peak send it then.
     """
 
     jobs: Mapping[tuple[int, int], SeenJob] = field(default_factory=dict)
@@ -91,14 +91,15 @@ class Seen:
     looked_s: float = math.inf
 
     def waits(self, ended_s: float | None, now_s: float) -> bool:
-        """Say whether what is to be known of an end may still come."""
+        """Say whether the facts about an end may still come."""
         return min(since(ended_s, now_s), self.looked_s) < OBSERVED_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Around:
-    """What a run's step depends on beside the run. claimed: observations that ended others of it.
+    """What a run's step depends on besides the run.
 
+    claimed: observations that ended attempts at its scenario.
     started: whether anything of the campaign ever started. running: whether something runs now.
     """
 
@@ -168,7 +169,7 @@ def next_steps(
 def most_at_once(rules: Rules, silent_s: float) -> int:
     """Return how many runs may be under way while no agent was heard for so long.
 
-    One is, after a while: it may be what brings up a node, and with it an agent.
+    After a while one may be: its pod may bring up a node, and with it an agent.
     """
     if silent_s <= AGENTS_SILENT_S:
         return rules.parallelism
@@ -185,7 +186,7 @@ def _holds_up(run: CampaignRun) -> bool:
 
 
 def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float) -> bool:
-    """Say whether a run's Job is to go: it is given up and still active, or ended a while ago."""
+    """Say whether to delete a run's Job: it is given up and still active, or ended a while ago."""
     if job is None:
         return False
     if job.succeeded or job.failed:
@@ -266,7 +267,7 @@ def _interrupted(run: CampaignRun, why: str) -> tuple[CampaignRun, ...]:
 
 
 def _once_more(run: CampaignRun) -> tuple[CampaignRun, ...]:
-    """Return a run that came to nothing, and one that follows it with as much memory."""
+    """Return a run without a result, and one that follows it with the same memory."""
     if run.attempt - run.lifts > MOST_INTERRUPTIONS:
         return (run,)
     return run, _after(run, run.memory_bytes, lifts=run.lifts)
@@ -284,22 +285,22 @@ def _after(run: CampaignRun, memory_bytes: int, *, lifts: int) -> CampaignRun:
 
 
 def _by_its_job(rules: Rules, run: CampaignRun, around: _Around) -> tuple[CampaignRun, ...]:
-    """Return what a Job says while no observation says how it ended."""
+    """Return what follows from a run's Job while no observation says how it ended."""
     job = around.seen.jobs.get(run.key)
     if job is None and run.state is RunState.CREATING:
-        # It is still to be made: what waits for a Job uses no memory, and is not stuck.
+        # Its Job is still to be made: until then the run uses no memory, and is not stuck.
         return (replace(run, created_s=around.now_s),)
     if job is None:
-        # Made, and gone again before anybody observed it.
+        # The Job was made, and is gone before anybody observed it.
         return _unseen(run, "its Job is gone", around)
     if job.succeeded or job.failed:
         return _finished(run, job, around)
     if job.started or run.state is RunState.RUNNING:
-        # A pod that ended is not seen, and its Job says so a little later.
+        # A pod that ended does not show here; its Job reports the end a little later.
         return (replace(run, state=RunState.RUNNING, note=""),)
     waited_s = since(run.created_s, around.now_s)
     if waited_s < rules.start_within_s or (job.lacks_room and around.running):
-        # What another run of the campaign takes the room of begins after it.
+        # If another run of the campaign takes its room, it begins after that run.
         told = job.lacks_room and waited_s >= TOLD_AFTER_S
         return (replace(run, state=RunState.STARTING, note=job.stuck_why if told else ""),)
     return _stuck(rules, run, job, around)

@@ -1,8 +1,8 @@
 """Scenarios of a recording: what real runs worked on, each once, with how many runs it stands for.
 
-Where there are more than a campaign is to run, some are chosen so that these resemble all: the
-least and the largest of every number, then at even steps of runs along the runs in order. What is
-not chosen counts to the nearest that is.
+If there are more than a campaign is to run, some are chosen that resemble all: the smallest and the
+largest of every number, then others at even steps along the ordered runs. A scenario that is not
+chosen counts for the nearest one that is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from plimsoll_predictor.core.units import counted
 DAYS: Final = 30
 MOST: Final = 200
 MOST_RUNS: Final = 10_000
-"""The newest runs that are looked at."""
+"""The most runs that are read: the newest."""
 _WHOLE: Final = 1e15
 """Below it, a number without a fraction is written as a whole one."""
 
@@ -37,7 +37,7 @@ _Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What is taken from a task's real runs. days: how far back. most: scenarios."""
+    """The part of a task's real runs to take. days: how far back. most: scenarios at most."""
 
     days: int = DAYS
     most: int = MOST
@@ -119,7 +119,7 @@ def _is_number(place: int, keys: Mapping[_Key, int]) -> bool:
 
 
 def _order(key: _Key, kinds: Sequence[bool]) -> tuple[object, ...]:
-    """Categories first: then the steps go through the numbers of each."""
+    """Categories come first, so that the steps go through the numbers of each."""
     texts = [text for text, number in zip(key, kinds, strict=True) if not number]
     numbers = [number_of(text) for text, number in zip(key, kinds, strict=True) if number]
     return *texts, *numbers
@@ -128,7 +128,7 @@ def _order(key: _Key, kinds: Sequence[bool]) -> tuple[object, ...]:
 def _chosen(
     ordered: Sequence[_Key], weights: Sequence[int], kinds: Sequence[bool], most: int
 ) -> set[int]:
-    """Return the places of those that are run, at most ``most``."""
+    """Return the places of the scenarios to run, at most ``most``."""
     places = range(len(ordered))
     if len(ordered) <= most:
         return set(places)
@@ -140,7 +140,7 @@ def _chosen(
     summed, left = list(accumulate(weights)), most - len(chosen)
     for step in range(left):
         chosen.add(bisect_right(summed, (step + 0.5) * summed[-1] / left))
-    # A scenario of many runs takes several steps; what is left goes to those of most runs.
+    # A scenario of many runs takes several steps; free places go to those with most runs.
     for place in sorted(places, key=lambda place: -weights[place]):
         if len(chosen) >= most:
             break

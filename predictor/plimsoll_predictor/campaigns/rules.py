@@ -12,11 +12,11 @@ from plimsoll_predictor.campaigns.stopping import moves_no_more
 from plimsoll_predictor.core.units import HOUR_S, gb_hours
 
 NEVER_STARTS_AFTER: Final = 2
-"""Runs that were stuck before any container started: then it is the template."""
+"""After so many runs stuck before any container started, the template is at fault."""
 FAILS_AFTER: Final = 5
-"""Runs that failed before any succeeded: then it is the program."""
+"""After so many runs failed before any succeeded, the program is at fault."""
 NOT_MEASURED_AFTER: Final = 5
-"""Runs that succeeded and that nobody measured, before any was: then it is the nodes' agents."""
+"""After so many runs succeeded and none was measured, the nodes' agents are at fault."""
 _NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
 _FAILED: Final = frozenset({RunState.FAILED})
 _NOT_MEASURED: Final = frozenset({RunState.UNMEASURED})
@@ -43,7 +43,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a campaign may use. None: no bound. runs: attempts, with those after a kill."""
+    """What a campaign may use. None: no bound. runs: attempts, including those after a kill."""
 
     runs: int | None = None
     gb_hours: float | None = None
@@ -52,7 +52,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRule:
-    """It ends when the estimated improvement stayed within ``change`` for the last ``runs``."""
+    """Ends a campaign if the estimated improvement kept within ``change`` for the last ``runs``."""
 
     change: float
     runs: int
@@ -118,7 +118,7 @@ def _over(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> bool:
 
 
 def _only(runs: Sequence[CampaignRun], states: Collection[RunState], least: int) -> bool:
-    """Say whether all runs ended so, of those that ended: ``least``, or one of each scenario."""
+    """Say whether all ended runs ended so: at least ``least``, or as many as scenarios."""
     went = [run.state for run in runs if not run.state.is_open]
     enough = min(least, len({run.scenario for run in runs}))
     return len(went) >= enough and all(each in states for each in went)
@@ -134,5 +134,5 @@ def _held_s(run: CampaignRun, now_s: float) -> float:
 
 
 def since(at_s: float | None, now_s: float) -> float:
-    """Return how long ago something was, in seconds; 0 if it was not."""
+    """Return the seconds since something happened; 0 if it did not."""
     return 0.0 if at_s is None else now_s - at_s

@@ -65,10 +65,10 @@ class CampaignRun:
 
     scenario: from 0, in the order of registration. attempt: from 1.
     values: feature -> its text, as it is passed to the program.
-    lifts: attempts before it that were killed for memory; its own memory was raised as often.
+    lifts: earlier attempts that were killed for memory; each raised this one's memory.
     created_s, ended_s: Unix seconds; None if its Job was not asked for, or has not ended.
     attempt_uid: of the observation that says how it ended; None before, or without one.
-    peak_bytes, runtime_s: None where nobody measured. note: why it ended so, or has no
+    peak_bytes, runtime_s: None if not measured. note: why it ended so, or has no
     room to start, in words.
     weight: how many real runs its scenario stands for; 1 where nobody counted.
     """

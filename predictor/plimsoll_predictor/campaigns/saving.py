@@ -1,4 +1,4 @@
-"""What sizing would save on all scenarios of a campaign, those not yet run among them."""
+"""What sizing would save on all scenarios of a campaign, including those not yet run."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ MOST_BINS: Final = 4
 MEMBERS: Final = 2
 LEAST_FOR_ESTIMATE: Final = 3
 TOLD: Final = 0.25
-"""Share of the spread of needs that the features must tell for a run to count as its own kind."""
+"""Share of needs' spread that the features must explain for a run to count as its own kind."""
 _FIFTHS: Final = np.asarray((-1.2816, -0.5244, 0.0, 0.5244, 1.2816))
 """The middles of five equal parts of a normal distribution."""
 _LEAST_S: Final = 1.0
-"""A run counts as this long at least."""
+"""A run counts as at least this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
     """A share of the memory-time that all scenarios would request today; negative for a loss.
 
-    optimal: with a perfect choice of bins. expected: with the choice that is made by what is known.
-    to_learn: what would be saved in addition, on average, if the open scenarios' needs were known.
+    optimal: with a perfect choice of bins. expected: with the choice by the needs known so far.
+    to_learn: the further saving, on average, if the open scenarios' needs were known.
     """
 
     optimal: float
@@ -59,7 +59,7 @@ class _Known:
 
     @property
     def told(self) -> float:
-        """Whether features tell needs: 1 if the others predict a need as well as TOLD asks for."""
+        """How far features explain needs; 1 if the others predict a need as well as TOLD asks."""
         logs = np.log(self.needs)
         spread = float(((logs - logs.mean()) ** 2).sum())
         missed = float(((logs - self.alone) ** 2).sum())
@@ -85,15 +85,15 @@ def best_bins(learned: Sequence[CampaignRun], reference_bytes: int) -> BinOption
 def saving_of(
     runs: Sequence[CampaignRun], reference_bytes: int, newest_left_out: int = 0
 ) -> Saving | None:
-    """What sizing would save by what is known; None if fewer than 3 needs are.
+    """What sizing would save, as far as is known; None if fewer than 3 needs are known.
 
     A scenario gets the first bin whose ceiling is a standard deviation above its likeliest need.
-    One that was run is sized by its need, and by those of others alone as far as the features tell
-    nothing. One that is open costs what its bin does, and today's request as often as its need is
-    likely to be above. One that ended without a need counts as none.
+    A scenario that was run is sized by its own need; as far as features explain little, by the
+    others' needs alone. An open one costs its bin, and today's request with the probability that
+    its need is above the bin. One that ended without a need does not count.
 
-    runs: all attempts at all scenarios. newest_left_out: as before so many of the newest needs
-    were known.
+    runs: all attempts at all scenarios. newest_left_out: how many of the newest needs count as
+    unknown.
     """
     learned = learned_of(runs)
     count = len(learned) - newest_left_out
@@ -118,14 +118,14 @@ def learned_of(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
 
 
 def held_s_of(learned: Sequence[CampaignRun]) -> Array:
-    """How long memory is held: each run as often as it has weight. (n,)."""
+    """Seconds that memory is held, each run times its weight, (n,)."""
     return np.asarray([(run.runtime_s or 0.0) * run.weight for run in learned])
 
 
 def _known(fitted: Fitted, at: Array, runs: Sequence[CampaignRun]) -> _Known:
     logs, errors = fitted.logs_at(at)
     alone, alone_errors = logs.copy(), errors.copy()
-    # Older ones, that the fit has not seen, are predicted from others already.
+    # The fit has not seen older ones, so they are predicted from others already.
     newest = slice(max(0, len(runs) - MOST_FITTED), None)
     alone[newest], alone_errors[newest] = fitted.left_out()
     return _Known(
@@ -166,13 +166,13 @@ def _saved(known: _Known, later: _Open, reference_bytes: float) -> Saving:
 
 
 def _costs_ahead(option: BinOption, later: _Open, reference_bytes: float) -> tuple[float, float]:
-    """What open scenarios will cost on average, sized by what is known, and if all were known."""
+    """What open scenarios cost on average: sized by the known needs, and if all were known."""
     ceilings: Array = np.asarray(option.bins.ceilings_bytes, dtype=np.float64)
     deviations = (np.log(ceilings) - later.logs[:, None]) / later.errors[:, None]
     above: Array = 0.5 * np.vectorize(math.erfc, otypes=[np.float64])(deviations / math.sqrt(2.0))
     chosen = option.bins.labels(np.exp(later.logs + later.errors))
     failed = above[np.arange(len(chosen)), chosen]
-    # What is above the last ceiling is given it all the same.
+    # A need above the last ceiling gets that ceiling all the same.
     fits = -np.diff(above[:, :-1], axis=1, prepend=1.0, append=0.0)
     ahead = (ceilings[chosen] + failed * reference_bytes) * later.held_s
     if_known = (fits @ ceilings) * later.held_s
@@ -182,7 +182,7 @@ def _costs_ahead(option: BinOption, later: _Open, reference_bytes: float) -> tup
 def _cost(
     option: BinOption, logs: Array, errors: Array, known: _Known, reference_bytes: float
 ) -> float:
-    """What is held, and once more today's request where the size would be too small."""
+    """The memory-time held, plus today's request wherever the size would be too small."""
     ceilings: Array = np.asarray(option.bins.ceilings_bytes, dtype=np.float64)
     sizes = ceilings[option.bins.labels(np.exp(logs + errors))]
     failed = sizes < known.needs

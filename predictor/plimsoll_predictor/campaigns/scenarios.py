@@ -16,9 +16,9 @@ from plimsoll_predictor.core.units import counted
 
 MOST_SCENARIOS: Final = 5_000
 MOST_VALUE_CHARS: Final = 256
-"""As of a feature on a pod."""
+"""The same bound as for a feature on a pod."""
 MOST_DRAWS: Final = 20
-"""Draws for each scenario that a space gives; a small space has fewer distinct ones."""
+"""The most rounds of draws from a space; a small space has fewer distinct scenarios."""
 NAMED_PROBLEMS: Final = 3
 
 Values = Mapping[str, str]
@@ -64,7 +64,7 @@ class Scenarios:
 
 
 def number_of(text: str) -> float | None:
-    """The finite number that a text says; None if it says none.
+    """The finite number in a text; None if there is none.
 
     >>> number_of("1e3"), number_of("north"), number_of("nan")
     (1000.0, None, None)
@@ -127,7 +127,7 @@ def of_csv(text: str, where: str) -> list[dict[str, object]]:
 
 
 def of_grid(axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
-    """Return each value of each axis with each of all others.
+    """Return all combinations of the axes' values.
 
     Raises:
         BadScenarios: if there are too many.
@@ -137,10 +137,10 @@ def of_grid(axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
 
 
 def drawn(axes: Sequence[Axis], count: int, seed: int) -> list[dict[str, object]]:
-    """Return ``count`` different scenarios of a space; fewer if it has no more. Same seed, same.
+    """Return ``count`` different scenarios of a space; fewer if it has no more.
 
-    Each axis is cut into ``count`` parts of which each is drawn from once (a Latin hypercube), so
-    that few scenarios already reach all of every range.
+    Each axis is cut into ``count`` parts, and each part is drawn from once (a Latin hypercube), so
+    that few scenarios already cover all of every range. The same seed gives the same scenarios.
 
     Raises:
         BadScenarios: if there are too many.

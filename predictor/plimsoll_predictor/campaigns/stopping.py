@@ -18,8 +18,8 @@ def moves_no_more(
 ) -> bool:
     """Say whether each of the last ``window`` runs moved the estimate by ``change`` at most.
 
-    Nor may what was still to learn after each of them have been more: while easy scenarios run,
-    nothing moves.
+    What was still to learn after each of them must not have been more either: while easy scenarios
+    run, the estimate does not move.
 
     reference_bytes: today's request. change: a share of it.
     """

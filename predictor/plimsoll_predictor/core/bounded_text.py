@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Final
 
 MOST_RUN_BYTES: Final = 200
-"""A run's key."""
+"""The most bytes of a run's key."""
 MOST_NODE_BYTES: Final = 64
 MOST_IMAGE_BYTES: Final = 128
 MOST_ITEM_BYTES: Final = 128
-"""An item, and the run of a workflow."""
+"""The most bytes of an item, and of a workflow's run."""
 MOST_LABEL_BYTES: Final = 63
-"""The value of a label, or the name of a container: the API server refuses a longer one."""
+"""The most bytes of a label's value or a container's name; the API server refuses more."""
 
 MOST_BYTES_OF: Final[Mapping[str, int]] = {
     "node": MOST_NODE_BYTES,
@@ -35,10 +35,10 @@ _MARK: Final = "~"
 def bounded(text: str, most_bytes: int) -> str:
     """Return the text if it is short and can be stored, else its beginning with a hash of it all.
 
-    Two texts that differ stay different. Doing it twice changes nothing. What no database stores (a
-    NUL, half a surrogate pair) is replaced.
+    Two texts that differ stay different. Doing it twice changes nothing. Characters that no
+    database stores (a NUL, half a surrogate pair) are replaced.
 
-    most_bytes: of the text in UTF-8; above the hash's 33.
+    most_bytes: the bound of the text in UTF-8; above the hash's 33.
 
     >>> bounded("train-7", 40), bounded("train-" * 50, 40)
     ('train-7', 'train-t~7169158e960f6e7f523adb3765242c64')
@@ -46,7 +46,7 @@ def bounded(text: str, most_bytes: int) -> str:
     # Nearly every text is a short name, and this is asked several times for each pod.
     if len(text) <= most_bytes and text.isascii() and text.isprintable():
         return text
-    # However long the text is, only its beginning is kept: no more of it is looked at than hashed.
+    # Only the beginning of a text is kept, so a long text is not encoded in full here.
     written = text[: most_bytes + 1].encode("utf-8", "replace").replace(b"\0", b"?")
     if len(written) <= most_bytes and written.decode() == text:
         return text

@@ -1,11 +1,11 @@
 """Decides how much CPU a task's pods request, from what its runs used; never a limit. Pure.
 
 CPU is compressible: with too little of it a run is slowed down while its node is busy, and is never
-killed. So no run need be classified and no mistake be priced: one figure serves every run of a
-task, a high quantile of the mean cores that the newest runs used, with some headroom.
+killed. So no run has to be classified, and no mistake needs a price: one figure serves every run of
+a task, a high quantile of the mean cores that the newest runs used, with some headroom.
 
-The mean over a run, not its highest minute, for a request is a share of a node held for the whole
-run; above it a run may still burst into whatever the node has idle, up to its limit. The
+The mean over a run counts, not its highest minute, because a request is a share of a node held for
+the whole run; above it a run may still use the CPU that is idle on the node, up to its limit. The
 request cannot fall step by step either: the kernel gives a run that wants more at least its
 request, so that its mean then reaches the request, and the next decision adds the headroom.
 """
@@ -29,7 +29,7 @@ WINDOW_RUNS: Final = 64
 HIGH_QUANTILE: Final = 0.95
 """At most one in twenty of the window's runs used more on average."""
 MIN_RUNTIME_S: Final = 5.0
-"""Kubernetes tells times in whole seconds: the mean over a shorter run would be a guess."""
+"""Kubernetes gives times in whole seconds: the mean over a shorter run would be a guess."""
 STEP_MILLICORES: Final = 10
 """Requests are rounded up to it, so that small differences between runs do not change them."""
 
@@ -116,7 +116,7 @@ def use_of(runs: Sequence[RunCpu]) -> CpuUse | None:
 
 
 def decide_cpu(ask: CpuAsk, use: CpuUse | None, policy: Policy, bounds: CpuBounds) -> CpuDecision:
-    """Decide one pod's CPU request. Modes are the caller's: this is what would be right.
+    """Decide one pod's CPU request. Modes are the caller's matter: this is the right size.
 
     The limit and the policy's maximum always hold. The cluster's cap holds back a raise and never
     lowers what the user asked for; floors give way to all of them.
@@ -132,7 +132,7 @@ def decide_cpu(ask: CpuAsk, use: CpuUse | None, policy: Policy, bounds: CpuBound
 
 @lru_cache(maxsize=4096)  # the same for every pod of a task, and admission asks for each
 def _wanted(use: CpuUse, headroom: float) -> tuple[int, str]:
-    """Millicores by what was used alone, and why."""
+    """Millicores from the use alone, and why."""
     why = (
         f"{headroom:g} times {words_for_cores(use.high_cores)}, which"
         f" {HIGH_QUANTILE:.0%} of the last {use.runs} runs stayed within on average"
@@ -151,7 +151,7 @@ def words_for_cores(cores: float) -> str:
 
 
 def _rounded_up(cores: float) -> int:
-    """Whole steps of millicores; what is above a step by an error of floating point is on it."""
+    """Round up to whole steps of millicores, except for a floating-point error above a step."""
     return math.ceil(round(cores * 1000 / STEP_MILLICORES, 6)) * STEP_MILLICORES
 
 

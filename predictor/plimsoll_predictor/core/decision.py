@@ -39,7 +39,7 @@ class Ask:
     request_bytes: what the user asked for; None if nothing.
     limit_bytes: the memory limit as its author wrote it; None if none, or equal to the request.
     run: the run's key, to look up its lift; None if unknown.
-    now_s: the moment of the decision, Unix seconds; None where no moment is meant.
+    now_s: the time of the decision, Unix seconds; None if no time is meant.
     """
 
     features: dict[str, float | str]
@@ -64,7 +64,7 @@ class Bounds:
     """The bound that ``room_bytes`` comes from, in words."""
     written_bytes: int | None = 0
     """The memory that the pod may use as its author wrote it; None if it has no limit. A size that
-    is held back, and so below the need that is known, must not be below it."""
+    is held back is below the known need; it must not be below this as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

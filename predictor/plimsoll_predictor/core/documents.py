@@ -35,7 +35,7 @@ def add_form(
     written: Callable[[Any], object],
     read: Callable[[Any, object], object] | None = None,
 ) -> None:
-    """Teach documents one more type, its subclasses included; ValueError for what is wrong."""
+    """Teach documents one more type and its subclasses; ``read`` raises ValueError if wrong."""
     _writers[kind] = written
     if read is not None:
         _readers[kind] = read
@@ -86,5 +86,5 @@ def _read(kind: Any, document: object) -> object:
     try:
         return _readers[get_origin(kind) or kind](kind, document)
     except msgspec.ValidationError as wrong:
-        # msgspec adds where the value lies to plain errors only.
+        # msgspec adds the value's place to plain errors only.
         raise ValueError(str(wrong)) from wrong

@@ -11,11 +11,11 @@ _WHOLE_FROM: Final = 10.0
 _NEXT_UNIT_AT: Final = 2.0
 """'90 s' is read more easily than '1.5 min', '2 min' more easily than '120 s'."""
 _SECOND_UNIT_BELOW: Final = 10
-"""A column does not show the next smaller unit from ten of a unit on."""
+"""From ten of a unit on, a column does not show the next smaller unit."""
 
 
 def words_for_duration(duration_s: float) -> str:
-    """A duration to two digits or so, in the largest unit of which there are two or more.
+    """A duration to about two digits, in the largest unit that gives two or more.
 
     >>> [words_for_duration(seconds) for seconds in (0.04, 1.25, 40, 90, 360, 5400, 3e5)]
     ['0.04 s', '1.2 s', '40 s', '90 s', '6 min', '90 min', '3.5 d']
@@ -59,7 +59,7 @@ def two_digits(duration_s: float) -> float:
 
 
 def _in_short_units(duration_s: float, place: int) -> str:
-    """place: of the largest unit. The first letter of each unit stands for it."""
+    """place: of the largest unit. Each unit is written as its first letter."""
     size, unit = _UNITS[place]
     if size == 1 or duration_s >= _SECOND_UNIT_BELOW * size:
         return f"{round(duration_s / size)}{unit[0]}"

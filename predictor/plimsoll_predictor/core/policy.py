@@ -40,7 +40,7 @@ class Retry(StrEnum):
 
 
 class Lending(StrEnum):
-    """The policy for what a running attempt of a task never seen asks for and does not use."""
+    """The policy for the unused part of a request, in a running attempt of a task never seen."""
 
     AUTO = "auto"
     """Its request may be lowered in place while its memory is flat; its limit stays."""
@@ -69,7 +69,7 @@ class Order(StrEnum):
     """The policy for the order in which new pods of tasks start, while there is no room for all."""
 
     NEVER = "never"
-    """As they come: the scheduler has every pod at once."""
+    """As they come: the scheduler gets every pod at once."""
     ENFORCE = "enforce"
     """A new pod waits behind a gate until it is its turn."""
 
@@ -80,7 +80,7 @@ class JobsWait(StrEnum):
     GATED = "gated"
     """Each of its pods behind a gate."""
     SUSPENDED = "suspended"
-    """All of it at once, suspended: it has no pods before."""
+    """All of it at once, suspended: it has no pods before its turn."""
 
 
 class KilledAttempts(StrEnum):
@@ -89,7 +89,7 @@ class KilledAttempts(StrEnum):
     COUNT = "count"
     """They count against its backoffLimit, as any other."""
     IGNORE = "ignore"
-    """The Job gets a podFailurePolicy by which they do not."""
+    """The Job gets a podFailurePolicy, so that they do not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class CpuPolicy:
     headroom: float = 1.2
     """Factor over what the runs used; >= 1."""
     min_runs: int = 5
-    """Measured runs before a request is changed; few of them are given no more room than many."""
+    """Measured runs before a request is changed; few runs get no more headroom than many."""
 
 
 class Replaceable(StrEnum):
@@ -115,14 +115,14 @@ class Replaceable(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkPolicy:
-    """The policy for what drivers of Spark are given that their user did not set."""
+    """The policy for settings that drivers of Spark get where their user set none."""
 
     mode: Mode = Mode.OFF
     partitions: int | None = None
     """Partitions of a shuffle where adaptive execution is off, as ``plimsoll spark --teach`` found
     it; None where nothing was taught."""
     replaces: tuple[Replaceable, ...] = ()
-    """Properties that count as nobody's where they stand in a file or an option. Code still wins.
+    """Properties that count as not set where a file or an option sets them. Code still wins.
     """
 
 
@@ -132,8 +132,8 @@ class Policy:
 
     mode: Mode = Mode.RECOMMEND
     paused: bool = False
-    """Whether pods are left as they are written, whatever the mode and the pod itself say; what
-    they need is observed and learned all the same."""
+    """Whether pods are left as they are written, whatever the mode and the pod itself say; their
+    needs are still observed and learned."""
     min_bytes: int = 32 * MIB
     """No allocation is below it."""
     max_bytes: int | None = None
@@ -157,8 +157,8 @@ class Policy:
     max_lifts: int = 3
     """Lifts per run before the task is marked Leaking; 0 never lifts."""
     attempts: int | None = None
-    """Attempts that a workflow engine makes of each run, in all, where its pods do not say it; None
-    if nobody says. A run that may have no second attempt is never sized below what was written."""
+    """All attempts that a workflow engine makes of each run, where its pods do not say it; None if
+    unknown. A run that may have no second attempt is never sized below what was written."""
     min_runs: int = 1
     """Runs with a known need before anything is lowered below the user's request."""
     headroom: float = 1.1
@@ -174,8 +174,8 @@ class Policy:
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
     memory_weight: float = 0.0
-    """What memory counts beside time where Jobs over items are cut or lease: the least of time ×
-    memory^weight is sought; 0 to 1."""
+    """The weight of memory beside time where Jobs over items are cut or lease: time ×
+    memory^weight is minimised; 0 to 1."""
     cpu: CpuPolicy = CpuPolicy()
     spark: SparkPolicy = SparkPolicy()
 

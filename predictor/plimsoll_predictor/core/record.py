@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 class Cause(StrEnum):
     """Why an attempt did not succeed, which the operator's truth table decides, too.
 
-    The predicates say what follows for the size; a cause of none of them is no matter of memory.
+    The predicates say what follows for the size; a cause that fits none is not about memory.
     """
 
     OWN_LIMIT = "own-limit"
@@ -68,7 +68,7 @@ class Cause(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of what ended so."""
+        """The outcome of an attempt with this cause."""
         return Outcome.OOM_KILLED if self.is_kill else _OUTCOMES.get(self, Outcome.FAILED)
 
     @property
@@ -104,7 +104,7 @@ _OUTCOMES: Final = {
     Cause.NODE_LOST: Outcome.EVICTED,
     Cause.DELETED: Outcome.DELETED,
 }
-"""Of what neither the limit ended nor the program itself."""
+"""The outcomes of attempts that neither the limit nor the program itself ended."""
 
 
 class PeakSource(StrEnum):
@@ -144,7 +144,7 @@ class Column:
 
 
 def column(unit: Unit, *, exported: bool = True) -> Any:
-    """A field that is a column; None where nobody said."""
+    """A field that is a column; None if unknown."""
     return field(default=None, metadata={"unit": unit, "exported": exported})
 
 
@@ -161,7 +161,7 @@ class Need:
 
 
 def is_lowered_limit(limit_bytes: int | None, written_bytes: int) -> bool:
-    """Whether a limit is lower than its author's. None, or 0 where it was written: none.
+    """Whether a limit is lower than its author's. None, or 0 as written: no limit.
 
     >>> is_lowered_limit(64, 0), is_lowered_limit(64, 64), is_lowered_limit(None, 64)
     (True, False, False)
@@ -193,7 +193,7 @@ class Observation:
     allocation_bytes: int | None = column(Unit.BYTES)
     """The limit the attempt ran under; None if it had none."""
     peak_bytes: int | None = column(Unit.BYTES)
-    """Memory the attempt was seen to use, page cache told apart; None if nobody measured."""
+    """Memory the attempt was seen to use, page cache told apart; None if not measured."""
     peak_source: PeakSource | None = None
     kernel_peak_bytes: int | None = column(Unit.BYTES, exported=False)
     """The kernel's own peak; counts page cache, so an upper bound of the need."""
@@ -202,7 +202,7 @@ class Observation:
     anon_peak_bytes: int | None = column(Unit.BYTES, exported=False)
     cpu_s: float | None = column(Unit.SECONDS)
     peak_cores: float | None = column(Unit.CORES)
-    """Cores of the minute that used most; None if nobody measured, or it ended within one."""
+    """Cores of the minute that used most; None if not measured, or it ended within one."""
     request_cores: float | None = column(Unit.CORES)
     """CPU the user asked for, in cores; None if nothing."""
     allocated_cores: float | None = column(Unit.CORES)
@@ -234,7 +234,7 @@ class Observation:
     requested_s: float | None = column(Unit.SECONDS)
     """Seconds that it might run at most (activeDeadlineSeconds); None if nobody said."""
     node_memory_share: float | None = column(Unit.SHARE)
-    """Share of its node's allocatable memory that watched pods had when it started, with itself."""
+    """Share of its node's allocatable memory that watched pods had at its start, with itself."""
     node_cpu_share: float | None = column(Unit.SHARE)
     """The same share of the node's CPU."""
     cluster_memory_share: float | None = column(Unit.SHARE)
@@ -252,7 +252,7 @@ class Observation:
     node_use_cpu_share: float | None = column(Unit.SHARE)
     """Share of its node's CPU that was busy when it started, as the node's agent read it.
 
-    With all that runs there; None where no agent said."""
+    All that runs there counts; None if no agent reported it."""
     node_use_memory_share: float | None = column(Unit.SHARE)
     """Share of its node's memory that was in use and could not be reclaimed, likewise."""
     cause: Cause | None = column(Unit.CAUSE)  # noqa: RUF009 - it is fixed, as numbers are
@@ -266,7 +266,7 @@ class Observation:
         """Whether it ran under a lower limit than its author wrote."""
         limit_bytes, written_bytes = self.allocation_bytes, self.written_limit_bytes
         if written_bytes is None:
-            # Nobody writes a limit below the request but Plimsoll.
+            # Only Plimsoll writes a limit below the request.
             return bool(limit_bytes) and (limit_bytes or 0) < (self.request_bytes or 0)
         return is_lowered_limit(limit_bytes, written_bytes)
 
@@ -286,7 +286,7 @@ class Observation:
 
     @property
     def mean_cores(self) -> float | None:
-        """Cores it used on average. None if nobody measured, or it took no time that shows."""
+        """Cores it used on average. None if not measured, or it took no time that shows."""
         runtime_s = self.runtime_s
         return self.cpu_s / runtime_s if runtime_s and self.cpu_s is not None else None
 
@@ -294,7 +294,7 @@ class Observation:
     def killed_below_request(self) -> bool:
         """Whether it was killed at a limit below what the user asked for.
 
-        What its node ended for want of memory counts as well, if its request was below that.
+        An attempt ended by its node's lack of memory counts too, if its request was lowered.
         """
         return self.was_pressed_out or (
             self.outcome is Outcome.OOM_KILLED
@@ -306,8 +306,8 @@ class Observation:
     def was_pressed_out(self) -> bool:
         """Whether its node ran out of memory and ended it, at a lower request than its author's.
 
-        Where a node is short of memory, the kubelet and the kernel first end what uses more than it
-        asks for. As its author wrote it, it may have stayed.
+        If a node is short of memory, the kubelet and the kernel first end pods that use more than
+        they request. With its author's request, it might have stayed.
         """
         return (
             self.cause is Cause.NODE_PRESSURE

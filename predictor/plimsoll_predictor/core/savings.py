@@ -18,7 +18,7 @@ from plimsoll_predictor.core.units import GB
 ONE_CORE: Final = 1.05
 """Cores. A task that never uses more runs on one: a second is not worth its request."""
 NAMED_TASKS: Final = 5
-"""Up to so many heavy tasks have a row each."""
+"""Up to so many heavy tasks get a row each."""
 
 
 class Resource(StrEnum):
@@ -29,7 +29,7 @@ class Resource(StrEnum):
 
 
 class Way(StrEnum):
-    """The way that the size after is determined."""
+    """How the size after is determined."""
 
     MANUAL = "Manual"
     """One size for all of the row's tasks, as a person would set it from the figures."""
@@ -41,7 +41,7 @@ class Way(StrEnum):
 class Saving:
     """One row. before, used, after: bytes or cores; the mean of one run of one task, or the sum.
 
-    used: on average; None where nobody measured. tasks: how many; label: which.
+    used: on average; None if not measured. tasks: how many; label: which.
     """
 
     way: Way | None
@@ -54,7 +54,7 @@ class Saving:
 
     @property
     def improved(self) -> float:
-        """Share of what was requested that is no longer; negative if more is."""
+        """Share of the request that is saved; negative if more is requested."""
         return 1 - self.after / self.before if self.before else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Room that namespaces share: when it is full, whoever holds most of it loses the oldest."""
+"""Room that namespaces share: when it is full, the one that holds most loses its oldest."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ K = TypeVar("K", bound=Hashable)
 class Shares(Generic[K]):
     """Keys by owner, each with a weight, in the order of their last use.
 
-    An owner that uses key after key pushes out its own once it holds more than any other, so that
-    the others keep an equal share. Cost: O(1); while it is full, O(owners) for each new key.
+    An owner that uses ever more keys loses its own once it holds more than any other, so that the
+    others keep an equal share. Cost: O(1); while it is full, O(owners) for each new key.
     """
 
     def __init__(self, most: int, most_each: int | None = None) -> None:
-        """most: of all weights together. most_each: of one owner's; None for no other bound."""
+        """most: sum of all weights. most_each: sum of one owner's; None for no such bound."""
         self._most = most
         self._most_each = most if most_each is None else most_each
         self._keys: dict[str, OrderedDict[K, int]] = {}

@@ -1,7 +1,7 @@
 """Needs of earlier runs of the same item, as features that no author has to write down.
 
 A workflow works on items (a sample, a partition, a date). What earlier tasks of the same workflow
-run needed for an item, and what this task needed for it in an earlier run, often carry its size.
+run needed for an item, and what this task needed for it in an earlier run, often tell its size.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Final, TypeVar
 from plimsoll_predictor.core.shares import Shares
 
 MOST_ITEMS: Final = 10_000
-"""Items of workflow runs."""
+"""The most items of workflow runs."""
 MOST_EARLIER: Final = 20_000
-"""Needs by task and item, whatever the run; with the items some 20 MB at most."""
+"""The most needs by task and item, over all runs; with the items, some 20 MB at most."""
 LONG_BYTES: Final = 512
 """Names of so many bytes take the room of one more item."""
 MOST_UPSTREAM: Final = 8
-"""Tasks of the same run and item whose needs are features: the latest."""
+"""The most tasks of the same run and item whose needs are features: the latest."""
 UPSTREAM: Final = "needed-by:"
 """Prefix of the features of earlier tasks of the same run and item."""
 EARLIER: Final = "needed-before"
@@ -35,8 +35,8 @@ _NONE: Final[Mapping[str, float]] = {}
 class Siblings:
     """Latest needs by item. They are bounded: the ones used longest ago are forgotten.
 
-    Those of the namespace that has the most go first; an item begins with its namespace. Its values
-    are never changed, only replaced: a copy of the keys is a copy.
+    The namespace that has most of them loses its own first; an item begins with its namespace.
+    Values are never changed, only replaced, so a copy of the keys is a copy.
     """
 
     _items: OrderedDict[_Key, Mapping[str, float]] = field(default_factory=OrderedDict)

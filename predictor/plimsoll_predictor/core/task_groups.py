@@ -1,12 +1,11 @@
 """Tasks in groups by their size: light, moderate, heavy (thesis 5.1.2). Pure, deterministic.
 
-k-means on logarithms, so that twice as much counts the same at any size. Memory counts most, by
-what a task uses on average and at most: a moderate task is as low as a light one in the mean and
-differs in the maximum. CPU and runtime count half.
+k-means on logarithms, so that twice as much counts the same at any size. Memory counts most, its
+mean and its maximum: a moderate task has as low a mean as a light one and differs in the maximum.
+CPU and runtime count half.
 
-Lloyd's algorithm from a fixed set of starts. scikit-learn's is the same one, but the page that
-shows the groups is served by the controller, whose memory would grow by 120 MB for it; a test
-holds the two against each other.
+Lloyd's algorithm from a fixed set of starts. scikit-learn has the same one, but the controller
+serves the page that shows the groups, and its memory would grow by 120 MB; a test compares the two.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _CUTS: Final = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.95)
 """The starts cut the tasks, ordered by memory, at these shares."""
 _MOST_ROUNDS: Final = 100
 _NOTHING: Final = 1e-9
-"""Stands in the logarithm for what was not used at all."""
+"""Replaces a use of zero, which has no logarithm."""
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]
@@ -52,7 +51,7 @@ GROUPS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUse:
-    """The resources that a task asks for and uses, over its runs; None where nobody measured.
+    """The resources that a task asks for and uses, over its runs; None if not measured.
 
     runtime_s: mean. request_bytes, request_cores: mean of what the user asked for.
     used_bytes: mean need; most_bytes: the largest. used_cores: mean; most_cores: the highest.
@@ -87,7 +86,7 @@ class Group:
 
 
 Groups = tuple[Group, ...]
-"""Smallest first; fewer than GROUPS where there are fewer different tasks, none of no tasks."""
+"""Smallest first; fewer than GROUPS if there are fewer different tasks, none without tasks."""
 
 
 def group_tasks(tasks: Sequence[TaskUse]) -> Groups:
@@ -97,7 +96,7 @@ def group_tasks(tasks: Sequence[TaskUse]) -> Groups:
     points = _points(tasks)
     n_groups = min(GROUPS, len(np.unique(points, axis=0)))
     places = _clustered(points, n_groups)
-    # By their largest: it is what tells the groups apart (thesis 5.1.2), and what a size must fit.
+    # Ordered by the largest need: it separates the groups (thesis 5.1.2), and a size must fit it.
     members_of = [
         tuple(task for task, mine in zip(tasks, places == place, strict=True) if mine)
         for place in range(n_groups)
@@ -109,7 +108,7 @@ def group_tasks(tasks: Sequence[TaskUse]) -> Groups:
 def _points(tasks: Sequence[TaskUse]) -> _Matrix:
     """(n_tasks, 4): logarithms of mean memory, most memory, cores, runtime; weighted."""
     measured = [task.used_cores for task in tasks if task.used_cores is not None]
-    # A task whose CPU nobody measured is told apart by the rest.
+    # A task whose CPU nobody measured is grouped by its other figures.
     middle = float(np.median(measured)) if measured else 1.0
     rows = [
         (
@@ -128,11 +127,11 @@ def _log(value: float) -> float:
 
 
 def _clustered(points: _Matrix, n_groups: int) -> _Places:
-    """(n_points,): each point's group, of the start that ends with the least spread."""
+    """(n_points,): each point's group, from the start that ends with the least spread."""
     best, best_spread = np.zeros(len(points), dtype=np.int64), math.inf
     for places in _starts(points, n_groups):
         settled, spread = _settled(points, places, n_groups)
-        if spread < best_spread - 1e-12:  # not for what only rounding tells apart
+        if spread < best_spread - 1e-12:  # not a difference by rounding
             best, best_spread = settled, spread
     return best
 

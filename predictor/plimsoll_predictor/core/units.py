@@ -31,7 +31,7 @@ def words_for_bytes(size_bytes: float) -> str:
     >>> words_for_bytes(2**20 - 1), words_for_bytes(2**30 - 1)
     ('1Mi', '1Gi')
     """
-    # By what would be printed: the largest number of a unit is 1023.
+    # The printed number decides: the largest number of a unit is 1023.
     if round(abs(size_bytes) / MIB) >= 1024:
         return f"{size_bytes / GIB:.2f}".rstrip("0").rstrip(".") + "Gi"
     if round(abs(size_bytes) / KIB) >= 1024:

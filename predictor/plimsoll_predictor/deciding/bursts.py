@@ -1,7 +1,7 @@
-"""What a task's runs that are under way say of the next size: those that run, and those that fail.
+"""What a task's unfinished runs, running or failing, say about the next size.
 
-A burst is submitted when one or two small runs have ended. What still runs after those ended tends
-to need more, and what was killed shows that the largest need known is no guide.
+A burst is submitted when one or two small runs have ended. The runs that still go on then tend to
+need more, and killed runs show that the largest need known is no guide.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ def fails_in_burst(run: str | None, knowledge: Knowledge, constants: Constants =
 
     run: the key of one that was killed now; it counts once.
     """
-    # An eviction says nothing of a size, and its lift of none that was too small.
+    # An eviction says nothing about a size: its lift names none that was too small.
     others = (lift.after_bytes for key, lift in knowledge.lifts.items() if key != run)
     failing = 1 + sum(after_bytes > 0 for after_bytes in others)
     return shows_burst(failing, knowledge.runs, constants)
 
 
 def shows_burst(failing: int, runs: int, constants: Constants = SERVED) -> bool:
-    """Whether so many failing runs are a burst, beside so many known."""
+    """Whether so many failing runs are a burst, given so many known runs."""
     return failing >= constants.burst_runs and failing > constants.burst_share * runs
 
 
@@ -34,7 +34,7 @@ def over_shown(
     knowledge: Knowledge,
     constants: Constants = SERVED,
 ) -> float:
-    """A size raised over what running attempts have reached, where that is news.
+    """A size raised over what running attempts have reached, if that is more than was known.
 
     The request bounds it, unless the size is above the request already.
     """
@@ -50,7 +50,7 @@ def over_shown(
 def first_over_siblings(
     size_bytes: float, ask: Ask, knowledge: Knowledge, constants: Constants = SERVED
 ) -> tuple[float, str]:
-    """A first size raised by what running attempts show, and why; no words where it stays."""
+    """A first size raised by what running attempts show, and why; no words if it stays."""
     raised_bytes, words = over_shown(size_bytes, ask.request_bytes, knowledge, constants), ""
     if raised_bytes > size_bytes:
         reached = words_for_bytes(knowledge.shown.floor_bytes)

@@ -35,11 +35,11 @@ def cheapest_ceiling(probabilities: NDArray[np.float64], bins: Bins, penalty: fl
         (c - need_b) runtime_b                        if b fits (c >= ceiling_b)
         penalty F runtime_b + (l - need_b) runtime_b  otherwise
 
-    with need_b and runtime_b the means of bin b: the room left unused, or else what the lifts
-    over the bins' ceilings cost: F is the sum of all allocations that fail on the way, charged
-    ``penalty`` times, and l the one that fits at last. Of equally cheap ceilings the largest is
-    chosen. (Were only the first failure charged, the smallest ceilings would be the cheapest to
-    fail with, and the more bins there are the more often one would be chosen in vain.)
+    where need_b and runtime_b are the means of bin b. That is the room left unused, or else the
+    cost of the lifts over the bins' ceilings: F is the sum of all allocations that fail on the way,
+    charged ``penalty`` times, and l is the one that fits at last. If ceilings are equally cheap,
+    the largest is chosen. (If only the first failure were charged, the smallest ceilings would be
+    the cheapest to fail with, and more bins would make more choices fail.)
 
     probabilities: (n_bins,), of each true bin.
 
@@ -50,8 +50,8 @@ def cheapest_ceiling(probabilities: NDArray[np.float64], bins: Bins, penalty: fl
         raise ValueError(
             f"{probabilities.shape} probabilities for {len(bins)} bins; one per bin is needed"
         )
-    shares: list[float] = probabilities.tolist()  # a few numbers are added faster as such
-    if not 0.999 < sum(shares) < 1.001:  # nor is it for one that is not finite
+    shares: list[float] = probabilities.tolist()  # a few numbers add up faster in a list
+    if not 0.999 < sum(shares) < 1.001:  # a sum that is not finite fails, too
         raise ValueError(f"probabilities {probabilities} do not add up to 1")
     expected: list[float] = (_costs(bins, penalty) @ probabilities).tolist()
     chosen = len(expected) - 1 - expected[::-1].index(min(expected))
@@ -72,7 +72,7 @@ def cheapest_bins(
     return chosen
 
 
-@lru_cache(maxsize=1024)  # the model's alone, and admission asks for each pod
+@lru_cache(maxsize=1024)  # depends on the model alone; admission asks for each pod
 def _costs(bins: Bins, penalty: float) -> NDArray[np.float64]:
     """Byte-seconds for each ceiling (rows) and true bin (columns), (n_bins, n_bins)."""
     needs = np.array(bins.mean_need_bytes)
@@ -92,7 +92,7 @@ def _climbs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """For each first ceiling (rows) and true bin (columns): all that fails, and what fits at last.
 
-    The gentle ladder of ``lifting`` as far as bins can tell, the last ceiling being about the
+    This is the gentle ladder of ``lifting`` as far as bins show it; the last ceiling is about the
     largest need.
     """
     n_bins = len(ceilings_bytes)

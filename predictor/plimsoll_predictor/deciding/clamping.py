@@ -6,8 +6,8 @@ Three things bound a size from above, and only one of them may lower what the us
 - The cluster's room (nodes, quotas): it holds back a raise above the request, and nothing else.
 - The policy's maximum: Plimsoll sets no size above it. A pod that needs more is left as written.
 
-A size that is held back is below the need that is known. So it is set only where the pod, as its
-author wrote it, could use no more either; else the pod is left as it is.
+A size that is held back is below the known need. So it is set only if the pod, as its author wrote
+it, could use no more either; else the pod is left as it is.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Range:
     def forbids(self, request_bytes: int) -> str | None:
         """Say what forbids Plimsoll to set a size as large as the request; None if nothing does.
 
-        Such a request is left as it is: it is between its author and the cluster.
+        Such a request is left as it is: it is a matter of its author and the cluster.
         """
         hold = _tightest([*self._most(), *self._cap()])
         return hold.words if hold and request_bytes > hold.at_bytes else None
@@ -116,7 +116,7 @@ class Range:
     def lift(self, size_bytes: float) -> int:
         """The size after a kill: as ``clamp``, but nothing holds it back below the request.
 
-        A run that was killed at less must get at least what its author wrote.
+        A run that was killed at a smaller size must get at least what its author wrote.
         """
         wanted_bytes = max(_whole(size_bytes), self.floor_bytes)
         hold = _tightest(self._holds())
@@ -133,7 +133,7 @@ class Range:
         return Clamped(None, f"{size} is more than {hold.words}, so it is left as written")
 
     def _holds(self) -> list[_Hold]:
-        """What holds back a raise."""
+        """The bounds that hold back a raise."""
         if self.room_bytes is None:
             return self._most()
         if self.room_bytes < self.request_bytes:

@@ -1,7 +1,7 @@
 """Decides an attempt's size. Pure: knowledge goes in, a decision with its reason comes out.
 
 The first match wins: sizing is switched off; the run was lifted; too few runs are known; the task
-is paused; the champion decides, whose model or rule bids.
+is paused; the champion decides by its model or rule.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def decide(
     """Decide one attempt's allocation.
 
     knowledge: None if the task was never seen; its run then keeps the user's request.
-    bounds: what the cluster allows; together with the policy's min and max they always hold, the
-        cap over the floor. Where they hold back a size that the pod could use as its author wrote
-        it, the pod is left as it is.
+    bounds: what the cluster allows; together with the policy's min and max they always hold, and
+        the cap wins over the floor. If they hold back a size that the pod could use as its author
+        wrote it, the pod is left as it is.
     """
     if knowledge is None:
         allowed = Range.of(_UNKNOWN_TASK_POLICY, bounds, ask.request_bytes)
@@ -50,7 +50,7 @@ def decide(
 def first_bytes(
     request_bytes: int | None, policy: Policy, exceeded_bytes: int | None = None
 ) -> int | None:
-    """The first size of a task of which no run succeeded, unclamped; None keeps the request.
+    """The first size, unclamped, of a task without a successful run; None keeps the request.
 
     request_bytes: None if the user asked for nothing, which has no share.
     exceeded_bytes: the largest allocation of the task's runs that was too small; None if none was.
@@ -103,7 +103,7 @@ class _Case:
         moved = self.allowed.clamp(size_bytes + (request_bytes - size_bytes) * share)
         why = f"{decision.why}; raised {share:.0%} of the way to the request, as {words} happened"
         if moved.allocation_bytes is None:
-            # The way leads over the policy's maximum, to a request that is above it.
+            # The way to the request leads above the policy's maximum.
             why = _sentence(why, moved.note)
             return replace(decision, allocation_bytes=None, reason=Reason.KEPT, why=why)
         allocation_bytes = min(moved.allocation_bytes, request_bytes)
@@ -114,7 +114,7 @@ class _Case:
         lift = knowledge.lifts.get(self.ask.run) if self.ask.run is not None else None
         if lift is None:
             return self._by_past()
-        # Beyond that it is not lowered, it is sized as any other; see safeguards.py.
+        # It is not lowered; apart from that it is sized as any other; see safeguards.py.
         return (
             replace(self._by_past(), attempt=lift.attempt)
             if lift.as_written
@@ -157,7 +157,7 @@ class _Case:
         knowledge = self.knowledge
         asked_bytes = max(self.ask.request_bytes or 0, self.ask.limit_bytes or 0)
         counted = f"{knowledge.runs} of the {knowledge.policy.min_runs} runs needed are known"
-        # Too little to lower a request on, but one need above it is enough to raise it.
+        # Too few runs to lower a request, but one need above it is enough to raise it.
         if not knowledge.paused and 0 < asked_bytes <= (knowledge.max_need_bytes or 0):
             return self._max_seen(f"only {counted}, but a need beyond the request was seen")
         first = self._first_size(f"only {counted}")
@@ -201,8 +201,8 @@ class _Case:
             knowledge.largest_request_bytes,
         )
         if ask.request_bytes is not None:
-            # Room above the request is for what was needed: a heap that fills what it is given
-            # would climb with its own peaks.
+            # Room above the request follows known needs: a heap that fills its allocation would
+            # climb with its own peaks.
             most_bytes = ROOM_OVER_REQUEST * (knowledge.max_need_bytes or 0)
             bid_bytes = min(bid_bytes, max(float(ask.request_bytes), most_bytes))
         why = f"{words_for_expert(knowledge.champion)}; {self._runs_known}"

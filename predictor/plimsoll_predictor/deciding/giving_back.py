@@ -1,9 +1,9 @@
 """Gives a run back what its author wrote, after an attempt that had less. Pure.
 
 Four things lead here: a program that failed by itself at a lower size (``own_failures.py``), an
-attempt that its node ended for want of memory at a lower request, a kill at a lower size while
-its task is paused or not enforced any more, and an attempt that was used up otherwise, whatever it
-had. Nobody knows of the first two what the run needs, and in the third no size may be decided. What
+attempt at a lower request that ended because its node ran out of memory, a kill at a lower size
+while its task is paused or no longer enforced, and an attempt that was used up otherwise, at any
+size. In the first two, nobody knows what the run needs; in the third, no size may be decided. What
 was written is known, and no gamble.
 """
 
@@ -16,7 +16,7 @@ from plimsoll_predictor.knowledge.knowledge import Lift
 
 
 def lift_to_written(ended: Observation) -> Lift:
-    """The lift to what was written, of the run of an attempt that ended with less."""
+    """The lift to what was written, for the run of an attempt that ended with less."""
     # Its node looks at the request, the kernel at the limit.
     pressed_bytes = ended.request_memory_ran_bytes if ended.was_pressed_out else None
     return Lift(
@@ -38,9 +38,9 @@ def no_less_than_written(ended: Observation, lift: Lift | None) -> Lift:
 
 
 def after_used(ended: Observation, lift: Lift | None) -> Lift:
-    """The lift that the run keeps after an attempt was used up by something else than its memory.
+    """The lift that the run keeps after an attempt was used up by something other than memory.
 
-    An eviction, say. Whoever makes the attempts has counted it, so that none is left for a gamble.
+    An example is an eviction. The attempt is counted, so that none is left for a gamble.
     """
     kept = no_less_than_written(ended, lift)
     return kept if kept is lift else replace(kept, after_bytes=0)

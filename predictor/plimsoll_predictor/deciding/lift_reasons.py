@@ -1,6 +1,6 @@
 """Says what made a lift as large as it is, for people. Pure.
 
-Lifting is decided again with one thing unknown; what changes the size is a reason for it.
+The lift is decided again with one thing unknown; if that changes the size, the thing is a reason.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def lift_reasons(
     bounds: Bounds,
     constants: Constants = SERVED,
 ) -> str:
-    """What raised a lift, or kept it small, beside the ladder's usual step; empty if nothing.
+    """What raised a lift, or kept it small, besides the ladder's usual step; empty if nothing.
 
-    lift: as ``next_allocation`` answered the same. Costs a decision for each thing that is known:
-    asked for once a kill.
+    lift: what ``next_allocation`` returned for the same. Costs one decision for each known thing,
+    so it is asked for once per kill.
     """
     reasons = []
     for otherwise, words in _otherwise(knowledge):

@@ -23,7 +23,7 @@ class FailedAttempt:
     request_bytes: what the user had asked for; None if nothing.
     limit_bytes: the limit as its author wrote it; None if there was none.
     attempts_left: how many attempts of the run may still be killed; None if nobody says.
-    run: its key; None if nobody knows.
+    run: its key; None if unknown.
     """
 
     allocation_bytes: int
@@ -35,7 +35,7 @@ class FailedAttempt:
 
     @property
     def written_bytes(self) -> int:
-        """The memory that its author let it have, as far as anything was written; else 0."""
+        """The memory that its author let it have; 0 if nothing was written."""
         return max(self.request_bytes or 0, self.limit_bytes or 0)
 
     @property
@@ -52,10 +52,10 @@ class Leaking:
 
 
 def may_be_held(failed: FailedAttempt, policy: Policy) -> bool:
-    """Say whether a run may go on with as much memory, if it will need less, as in smaller chunks.
+    """Say whether a run may go on with the same memory if it will need less, as in smaller chunks.
 
-    Only if two more of its attempts may be killed for memory, so that it is lifted all the same if
-    that was wrong; and once.
+    It may once, and only if two more of its attempts may be killed for memory: so it can still be
+    lifted if that was wrong.
     """
     left = failed.attempts_left
     return left is not None and left >= 2 and failed.attempt == 1 and policy.max_lifts >= 2
@@ -75,12 +75,12 @@ def next_allocation(
 ) -> Lift | Leaking:
     """The next attempt's allocation, by a gentle ladder.
 
-    The smallest useful step among the model's ceilings, a little over the largest need seen (or
-    twice the failed allocation, if that is no step; see knowledge.ladder), and the user's request.
-    Jumping straight to the request wastes more than it saves (the ladder was measured better), but
-    the last attempt gets no less than was written, and every attempt of which nobody knows whether
-    it is the last: a run must not fail that would have run as its author wrote it. For the same
-    reason nodes, quotas and the policy's maximum hold back a lift above the request only.
+    It is the smallest useful step among the model's ceilings, a little over the largest need seen
+    (or twice the failed allocation, if that is no step; see knowledge.ladder), and the user's
+    request. Jumping straight to the request wastes more than it saves (the ladder was measured
+    better). But an attempt that is the last, or may be, gets no less than was written: no run may
+    fail that would have succeeded as its author wrote it. For the same reason nodes, quotas and the
+    policy's maximum hold back only a lift above the request.
     """
     policy = knowledge.policy
     lifts = failed.attempt - 1
@@ -107,8 +107,8 @@ def next_allocation(
             # So little room is left that the next attempt would be killed like the last one.
             at = words_for_bytes(failed.allocation_bytes)
             return Leaking(f"killed at {at} and already at {allowed.cap_words}")
-        # Only the author's own limit is larger than what Plimsoll may set: the last attempt has it.
-        # The step only tells it from the attempt that was killed.
+        # Only the author's own limit is larger than what Plimsoll may set: the last attempt gets
+        # it. The step only makes the lift differ from the killed attempt.
         return Lift(
             allocation_bytes=math.ceil(USEFUL_STEP * failed.allocation_bytes),
             attempt=policy.max_lifts + 1,

@@ -1,4 +1,4 @@
-"""The bids of the experts by models: a training made a model for them, they have no rule."""
+"""The bids of the experts by models: a training made their model, and they have no rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def modelled_bids(knowledge: Knowledge, ask: Ask) -> dict[str, float]:
     decision = decide(ask, serving, Bounds())
     if decision.reason is Reason.PREDICTED and decision.allocation_bytes:
         bids[CLASSIFIER] = float(decision.allocation_bytes)
-    # As in deciding: whatever is wrong with a model, it only does not bid.
+    # As in deciding: a model with a fault only makes no bid.
     with suppress(Exception):
         if boosted_bytes := knowledge.model.boosted_bid_bytes(ask.features):
             bids[BOOSTING] = boosted_bytes

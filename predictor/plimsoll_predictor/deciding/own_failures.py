@@ -2,7 +2,7 @@
 
 A program with a heap or cache sized by its limit ends itself when that is too small, with any exit
 code; so does one with a mistake of its own. Nobody can tell them apart at once, so the run's next
-attempts are as its author wrote them, and how these end tells (experts/failures.py).
+attempts are as its author wrote them, and their ends tell which it was (experts/failures.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def lift_after_failure(
 ) -> Lift | None:
     """The lift of a run that failed by itself; None if there is nothing to lift.
 
-    attempts: of the run. lift: the one that it has. counted: whether somebody else makes them, who
-        counts them: of these each failure leaves one less, so that none is left for a gamble.
-    It is the same one again if it is there already.
+    attempts: of the run. lift: the one that it has. counted: whether somebody else makes and counts
+        them: then each failure leaves one less, and none is left for a gamble.
+    If the run has such a lift already, it is returned.
     """
     if not failed.failed_by_itself or attempts.left == 0:
         return None
@@ -28,5 +28,5 @@ def lift_after_failure(
         return None
     if lift is not None and not failed.is_lowered:
         return lift
-    # Where the run was killed before, what it got for that may be more than was written.
+    # If the run was killed before, its lift for that may be more than was written.
     return no_less_than_written(failed, lift)

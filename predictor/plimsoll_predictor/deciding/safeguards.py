@@ -13,22 +13,22 @@ from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 SPARED: Final = 1
-"""Of the attempts that a Job or an engine makes, so many are never risked. Their author allowed
-them for failures of other kinds, such as an eviction."""
+"""So many of the attempts that a Job or an engine makes are never risked. Their author allowed them
+for failures of other kinds, such as an eviction."""
 
 ANSWERED_WITHIN_S: Final = 6 * 3600.0
-"""Within it the next attempt of a killed run has succeeded, if somebody made it. Where runs take
-longer, the task's other runs have what was written meanwhile."""
+"""Within this time the next attempt of a killed run has succeeded, if somebody made it. If runs
+take longer, the task's other runs get what was written in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """The attempts that somebody makes of one run.
 
-    most: how many in all, by whoever makes them; None if nobody says.
+    most: how many in all; None if nobody says.
     number: which of them this one is; 1 for a run's first.
     by: who says so, for people.
-    by_people: whether that is the word of people, which may not be true.
+    by_people: whether people say so, which may not be true.
     max_lifts: of the policy; after so many, more memory is not tried.
     spared: how many of them are never risked.
     """
@@ -54,10 +54,10 @@ class Attempts:
 
 
 def why_not_lowered(attempts: Attempts, unhealed: str | None = None) -> str | None:
-    """The reason for which this attempt gets no less than its author wrote; None if it may.
+    """Why this attempt gets no less than its author wrote; None if it may get less.
 
     attempts: of its run.
-    unhealed: why nobody would see to it that the next attempt gets more; None if somebody does.
+    unhealed: why nobody would give the next attempt more; None if somebody does.
     """
     if unhealed is not None:
         return unhealed
@@ -75,9 +75,9 @@ def why_not_lowered(attempts: Attempts, unhealed: str | None = None) -> str | No
 
 
 def why_failures_hold(knowledge: Knowledge, run: str | None, limit_bytes: int | None) -> str | None:
-    """The reason in a run's or its task's own failures for which it is not lowered so far.
+    """Why a run's or its task's own failures forbid lowering it so far; None if they do not.
 
-    run: its key; None if unknown. limit_bytes: to which it would be lowered; None for no limit.
+    run: its key; None if unknown. limit_bytes: the lowered limit; None for no limit.
     """
     lift = knowledge.lifts.get(run) if run is not None else None
     if lift is not None and lift.as_written:
@@ -90,10 +90,10 @@ def why_failures_hold(knowledge: Knowledge, run: str | None, limit_bytes: int | 
 def why_not_believed(
     attempts: Attempts, knowledge: Knowledge, run: str | None, now_s: float | None
 ) -> str | None:
-    """The reason for which people's word on the attempts counts for nothing; None if it counts.
+    """Why people's word on the attempts counts for nothing; None if it counts.
 
     A run of the task was killed long ago, and none of its later attempts has succeeded: it seems
-    that nobody made one. now_s: Unix seconds; None if nobody knows.
+    that nobody made one. now_s: Unix seconds; None if unknown.
     """
     if not attempts.by_people or now_s is None:
         return None

@@ -14,16 +14,16 @@ from plimsoll_predictor.knowledge.ladder import Climb, lifted_bytes
 
 MOST_ATTEMPTS: Final = 40
 SHORTEST_RUNTIME_S: Final = 1.0
-"""Kubernetes tells times in whole seconds."""
+"""Kubernetes gives times in whole seconds."""
 DECIDED: Final = "decided"
-"""No expert: the name, beside the bids, of what recommend mode decided for the first attempt."""
+"""Not an expert: the name beside the bids for recommend mode's size of the first attempt."""
 GIVEN: Final = "given"
-"""No expert: the name, beside the bids, of what enforce mode gave the attempt."""
+"""Not an expert: the name beside the bids for what enforce mode gave the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A run whose need is known. need_bytes is above zero; runtime_s is what it held memory for."""
+    """A run whose need is known. need_bytes is above zero; runtime_s is how long it held memory."""
 
     need_bytes: float
     runtime_s: float
@@ -31,7 +31,7 @@ class EndedRun:
 
     @property
     def size(self) -> float:
-        """Byte-seconds it needed: the scale that runs of all sizes are compared on."""
+        """Byte-seconds it needed: a scale on which runs of all sizes are compared."""
         return self.need_bytes * max(self.runtime_s, SHORTEST_RUNTIME_S)
 
 
@@ -44,10 +44,10 @@ class Charge:
 
 
 def charge(bid_bytes: float, run: EndedRun, largest_bytes: float, overhead_s: float) -> Charge:
-    """Spare memory for the run's time; each failed attempt whole, and ``overhead_s`` of it on top.
+    """Spare memory for the run's time; each failed attempt in full, plus ``overhead_s`` of it.
 
     The overhead is what a restart costs beyond the memory-time it wasted, in seconds of that
-    memory. Lifts go by the same ladder as real ones, with ``largest_bytes`` known.
+    memory. Lifts follow the same ladder as real ones, with ``largest_bytes`` known.
     """
     allocation_bytes, cost, failed = max(bid_bytes, MIB), 0.0, 0
     climb = Climb(largest_bytes=largest_bytes, request_bytes=run.request_bytes)
@@ -61,7 +61,7 @@ def charge(bid_bytes: float, run: EndedRun, largest_bytes: float, overhead_s: fl
 def relative_costs(
     bids_bytes: Sequence[float], run: EndedRun, largest_bytes: float, overhead_s: float
 ) -> NDArray[np.float64]:
-    """Each bid's cost over the run's own size, (n_bids,); alike bids are charged once."""
+    """Each bid's cost over the run's own size, (n_bids,); equal bids are charged once."""
     charged: dict[float, float] = {}
     for bid_bytes in bids_bytes:
         if bid_bytes not in charged:
@@ -73,8 +73,8 @@ def relative_costs(
 class Would:
     """Sums over a task's runs that recommend mode decided and whose need is known.
 
-    asked_gb_h: what they asked for; decided_gb_h: what they would have been given, attempts that
-        would have been killed included, each for the whole time that the run took.
+    asked_gb_h: what they asked for; decided_gb_h: what they would have got, including attempts that
+        would have been killed, each for the run's whole time.
     killed: runs that the first size would have killed.
     """
 
@@ -91,7 +91,7 @@ class Would:
     def add(self, decided_bytes: float, run: EndedRun, largest_bytes: float) -> None:
         """Count a run that asked for something.
 
-        largest_bytes: the largest need known before it: lifts would have gone by it.
+        largest_bytes: the largest need known before it: lifts would have used it.
         """
         asked_bytes = run.request_bytes
         if not asked_bytes:

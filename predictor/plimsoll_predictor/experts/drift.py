@@ -12,14 +12,14 @@ from typing import Final
 
 LATEST: Final = 8
 LATEST_AFTER_A_CHANGE: Final = 4
-"""A new image or command is a reason to believe fewer runs."""
+"""After a new image or command, fewer runs are enough."""
 BEFORE: Final = 16
 """Runs before the latest that they are compared with."""
 APART: Final = 1.25
 """The levels must lie this factor apart: less is not worth forgetting the past for."""
 RESTLESS: Final = 4
-"""After so many new versions in a row, each of which lasted shorter than LATEST_AFTER_A_CHANGE
-runs, another one is no sign of anything: some build an image for every run."""
+"""After so many new versions in a row that each lasted fewer than LATEST_AFTER_A_CHANGE runs,
+another one is no sign: some people build an image for every run."""
 
 
 @dataclass(slots=True)
@@ -28,10 +28,10 @@ class Drift:
 
     version: the image and command of the latest run; empty if nobody said.
     since_change: runs since that changed; None if it never did.
-    drifting: True from a new version or a shift of level until as many runs are known again.
+    drifting: True from a new version or a shift of level until ``BEFORE`` runs follow it.
     shifts: how many shifts of level there have been.
     latest_bytes, before_bytes: least and most of the needs after and before the last shift; empty
-        before the first, and once a new version is the newer change.
+        before the first shift, and after a newer version.
     lasted: runs in a row of the present version. short_lived: versions in a row before it that
         lasted short.
     """
@@ -51,7 +51,7 @@ class Drift:
         return self.short_lived >= RESTLESS
 
     def see_version(self, version: str) -> None:
-        """Note the version that the run that ends was made from."""
+        """Note the version of a run that ends."""
         if self.since_change is not None:
             self.since_change += 1
             if self.since_change >= BEFORE:

@@ -1,10 +1,9 @@
 """Recognises a task whose peak follows its allocation, and the least size that serves it well.
 
 A heap or a cache that is sized by the limit fills it: the peak is then the same share of every
-allocation. Each need that is learned from it is a little less than what was given, so that sizes
-would sink with nothing to stop them until runs slow down or fail. Only runs that are alike are
-compared, by their features: where a task's work differs from run to run, good predictions make the
-peak the same share of each allocation, too.
+allocation. Each need that is learned from it is a little less than the allocation, so sizes would
+sink until runs slow down or fail. Only runs with the same features are compared: where a task's
+work differs from run to run, good predictions make the peak the same share of each allocation, too.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ RUNS: Final = 3
 """A level with fewer runs says nothing. Sizes that sink stay at a level for four, because drift.py
 takes the peaks that follow for a change of the task."""
 LATEST: Final = 8
-"""Runs of a level that are remembered."""
+"""The most runs of a level that are remembered."""
 LEVELS: Final = 3
 SPAN: Final = 1.5
-"""So many levels, and the largest so many times the smallest, show that a peak follows."""
+"""So many levels, the largest so many times the smallest, show that a peak follows."""
 SAME: Final = 1.25
-"""Shares of the allocation within this factor are the same. A need that does not follow is by SPAN
-a larger share of the smallest allocation than of the largest, which is clearly more."""
+"""Shares of the allocation within this factor are the same. If a need does not follow, its share of
+the smallest allocation is SPAN times that of the largest, which is clearly more."""
 AS_GOOD: Final = 1.15
-"""A runtime up to this factor longer, and a second, is as good: times are in whole seconds."""
+"""A runtime up to this factor longer, plus a second, is as good: times are in whole seconds."""
 MOST_LEVELS: Final = 24
-"""From one size down to a thirtieth of it."""
+"""Enough from one size down to a thirtieth of it."""
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ class Level:
 class Elasticity:
     """The levels at which runs that are alike succeeded; the latest used is the last.
 
-    alike: of the features that these runs share.
+    alike: a hash of the features that these runs share.
     """
 
     alike: int | None = None
@@ -106,7 +105,7 @@ class Elasticity:
 
     @property
     def _known(self) -> list[Level]:
-        """Levels that say something, the largest first."""
+        """Levels with enough runs, the largest first."""
         known = [each for each in self.levels if len(each.shares) >= RUNS]
         return sorted(known, key=lambda level: -level.step)
 

@@ -52,7 +52,7 @@ def cells(log_ratios: Vector) -> NDArray[np.int64]:
 
 
 def histogram(of: NDArray[np.int64], weights: Vector) -> Vector:
-    """Weight in each cell, (N_CELLS,). of: each ratio's, as ``cells`` has them."""
+    """Weight in each cell, (N_CELLS,). of: the cell of each ratio, as from ``cells``."""
     counted = np.bincount(of, weights=weights, minlength=N_CELLS)
     return np.asarray(counted, dtype=np.float64)
 
@@ -81,7 +81,7 @@ def cheapest_multiple(
 
     by_runtime, by_count: (N_CELLS,), past ratios weighted by runtime and counted.
     overhead_runtimes: the price of a failed attempt, in mean runtimes of its memory.
-    most_failing: the share of past runs, 0 to 1, that the multiple may have failed at most.
+    most_failing: the largest share of past runs, 0 to 1, that the multiple may have failed.
     """
     wasted, failed = _costs()
     costs = wasted @ by_runtime + overhead_runtimes * (failed @ by_count)

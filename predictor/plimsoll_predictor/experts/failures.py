@@ -4,8 +4,8 @@ A run that fails by itself at a lower size than its author wrote is suspected to
 little memory. Its next attempt is as written. If that succeeds, the size was too small, and the
 task gets a floor above it; if that fails as well, the failure was the run's own.
 
-A task that fails as written, too, is not suspected at each failure: then only what is proven
-counts, and only while its lower sizes fail clearly more often than those that were written.
+A task that also fails as written is not suspected at each failure: then only proven sizes count,
+and only while its lower sizes fail clearly more often than those that were written.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Final
 from plimsoll_predictor.knowledge.ladder import GEOMETRIC_STEP
 
 FORGETTING: Final = 0.98
-"""The share of a count that each attempt leaves: the latest fifty or so count."""
+"""Each attempt leaves this share of a count, so that about the latest fifty count."""
 HARDLY_ANY: Final = 0.5
-"""Fewer failures than this are forgotten ones: one failure is remembered for 35 attempts."""
+"""Fewer failures than this count as none: one failure is remembered for 35 attempts."""
 OFTEN: Final = 5.0
-"""So many of the latest fifty attempts failed as written, too: a tenth. A retry after each failure
-at a lower size would cost as much as a tenth of the task's runs."""
+"""So many of the latest fifty attempts, a tenth, also failed as written. A retry after each failure
+at a lower size would then cost as much as a tenth of the task's runs."""
 CLEARLY: Final = 2.0
 """How many times as often lower sizes must fail, beyond one failure, which may be by chance."""
 MOST_SUSPECTED: Final = 64
-"""Runs whose next attempt is awaited."""
+"""The most runs whose next attempt is awaited."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptAt:
     """An attempt that succeeded, or failed by itself.
 
-    run: its key. allocation_bytes: the limit it ran under; None if it had none, or nobody knows.
+    run: its key. allocation_bytes: the limit it ran under; None if it had none, or is unknown.
     lowered: whether its limit was lower than was written.
     """
 
@@ -43,7 +43,7 @@ class AttemptAt:
 
 @dataclass(slots=True)
 class Failures:
-    """What a task's failures say of its sizes; the counts fade.
+    """What a task's failures say about its sizes; the counts fade.
 
     lowered, lowered_failed: attempts at lower sizes than were written, without those failures that
         turned out to be a run's own.
@@ -117,7 +117,7 @@ class Failures:
     def _suspect(self, run: str, size_bytes: float) -> None:
         self.suspected[run] = max(size_bytes, self.suspected.pop(run, 0.0))
         while len(self.suspected) > MOST_SUSPECTED:
-            # Nobody made its next attempt: that it was the size is not disproven.
+            # Nobody made its next attempt, so nothing disproves that the size was too small.
             oldest = next(iter(self.suspected))
             self.proven_bytes = max(self.proven_bytes, self.suspected.pop(oldest))
 

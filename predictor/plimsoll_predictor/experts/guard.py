@@ -1,8 +1,8 @@
 """A slow guard: holds a task to its request or to max-seen where learned sizes did worse for long.
 
-Experts are charged for what they would have cost; the guard counts what was really held, failed
-attempts included, whoever decided it. It is slow, as a quick one loses more than it saves: bad luck
-of a few dozen runs looks the same as a task that cannot be learned.
+Experts are charged for what they would have cost; the guard counts what was really held, including
+failed attempts, whatever decided it. It is slow because a quick one loses more than it saves: bad
+luck of a few dozen runs looks the same as a task that cannot be learned.
 
 It is part of what a task's experts know: the same runs in the same order give the same state.
 """
@@ -20,18 +20,18 @@ from plimsoll_predictor.knowledge.guarded import Guarded
 from plimsoll_predictor.knowledge.ladder import GEOMETRIC_STEP
 
 FORGETTING: Final = 0.997
-"""The share of its sums that each run leaves: the last few hundred count."""
+"""Each run leaves this share of its sums, so that the last few hundred count."""
 WINDOW_RUNS: Final = 333
-"""What FORGETTING comes to: so many runs in full."""
+"""FORGETTING amounts to so many runs in full."""
 LEAST_RUNS: Final = 200
 """Runs that were served before it may step in."""
 ROOM: Final = 1.15
-"""How many times as much as the cheaper rule the learned sizes must have held, in memory-time and
-for the usual run."""
+"""The guard steps in if learned sizes held more than so many times what the cheaper rule would have
+held, in memory-time and for the usual run."""
 HELD_RUNS: Final = 500
 """After so many runs the learned sizes are tried again, and counted anew."""
 MOST_LOST: Final = 256
-"""Killed runs that are awaited."""
+"""The most killed runs that are awaited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class ServedRun:
 
     key: as its killed attempts have it. given_bytes: what its last attempt held.
     max_seen_bytes: what 1.1 × max-seen would have given it; None if no run was known.
-    least_bytes: no size is below it, whoever decides.
+    least_bytes: no size is below it, whatever decides.
     """
 
     key: str
@@ -52,9 +52,9 @@ class ServedRun:
 
 @dataclass(slots=True)
 class Beside:
-    """What was served beside what one rule would have held; sums that fade.
+    """What was served, compared with what one rule would have held; sums that fade.
 
-    served, rule: GB·h. logs: of served ÷ rule, run by run; weight: of how many runs.
+    served, rule: GB·h. logs: sum of ln (served ÷ rule) over runs; weight: how many runs.
     """
 
     served: float = 0.0
@@ -63,7 +63,7 @@ class Beside:
     weight: float = 0.0
 
     def add(self, served: float, rule: float) -> None:
-        """Forget a little of what was, and add a run."""
+        """Forget a little of the past, and add a run."""
         self.served = self.served * FORGETTING + served
         self.rule = self.rule * FORGETTING + rule
         self.logs = self.logs * FORGETTING + math.log(served / rule)
@@ -76,7 +76,7 @@ class Beside:
 
     @property
     def usual_times(self) -> float:
-        """The same of the usual run: one large run makes much memory-time."""
+        """The same for the usual run: one large run makes much memory-time."""
         return math.exp(self.logs / self.weight) if self.weight > 0 else 1.0
 
 
@@ -90,11 +90,12 @@ class Lost:
 
 @dataclass(slots=True)
 class Guard:
-    """One task's.
+    """The guard of one task.
 
-    runs: served since it counts. max_seen, request: what was served, beside what 1.1 × max-seen
-        and the request would have held.
-    left: runs until learned sizes are tried again, while it holds the task. since: what made it.
+    runs: runs served since it began to count. max_seen, request: what was served, compared with
+        what 1.1 × max-seen and the request would have held.
+    left: runs until learned sizes are tried again, while it holds the task. since: why it stepped
+        in.
     """
 
     runs: int = 0
@@ -125,7 +126,7 @@ class Guard:
         request_bytes, max_seen_bytes = run.request_bytes, served.max_seen_bytes
         known_bytes = max_seen_bytes or request_bytes
         if known_bytes is None:
-            return  # nobody else has a size for it either
+            return  # no rule has a size for it either
         runtime_s = max(run.runtime_s, SHORTEST_RUNTIME_S)
         held_gb_h = lost.gb_h + gb_hours(served.given_bytes + lost.untimed_bytes, runtime_s)
         self.runs += 1
@@ -160,9 +161,9 @@ class Guard:
 
 
 def _held_bytes(first_bytes: float, need_bytes: float) -> float:
-    """What all attempts would have held that began with a size, and doubled it.
+    """What all attempts would have held if the first had a size and each next one doubled it.
 
-    A ladder that knows the largest need would know here what was not known when the run was lifted.
+    A ladder that knows the largest need would use here what was unknown when the run was lifted.
     """
     allocation_bytes = held_bytes = first_bytes
     for _ in range(MOST_ATTEMPTS):

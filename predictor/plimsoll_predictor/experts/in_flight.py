@@ -2,7 +2,7 @@
 
     a pod starts, an agent's running maximum, a pod ends ─► InFlight ─► Shown ─► Knowledge
 What a running attempt has reached is a lower bound of its need. It is live state: nothing of it is
-saved, and after a restart agents and pods say it again.
+saved, and after a restart agents and pods report it again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from plimsoll_predictor.knowledge.shown import MOST_STARTS, NOTHING_SHOWN, Shown
 from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 MOST_ATTEMPTS: Final = 1000
-"""Attempts in flight that are looked at; more of one task say nothing more."""
+"""The most attempts in flight to look at; more of one task say nothing new."""
 LATEST_ENDED: Final = 40
 SECOND: Final = STEPS_TO_REQUEST - 1
 """The attempt after which the ladder still has a step below the request."""
@@ -51,7 +51,7 @@ class InFlight:
         return len(self._attempts)
 
     def started(self, attempt: str, at_s: float) -> None:
-        """Note that an attempt runs since ``at_s``, Unix seconds."""
+        """Note that an attempt has run since ``at_s``, Unix seconds."""
         if known := self._attempt(attempt):
             known.started_s = at_s
 
@@ -61,7 +61,7 @@ class InFlight:
             known.reached_bytes = max(known.reached_bytes, need_bytes)
 
     def lifted(self, attempt: str, lift: Lift) -> None:
-        """Note that an attempt goes on with a run that was killed, at this size now."""
+        """Note that an attempt continues a killed run, now at this size."""
         known = self._attempt(attempt)
         if known and (known.lift is None or lift.allocation_bytes > known.lift.allocation_bytes):
             known.lift = lift
@@ -69,8 +69,8 @@ class InFlight:
     def climbs(self, attempt: str, *, still: bool) -> None:
         """Note whether an attempt that runs at its lift was seen to climb.
 
-        It does where it took more lately, and where it has not reached yet what its run was killed
-        at before.
+        It climbs if it took more lately, or has not yet reached the size at which its run was
+        killed before.
         """
         if known := self._attempts.get(attempt):
             known.climbs = still
@@ -80,7 +80,7 @@ class InFlight:
         self._attempts.pop(attempt, None)
 
     def shown(self, past: Past) -> Shown:
-        """What they show, beside the runs that ended; nothing before the first has ended."""
+        """What they show, besides the runs that ended; nothing before the first run has ended."""
         if not past.runs or not self._attempts:
             return NOTHING_SHOWN
         starts = (each.started_s for each in self._attempts.values())
@@ -104,18 +104,18 @@ class InFlight:
         return math.ceil(floor_bytes) if floor_bytes > past.largest_bytes else 0
 
     def _rung_bytes(self, past: Past) -> int:
-        """What killed runs are expected to need where they are many, by the middle of their sizes.
+        """What killed runs are expected to need if they are many: the middle of their sizes.
 
-        Another run would only be killed at the sizes that these have been killed at. It may be
-        killed as well at a size in which these still climb: then the size after it counts.
+        At the sizes where these were killed, another run would be killed too. At a size where these
+        still climb, it may also be killed: then the size after it counts.
         """
         lifts = [(each.lift, each.climbs) for each in self._attempts.values() if each.lift]
         few = max(self.constants.burst_runs - 1, self.constants.burst_share * past.runs)
-        # Who has the whole request, and no more, got it as the ladder's last step: no measure.
+        # A run with exactly its whole request got it as the ladder's last step: no measure.
         told = [each for each in lifts if each[0].allocation_bytes != past.largest_request_bytes]
         if len(lifts) <= few or not told:
             return 0
-        # Who was given more at once counts with what it has: else each would lift all others.
+        # A run that got more at once counts with what it has, or each would lift all others.
         lowest = min(
             (lift.allocation_bytes for lift, _ in told if lift.attempt == SECOND), default=0
         )
@@ -125,7 +125,7 @@ class InFlight:
             else lift.allocation_bytes
             for lift, up in told
         )
-        # Their sizes have that room.
+        # Their sizes include that room already.
         rung_bytes = _middle(sizes) / self.constants.shown_room
         return math.ceil(rung_bytes) if rung_bytes > past.largest_bytes else 0
 
@@ -141,9 +141,9 @@ def _middle(ascending: Sequence[float]) -> float:
 
 
 def _next_bytes(lift: Lift, past: Past) -> float:
-    """The size after a second attempt's, if no run is known to have lived at that one.
+    """The size after a second attempt's, if no run is known to have succeeded with that one.
 
-    The request itself is offered to nobody: it is the ladder's last step, and no measure.
+    The request itself is never the answer: it is the ladder's last step, and no measure.
     """
     size_bytes, request_bytes = lift.allocation_bytes, past.largest_request_bytes
     proven = past.largest_bytes > lift.after_bytes

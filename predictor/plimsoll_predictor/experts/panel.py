@@ -34,7 +34,7 @@ from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 YOUNG_RUNS: Final = 12
-"""Short runs end first, and small ones are short: until this many have ended, more is to come."""
+"""Short runs end first, and small ones are short: until so many ended, larger ones are to come."""
 NEAR: Final = 1.01
 LATEST_MARGIN: Final = 1.03
 LATEST_RUNS: Final = 20
@@ -42,20 +42,20 @@ RATIO_FORGETTING: Final = 0.99
 POOLED_RUNS: Final = 3.0
 """How many runs of its own the pooled ratios of other tasks count as."""
 OVERHEAD_SHARE: Final = 0.25
-"""The share of a failed attempt's price that counts in what is expected. The charges of attempts
+"""The share of a failed attempt's price that counts in an expected cost. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
 CURVED_RUNS: Final = 150
-"""More runs show their residuals' tail: what is expected of them then beats a curve's room, where
-the curve is a line over one number. What is expected knows no other: kinds, steps and curves over
-two features are followed for good."""
+"""More runs show the tail of their residuals: then the least expected cost beats a curve's room, if
+the curve is a line over one number. It knows no other curves: kinds, steps and curves over two
+features are followed for good."""
 BEYOND_SEEN: Final = 3.0
 """A curve is followed to so many times the largest need seen."""
 FEW_RUNS_LEAST: Final = 1.2
 """The size of a run whose input is no larger than those known, over the largest need."""
 BRAVE_RUNS: Final = 3
-"""Fewer runs may be alike by chance: nobody bids near the largest need before."""
+"""Fewer runs may be alike by chance: until then, no bid near the largest need serves."""
 BRAVE_TASKS: Final = 20
-"""Unless so many runs of other tasks, as young, showed that it is enough."""
+"""The exception: so many runs of other tasks that were as young showed that it is enough."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -63,11 +63,11 @@ ANCHORS: Final = (LARGEST, PREDICTED)
 
 @dataclass(frozen=True)
 class View:
-    """The figures that the experts of one task look at, worked out once for all of them.
+    """The figures that the experts of one task use, computed once for all of them.
 
     needs: (n,) ascending. ratios: of all tasks. overhead_s: the price of a failed attempt, in
-    seconds of its memory. failing_share: the chance of a failure that bids over the largest need
-    may take, at most; predicted_failing_share: around a prediction, where room is cheap.
+    seconds of its memory. failing_share: the largest chance of a failure that bids over the largest
+    need may take; predicted_failing_share: that around a prediction, where room is cheap.
     young_margin: the room over the largest need when one run is known, as a share of that need.
     """
 
@@ -140,14 +140,14 @@ _REQUEST_SHARE: Final = 0.25
 
 
 def _young(view: View) -> Rule:
-    """The largest need with room that shrinks as runs become known, and goes when enough are."""
+    """The largest need with room that shrinks as runs become known, to none at enough runs."""
     runs = view.past.runs
     margin = view.young_margin / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
     return Rule(base_bytes=view.past.reached_bytes * (NEAR + margin))
 
 
 def _steady(view: View) -> Rule:
-    """The largest need, or what runs that vary, or grow, as the known ones do hardly exceed."""
+    """The largest need, or a size that runs hardly exceed if they vary or grow as before."""
     if view.needs.size < 2:
         return _young(view)
     usual_bytes = hardly_exceeded_bytes(view.past.needs_bytes)
@@ -213,10 +213,10 @@ def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Collectio
 
 
 def _line(view: View) -> Rule:
-    """The prediction of the best feature, raised until most runs lay below, and a tenth.
+    """The prediction of the best feature, raised until most runs lay below, plus a tenth.
 
-    Never far above the largest need seen: what ends first is small, and lines learned from it
-    point anywhere.
+    It is never far above the largest need seen: the runs that end first are small, and lines
+    learned from them point anywhere.
     """
     return Rule(
         base_bytes=view.past.reached_bytes * 1.05,
@@ -228,10 +228,10 @@ def _line(view: View) -> Rule:
 
 
 def _curve(view: View) -> Rule:
-    """The curve over one or two features, from the fourth run on; without one, as the safe ones.
+    """The curve over one or two features, from the fourth run on; without one, the safe bids.
 
-    It may lead some way beyond what was seen, since a task that grows straight with its input
-    meets larger inputs; never beyond the request.
+    It may lead some way beyond what was seen, because a task that grows linearly with its input
+    meets larger inputs; it never leads beyond the request.
     """
     past = view.past
     if past.runs > CURVED_RUNS and (past.curve is None or _by_one_line(past.curve)):
@@ -240,7 +240,7 @@ def _curve(view: View) -> Rule:
     if past.curve is None:
         return fallback
     return Rule(
-        # Of a run that the curve does not know, such as one of a new kind, nothing is known.
+        # Nothing is known about a run that the curve does not know, such as one of a new kind.
         base_bytes=max(fallback.base_bytes, past.reached_bytes * NEAR),
         over_bytes=past.reached_bytes * 1.1,
         curves=(past.curve,),
@@ -254,7 +254,7 @@ def _by_one_line(curve: Curve) -> bool:
 
 
 def _least_by_curve(view: View) -> float:
-    """What a curve is followed down to: where too few runs are known for one, it only raises."""
+    """The least size by a curve: while too few runs are known for one, it only raises."""
     if view.past.runs < LEAST_RUNS:
         return view.past.reached_bytes * FEW_RUNS_LEAST
     return float(view.needs[0])
@@ -266,7 +266,7 @@ class Expert:
 
     words: how it decides, for people; they follow its name.
     rule: its bidding by rule; None if it bids by a task's model (see ``experts.modelled``).
-    serves_young: whether a task of which few runs are known may choose it.
+    serves_young: whether a task with few known runs may choose it.
     only_compared: it is charged like the others but never serves.
     """
 

@@ -19,7 +19,7 @@ from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.knowledge.curve import Curve
 
 LATEST: Final = 400
-"""Runs whose needs are remembered one by one."""
+"""The most runs whose needs are remembered one by one."""
 
 Vector = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 class Past:
     """One task's past.
 
-    exceeded_bytes: the most that a kill showed to be too small.
+    exceeded_bytes: the largest size that a kill showed to be too small.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
         the runtimes of the same runs.
     table, curve: the latest runs with their features, and the curve fitted to them when
@@ -92,7 +92,7 @@ class Past:
         self.next_fit = self.runs + 1 + self.runs // 8
 
     def correct(self, before_bytes: float, after_bytes: float) -> None:
-        """Correct the need of the latest run that was held to need ``before_bytes``."""
+        """Correct the need of the latest run that was taken to need ``before_bytes``."""
         for place in range(len(self.needs_bytes) - 1, -1, -1):
             if self.needs_bytes[place] == before_bytes:
                 self.needs_bytes[place] = after_bytes
@@ -111,7 +111,7 @@ class Past:
         return ratios
 
     def forget_before_shift(self, keep: int) -> None:
-        """Keep the latest runs only, after a change by which older ones say nothing any more."""
+        """Keep the latest runs only, after a change: older ones say nothing any more."""
         for latest in (self.needs_bytes, self.runtimes_s, self.anchored, self.anchored_runtimes_s):
             while len(latest) > keep:
                 latest.popleft()

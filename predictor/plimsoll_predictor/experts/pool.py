@@ -67,7 +67,7 @@ class Ratios:
 class Pool:
     """Charges of experts, ratios to anchors, and the usual restart, over all tasks.
 
-    constants: those that were chosen, with the restart as it was measured.
+    constants: the chosen ones, with the measured restart.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Pool:
         self._weights[age] = self._weights[age] * FORGETTING + 1.0
 
     def restarted(self, restart_s: float) -> None:
-        """Learn how long a killed run waited for its next attempt. Later prices go by it."""
+        """Learn how long a killed run waited for its next attempt. Later prices use it."""
         self.restarts.add(restart_s)
         self._price_restarts()
 
@@ -97,7 +97,7 @@ class Pool:
             self.constants = replace(self._chosen, restart_s=usual_s)
 
     def seen(self, runs: int) -> float:
-        """How many runs of tasks of that age were charged, the older the less."""
+        """How many runs of tasks of that age were charged; older ones count less."""
         return float(self._weights[age_of(runs)])
 
     def mean_charges(self, runs: int) -> Vector:

@@ -9,9 +9,9 @@ from statistics import median
 from typing import Final
 
 NEWEST: Final = 64
-"""Restarts that are remembered. A cluster that got faster shows it within half of them."""
+"""The most restarts that are remembered. A cluster that got faster shows it within half of them."""
 LEAST: Final = 8
-"""Restarts from which on they say something; ``Constants.restart_s`` stands for fewer."""
+"""With fewer restarts, ``Constants.restart_s`` is used."""
 SHORTEST_S: Final = 1.0
 """The API server keeps whole seconds, so that shorter ones look like none."""
 LONGEST_S: Final = 600.0
@@ -21,11 +21,11 @@ LONGEST_S: Final = 600.0
 class Restarts:
     """The newest restarts of the tasks that share a pool, each from a kill to the next start.
 
-    Waiting in a queue is part of it, as whoever waits for the result waits for that, too.
+    Waiting in a queue is part of it: people who wait for the result wait for that, too.
     """
 
     def __init__(self, seconds: Iterable[float] = ()) -> None:
-        """seconds: as ``seconds`` gave them; what is no time is left out."""
+        """seconds: as ``seconds`` gave them; values that are no time are left out."""
         self._newest_s: deque[float] = deque(maxlen=NEWEST)
         for each in seconds:
             self.add(each)
@@ -47,6 +47,6 @@ class Restarts:
         return median(self._newest_s) if len(self._newest_s) >= LEAST else None
 
     def add(self, restart_s: float) -> None:
-        """Count a restart; what is no number is left out."""
+        """Count a restart; a value that is no number is left out."""
         if math.isfinite(restart_s):
             self._newest_s.append(min(max(float(restart_s), SHORTEST_S), LONGEST_S))

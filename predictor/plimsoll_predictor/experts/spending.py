@@ -10,7 +10,7 @@ from typing import Final
 from plimsoll_predictor.knowledge.error_budget import WINDOW_RUNS, Spent
 
 MOST_KILLS: Final = 500
-"""Kills that are remembered; of more, the oldest are forgotten."""
+"""The most kills that are remembered; the oldest are forgotten first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Kill:
 
 @dataclass(slots=True)
 class Spending:
-    """One task's. ended_runs: all that ever ended; kills: of the window, oldest first."""
+    """One task's counts. ended_runs: all that ever ended; kills: of the window, oldest first."""
 
     ended_runs: int = 0
     kills: deque[Kill] = field(default_factory=deque)
@@ -42,7 +42,7 @@ class Spending:
     def kill(
         self, run: str, allocation_bytes: float, request_bytes: float | None, cause: str
     ) -> None:
-        """Count a kill if it was at a size below the request, and is its run's first such."""
+        """Count a kill at a size below the request, if it is its run's first."""
         if request_bytes is None or allocation_bytes >= request_bytes:
             return
         if all(earlier.run != run for earlier in self.kills):

@@ -46,21 +46,21 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 
 FORGETTING: Final = 0.997
-"""The share of a task's charges that each new run leaves: the last few hundred runs decide."""
+"""Each new run leaves this share of a task's charges, so that the last few hundred decide."""
 YOUNG_FORGETTING: Final = 0.75
 """While a task is young: what its first runs cost says little about the later ones."""
 OUTLIERS: Final = 0.7
-"""Charges are counted to this power: one extreme run should not choose who serves for long."""
+"""Charges are counted to this power: one extreme run should not decide for long what serves."""
 POOLED_RUNS: Final = 3.0
 YOUNG_POOLED_RUNS: Final = 1.0
 """How many runs of its own the pooled charges of other tasks count as."""
 HYSTERESIS: Final = 1.1
 """How many times cheaper than the safe expert another one must have been to serve."""
 MOST_PENDING: Final = 256
-"""Killed runs whose bids are kept until they succeed."""
+"""The most killed runs whose bids are kept until they succeed."""
 
 Bids = Mapping[str, float]
-"""Expert -> bytes, as decided when the run was."""
+"""Expert -> bytes, as at the run's decision."""
 Vector = NDArray[np.float64]
 
 _PLACE: Final = {name: place for place, name in enumerate(EXPERTS)}
@@ -72,12 +72,12 @@ _MAY_SERVE_YOUNG: Final = np.array([0.0 if name in YOUNG else np.inf for name in
 class Ended:
     """A run whose need is known, with what was known before it.
 
-    bids: as they were when the run was decided; None if nobody was asked then, and what would be
-        bid now stands for them.
+    bids: as they were when the run was decided; None if no expert was asked then: the bids of now
+        stand for them.
     version: its image and command in any form; empty if nobody said.
     overhead_s: an admin's price of a failed attempt, in seconds of its memory; None if none is set.
     decided_bytes: what recommend mode decided for its first attempt; None if it decided nothing.
-    key: of the run, as its killed attempts have it.
+    key: the run's key, as in its killed attempts.
     given_bytes: what its last attempt held, as Plimsoll gave it; None if it gave nothing.
     max_seen_bytes: what max-seen bid when the run was decided; None if no run was known then.
     least_bytes: no size of the task is below it.
@@ -99,9 +99,9 @@ class Ended:
 class Exceeded:
     """An attempt that was killed at its allocation.
 
-    bids: what was bid for it; None if nobody was asked. cause: of its end, in a word.
+    bids: what was bid for it; None if no expert was asked. cause: of its end, in a word.
     given_bytes: what it held, as Plimsoll gave it; None if it gave nothing.
-    runtime_s: how long it held that; None if nobody knows.
+    runtime_s: how long it held that; None if unknown.
     """
 
     run: str
@@ -117,8 +117,8 @@ class Exceeded:
 class Standing:
     """A task's experts. Bounded: Past's latest runs, a charge each, a few pending runs' bids.
 
-    charges: (n_experts,), what each would have cost over the runs so far, in sizes of a run,
-        the older the less. Infinite until a modelled expert first bids.
+    charges: (n_experts,), what each would have cost over the runs so far, in sizes of a run; older
+        runs count less. Infinite until a modelled expert first bids.
     """
 
     past: Past = field(default_factory=Past)
@@ -189,7 +189,7 @@ class Standing:
         return self.pending.pop(run, None)
 
     def refresh(self, pool: Pool, overhead_s: float | None) -> None:
-        """Work out anew what each expert bids and who serves."""
+        """Compute anew what each expert bids and which one serves."""
         if not self.past.runs:
             return
         view = view_of(self.past, pool.ratios, overhead_s, pool.constants)
@@ -245,10 +245,10 @@ class Standing:
         for name, place in _PLACE.items():
             if name in bids:
                 if math.isinf(self.charges[place]):
-                    # Its first bid: until now it is held to have been as good as the safe one.
+                    # Its first bid: until now it counts as good as the safe one.
                     self.charges[place] = safe
             else:
-                # Who was not asked is charged as it fared against the safe one so far.
+                # An expert that was not asked is charged by its ratio to the safe one so far.
                 charged[place] = charged[_PLACE[SAFE]] * self._fared(place)
         pool.charge(past.runs, charged)
         self.charges = self.charges * (YOUNG_FORGETTING if self.young else FORGETTING) + charged
@@ -285,7 +285,7 @@ class Standing:
                 return
 
     def _estimated(self, pool: Pool) -> Vector:
-        """Own charges, and those of other tasks as many runs old for a few runs."""
+        """Own charges, and those of other tasks with as many runs, which count as a few runs."""
         pooled = pool.mean_charges(self.past.runs)
         for name in MODELLED:
             pooled[_PLACE[name]] = pooled[_PLACE[SAFE]] * self._fared(_PLACE[name])
@@ -296,17 +296,17 @@ class Standing:
     def _cheapest(self, pool: Pool) -> str:
         past, estimated = self.past, self._estimated(pool) + _MAY_SERVE
         if past.curve is None:
-            # How curves served other tasks says nothing of one that has none.
+            # How curves served other tasks says nothing about a task that has none.
             estimated[_PLACE[CURVES]] = np.inf
         if (past.largest_request_bytes or math.inf) < past.reached_bytes:
-            # A run needed more than anybody asks for: asking is how it fails again.
+            # A run needed more than any request: with its request it would fail again.
             estimated[_PLACE[REQUEST]] = np.inf
         safe, hysteresis = SAFE, HYSTERESIS
         if self.young and self.past.curve_is_clear:
-            # What it cost so far was its fallback's: it is judged by the runs left out.
+            # Its charges so far are its fallback's: the runs left out judge it instead.
             return CURVES
         if self.young:
-            # Their charges are other tasks' for the most part: there is nobody to hold on to.
+            # Their charges are mostly other tasks': there is no expert to hold on to.
             estimated = estimated + _MAY_SERVE_YOUNG
             if past.runs < BRAVE_RUNS and pool.seen(past.runs) < BRAVE_TASKS:
                 estimated[_PLACE[NEAR_MAX]] = np.inf
@@ -341,7 +341,7 @@ class Standing:
         written = from_document(_Written, data, "a task's standing")
         standing = cls(past=written.past, drift=written.drift, pending=written.pending)
         for name, place in _PLACE.items():
-            # One that an older version did not have is held to have been as good as the safe one.
+            # An expert that an older version did not have counts as good as the safe one.
             otherwise = math.inf if name in MODELLED else written.charges.get(SAFE, 0.0)
             standing.charges[place] = written.charges.get(name, otherwise)
         standing.rules = {name: written.rules[name] for name in PANEL if name in written.rules}
@@ -356,7 +356,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A standing as it is written; an older version counted none of the last four."""
+    """A standing as it is written; an older version did not count the last four."""
 
     past: Past
     charges: dict[str, Finite]

@@ -1,7 +1,7 @@
 """All tasks' standings, and the pools that they share.
 
-The same runs in the same order give the same state. The caller says who shares with whom: charges
-of a stranger's tasks must not choose who serves another's.
+The same runs in the same order give the same state. The caller says which tasks share a pool: the
+charges of a stranger's tasks must not choose the expert of another's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a task's next run hardly ever exceeds, if it varies as those before it did.
+"""The size that a task's next run hardly ever exceeds, if it varies as those before it did.
 
-Two views compete: that needs scatter around their mean, and that they grow by the run. Both are of
-logarithms, with Student's room for one more run (a prediction interval of a normal sample). What
-few runs leave open about their spread is filled by what programs' needs wobble by in general.
+Two views compete: that needs scatter around their mean, and that they grow from run to run. Both
+use logarithms, with Student's room for one more run (a prediction interval of a normal sample). Few
+runs say little about their spread, so the usual variation of programs' needs counts as well.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from plimsoll_predictor.experts.features.residuals import CHANCE, mean_of, student
 
 WOBBLE: Final = 0.03
-"""The standard deviation of logarithms that is held likely before a task's runs tell theirs."""
+"""The likely standard deviation of logarithms, before a task's runs show theirs."""
 WOBBLE_RUNS: Final = 0.5
 """How many runs that counts as: without it, two runs alike by chance would leave no room."""
 MOST_LOG_ROOM: Final = 0.6
-"""Over the usual need, as a logarithm: two or three runs may vary by chance as nothing does."""
+"""Over the usual need, as a logarithm: two or three runs may vary by chance as no task does."""
 LEAST_OF_A_TREND: Final = 3
 NEARER: Final = 0.5
-"""Runs must deviate from their growth by less than this share of what they do from their mean."""
+"""Runs must deviate from their growth by less than this share of the deviation from their mean."""
 LATEST: Final = 24
-"""The runs that are looked at: what was so a year ago need not be so now."""
+"""The most runs to look at: the needs of a year ago may not hold now."""
 
 Vector = NDArray[np.float64]
 
@@ -37,8 +37,8 @@ Vector = NDArray[np.float64]
 class _View:
     """One view of the next run: its predicted logarithm, and how far runs deviate.
 
-    deviation: of one run from what is predicted, of ``known`` degrees of freedom. widening: by how
-        much more the variance of the next one is.
+    deviation: of one run from the prediction, with ``known`` degrees of freedom. widening: the
+        factor by which the variance of the next run is larger.
     """
 
     predicted: float
@@ -48,7 +48,7 @@ class _View:
 
     @property
     def bound(self) -> float:
-        """What the next run's logarithm hardly exceeds."""
+        """The bound that the next run's logarithm hardly exceeds."""
         room = student(CHANCE, self.known) * math.sqrt(self.widening) * self.deviation
         return self.predicted + min(room, MOST_LOG_ROOM)
 

@@ -15,7 +15,7 @@ _LARGEST_LOG: Final = math.log(2.0**60)
 
 
 class Straight(Struct, frozen=True, tag="straight"):
-    """A size that grows straight with one or two features.
+    """A size that is linear in one or two features.
 
     logs: whether slopes and intercept are of logarithms, and the features must be above zero.
     factor, room_bytes: the room over what the runs needed on average.
@@ -30,7 +30,7 @@ class Straight(Struct, frozen=True, tag="straight"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features that it goes by."""
+        """The features that it depends on."""
         return self.features
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
@@ -60,7 +60,7 @@ class Steps(Struct, frozen=True, tag="steps"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The feature that it goes by."""
+        """The feature that it depends on."""
         return (self.feature,)
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
@@ -79,7 +79,7 @@ class Kinds(Struct, frozen=True, tag="kinds"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The feature that it goes by."""
+        """The feature that it depends on."""
         return (self.feature,)
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
@@ -89,7 +89,7 @@ class Kinds(Struct, frozen=True, tag="kinds"):
 
 
 class Product(Struct, frozen=True, tag="product"):
-    """A size that grows straight with the product of two features.
+    """A size that is linear in the product of two features.
 
     slope: bytes for each unit of the product. factor, room_bytes: the room over what the runs
     needed on average.
@@ -103,7 +103,7 @@ class Product(Struct, frozen=True, tag="product"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features that it goes by."""
+        """The features that it depends on."""
         return self.features
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
@@ -116,7 +116,7 @@ class Product(Struct, frozen=True, tag="product"):
 
 
 class KindLines(Struct, frozen=True, tag="kind-lines"):
-    """A size that grows straight with a number, by a line for each value of a word.
+    """A size that is linear in a number, with a line for each value of a word.
 
     lines: intercept and slope by word. logs: as in ``Straight``. factor, room_bytes: the room over
     what the runs needed on average.
@@ -131,7 +131,7 @@ class KindLines(Struct, frozen=True, tag="kind-lines"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features that it goes by."""
+        """The features that it depends on."""
         return (self.feature, self.kind_feature)
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 WINDOW_RUNS: Final = 1000
 FIRST_RUNS: Final = 50
-"""Of so many runs, one may be killed below its request."""
+"""One of so many runs may be killed below its request."""
 
 
 class Spent(Struct, frozen=True, array_like=True):

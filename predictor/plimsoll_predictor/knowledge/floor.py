@@ -16,7 +16,7 @@ class FloorKind(StrEnum):
     """The reason for a floor."""
 
     FAILED = "failed"
-    """A run failed by itself at a lower size than was written, and did not so as written."""
+    """A run failed by itself at a lower size than was written, and did not fail as written."""
     ELASTIC = "elastic"
     """The task's peak follows its allocation."""
     CHUNK = "chunk"
@@ -50,5 +50,5 @@ class Floor:
         return self.size_bytes is None or limit_bytes < self.size_bytes
 
     def within(self, written_bytes: int) -> int:
-        """The floor, as far as it is not above what was written; 0 for what nobody asked for."""
+        """The floor, but never above what was written; 0 if nothing was written."""
         return written_bytes if self.size_bytes is None else min(self.size_bytes, written_bytes)

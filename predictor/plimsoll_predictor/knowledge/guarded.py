@@ -1,4 +1,4 @@
-"""Says that a task is held to a simple rule, as its learned sizes were worse over a long time."""
+"""Says that a task is held to a simple rule because its learned sizes were worse for long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class Guarded(Struct, frozen=True, array_like=True):
     """What made the guard step in. The feed carries it.
 
     expert: the rule that it is held to, by its name in expert_names.py.
-    times: the memory-time that its learned sizes held over what that rule would have held.
+    times: the memory-time that its learned sizes held, divided by what the rule would have held.
     runs: over so many runs.
     """
 

@@ -34,8 +34,8 @@ class Lift:
     as_written: bool = False
     """Whether its attempts get no less than their author wrote, as after a failure by itself."""
     killed_s: float | None = field(default=None, compare=False)
-    """The run's latest kill, Unix seconds; None if nobody said. The feed tells the first one since
-    the lift was made: a later one alone is no news for it."""
+    """The run's latest kill, Unix seconds; None if unknown. The feed carries the first kill since
+    the lift was made; a later one alone does not change the feed."""
 
     @property
     def is_held(self) -> bool:
@@ -49,7 +49,7 @@ class Lift:
 
     @property
     def told(self) -> tuple[int | bool, ...]:
-        """What the feed tells of it. An older reader knows no ``as_written``, nor the time."""
+        """What the feed carries. An older reader knows neither ``as_written`` nor the time."""
         told = self.allocation_bytes, self.attempt, self.after_bytes
         if self.killed_s is not None:
             return (*told, self.as_written, int(self.killed_s))
@@ -71,22 +71,22 @@ class Knowledge:
     rule: Rule | None = None
     """The champion's rule, where it bids by one."""
     largest_bytes: int | None = None
-    """Largest need of a run that succeeded: what a kill only showed to be exceeded is not in it."""
+    """Largest need of a run that succeeded; the lower bound that a kill shows does not count."""
     largest_request_bytes: int | None = None
-    """The most that was asked for by a run that succeeded."""
+    """The largest request of a run that succeeded."""
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
     guarded: Guarded | None = None
-    """What it is held to, as its learned sizes were worse for long; None if its experts decide."""
+    """The rule it is held to, if its learned sizes were worse for long; None if experts decide."""
     spent: Spent = NOTHING_SPENT
     """The runs that were killed below their request, by which an error budget is counted."""
     cpu: CpuUse | None = None
-    """The CPU that the newest runs used; None if nobody measured."""
+    """The CPU that the newest runs used; None if not measured."""
     floor: Floor | None = None
     """The least size below what is written; None if nothing says that there is one."""
     fails_often: bool = False
-    """Whether it fails so often as written, too, that no failure says anything of a size."""
+    """Whether it also fails so often as written that no failure says anything about a size."""
     shown: Shown = NOTHING_SHOWN
     """What its running attempts show."""
 

@@ -14,21 +14,21 @@ LEAST_CEILING_STEP: Final = 1.2
 OVER_LARGEST: Final = 1.06
 GEOMETRIC_STEP: Final = 2.0
 FAR_STEP: Final = 3.0
-"""Above the request, the largest need is not jumped to if it is this many times what failed."""
+"""Above the request, no step goes to a largest need that is this many times what failed."""
 NEAR_REQUEST: Final = 1.5
 """A request that is at most so many times what failed is the next step."""
 FAR_REQUEST: Final = 2.5
-"""One that is more than so many times what failed is reached by a step half-way."""
+"""A request above so many times what failed is reached by a step half-way."""
 STEPS_TO_REQUEST: Final = 3
 CURVE_STEP: Final = 1.6
-"""A curve that needs a larger step is too loose to go by."""
+"""A curve that needs a larger step is too loose to follow."""
 
 
 def next_step_bytes(failed_bytes: float, largest_bytes: float) -> float:
     """A little over the largest need seen if that is a real step, else twice what failed.
 
-    largest_bytes: of runs that succeeded; 0 if none has. What a kill only showed to be exceeded
-    must not count here, or each retry would creep up by a few percent.
+    largest_bytes: of runs that succeeded; 0 if none has. The lower bound that a kill shows must not
+    count here, or each retry would creep up by a few percent.
     """
     over_largest_bytes = largest_bytes * OVER_LARGEST
     if over_largest_bytes >= failed_bytes * USEFUL_STEP:
@@ -43,9 +43,9 @@ class Climb:
     largest_bytes: of runs that succeeded; 0 if none has.
     request_bytes: the user's request, the ladder's last step; None if nothing was asked for.
     ceilings_bytes: of the task's bins; empty without a model.
-    in_burst: whether many of the task's runs fail now: what succeeded says little then.
-    curve_bytes: the next size of one that came from a curve over features, which errs by as little
-        as its room says: the largest need of all is no guide to this run; 0 without a curve.
+    in_burst: whether many of the task's runs fail now: then runs that succeeded say little.
+    curve_bytes: the next size after one from a curve over features; 0 without a curve. A curve errs
+        by no more than its room, so the largest need of all is no guide to this run.
     """
 
     largest_bytes: float = 0.0
@@ -59,7 +59,7 @@ def lifted_bytes(failed_bytes: float, attempt: int, climb: Climb) -> float:
     """The size after one that failed; attempt: the one that failed, 1 for a run's first.
 
     The request is reached in three steps at most, by geometric means: each attempt costs a
-    runtime. Above it the smallest useful step is taken, as nobody says where it ends.
+    runtime. Above it the smallest useful step is taken, because nobody knows where it ends.
     """
     request_bytes = climb.request_bytes
     over_largest_bytes = climb.largest_bytes * OVER_LARGEST

@@ -25,7 +25,7 @@ class Line(Struct, frozen=True, array_like=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The feature that it goes by."""
+        """The feature that it depends on."""
         return (self.feature,)
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
@@ -43,7 +43,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     """An expert's bid for any run of one task.
 
     base_bytes: the bid where nothing else applies.
-    request_share: of what the user's request is above ``over_bytes``, added to the base.
+    request_share: of the part of the user's request above ``over_bytes``, added to the base.
     lines: best first; the first whose feature is known replaces the base, times ``factor``, within
         ``least_bytes`` and ``most_bytes``: a line must not be trusted beyond what was seen.
     curves: best first; like lines, with their room in them. Above ``over_bytes`` the request bounds
@@ -76,7 +76,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
         return self.base_bytes
 
     def why(self, features: Mapping[str, FeatureValue]) -> str:
-        """The features that a run's bid goes by, in words, as ``bid_bytes`` takes them."""
+        """The features that a run's bid depends on, in words, as in ``bid_bytes``."""
         shapes = (*self.curves, *self.lines)
         for shape in shapes:
             if shape.at(features) is not None:
@@ -86,7 +86,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
         return f"it follows no feature, as {' and '.join(shapes[0].names)} is unknown or new"
 
     def after_curve(self, failed_bytes: float) -> float:
-        """The size after one of a curve's that failed: its room once more, and a fifth; else 0."""
+        """The size after a curve's size failed: its room once more, and a fifth; 0 without one."""
         if not self.curves:
             return 0.0
         curve = self.curves[0]
@@ -98,7 +98,7 @@ def for_larger_request(
 ) -> float:
     """A bid for a run that asks for more than its task ever did: in proportion, up to the request.
 
-    Workflows ask for more where they know that a run is outsized, and when they try again.
+    Workflows ask for more if they know that a run is unusually large, and when they try again.
     """
     if request_bytes is None or largest_request_bytes is None:
         return bid_bytes

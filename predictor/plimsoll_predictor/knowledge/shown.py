@@ -15,11 +15,11 @@ LONGER: Final = 1.1
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What attempts in flight show of the next run.
 
-    floor_bytes: most of the task's latest runs are expected to need no more, by what they needed
-        and what running ones have reached; 0 if that is not above the largest need that is known.
+    floor_bytes: most of the task's latest runs are expected to need no more, from what they needed
+        and what running ones have reached; 0 if that is not above the largest known need.
     started_s: the earliest starts of attempts in flight, Unix seconds, ascending, at most
         MOST_STARTS of them.
-    longest_s: the longest runtime that has ended.
+    longest_s: the longest runtime of a run that ended.
     """
 
     floor_bytes: int = 0
@@ -27,7 +27,7 @@ class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
     longest_s: float = 0.0
 
     def outlasting(self, runs: int, now_s: float, constants: Constants = SERVED) -> bool:
-        """Whether so much runs longer than all that ended that the next need is likely larger.
+        """Whether so many attempts outlast all ended runs that the next need is likely larger.
 
         runs: how many ended. Short runs end first, and small ones are short.
         """

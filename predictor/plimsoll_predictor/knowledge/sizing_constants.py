@@ -12,26 +12,26 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constants:
-    """What was chosen by measurement, not by an admin.
+    """Constants that were chosen by measurement, not by an admin.
 
-    burst_share: a burst shows once so large a share of a task's runs, as many as are known, was
-        killed and has not succeeded yet; ``burst_runs`` of them at least.
-    outlasting_runs: while no more runs are known, what still runs says something.
+    burst_share: a burst shows once the killed runs that have not succeeded yet are more than this
+        share of the number of known runs; they are ``burst_runs`` at least.
+    outlasting_runs: while no more runs are known, running attempts say something.
     outlasting_share: the share of known and running attempts that must outlast those that ended.
-    outlasting_room: the first size, over the largest need, where they do.
-    shown_few: up to so many needs the largest counts, beyond it ``shown_quantile`` of them.
+    outlasting_room: the first size, over the largest need, if they do.
+    shown_few: up to so many needs, the largest counts; beyond, the ``shown_quantile`` of them.
     shown_room: the first size over what running attempts show.
     price_runtimes, restart_s: the price of a failed attempt beyond what it held, in seconds of its
         memory: so many of the run's runtimes, and the time until the next attempt starts. A fixed
         number of seconds would make failures of short runs dearer than any request.
-    most_restart_runtimes: the restart counts as so many of the run's runtimes at most. A failure of
-        a run of seconds is worth a few of them, however long its next attempt waits.
+    most_restart_runtimes: the restart counts as so many of the run's runtimes at most. A failure
+        of a run of seconds costs a few of them, however long its next attempt waits.
     most_price_s: that price, at most.
     young_margin: the room over the largest need when one run is known, as a share of that need; it
         shrinks with the square root of the runs.
-    most_failing: the chance that the expected-cost experts let a run fail with, at most, where it
-        takes no longer than ``short_s``; in proportion beyond. What a failure costs besides memory,
-        such as the people who look at it, does not scale with the run; spare memory does.
+    most_failing: the largest chance of failing that the expected-cost experts allow for a run of up
+        to ``short_s``; in proportion for longer ones. A failure's other costs, such as the people
+        who look at it, do not scale with the run; spare memory does.
     """
 
     burst_share: float = 0.25
@@ -61,11 +61,11 @@ class Constants:
         return min(own_s + self.counted_restart_s(runtime_s), self.most_price_s)
 
     def counted_restart_s(self, runtime_s: float) -> float:
-        """What the restart counts for in the price of a failure of such a run, in seconds."""
+        """The restart's part of the price of such a run's failure, in seconds."""
         return min(self.restart_s, self.most_restart_runtimes * runtime_s)
 
     def failing_share(self, runtime_s: float, overhead_s: float | None) -> float:
-        """The chance of a failure that is worth its saving, at most; 0 to 1.
+        """The largest chance of a failure that the saving is worth; 0 to 1.
 
         An admin's own price bounds it already.
         """

@@ -10,7 +10,7 @@ from plimsoll_predictor.core.units import MIB
 RISE: Final = 0.05
 RISE_BYTES: Final = 4 * MIB
 """A maximum is flat until it has risen by more than this share and this many bytes together.
-Agents report finer steps, of which a slow rise would never show one that counts alone."""
+Agents report finer steps; in a slow rise, no single one of them would count."""
 FLAT_SHARE: Final = 0.25
 """A curve that has risen for long has to be flat for longer: this share of the time it rose."""
 
@@ -19,8 +19,8 @@ FLAT_SHARE: Final = 0.25
 class Curve:
     """An attempt's running maximum since it was first seen. Times are of one clock, in seconds.
 
-    used_bytes: the maximum by now. level_bytes: the maximum when it last rose for the curve to
-    count as rising, at since_s.
+    used_bytes: the maximum by now. level_bytes: the maximum at since_s, when it last rose enough
+    for the curve to count as rising.
     """
 
     first_s: float

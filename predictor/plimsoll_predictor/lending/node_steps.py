@@ -1,8 +1,8 @@
 """Decides, for one node, which attempts lend and which take back what they lent.
 
-A lender keeps the largest need that its flat curve forecasts, so that whatever fills the lent room,
-the forecasts of all fit the node together: requests always do. The node's bound is for forecasts
-that are wrong together. Nobody's limit changes.
+A lender keeps the largest need that its flat curve forecasts. So all forecasts fit the node
+together, whatever fills the lent room, because requests always do. The node's bound is for
+forecasts that are wrong together. No limit changes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from plimsoll_predictor.lending.curves import Curve
 KEPT: Final = 1.5
 KEPT_BYTES: Final = 32 * MIB
 KEPT_SHARE: Final = 0.25
-"""A lender keeps so many times what it used, and these bytes, or this share of what it asks for if
-that is more: its largest forecast need. What uses next to nothing may not have begun."""
+"""A lender keeps its largest forecast need: so many times what it used, and these bytes, or this
+share of its request if that is more. An attempt that uses almost nothing may not have begun."""
 BACK: Final = 1.2
 BACK_BYTES: Final = 16 * MIB
-"""It takes back when what it uses, with this room, exceeds what it holds. So it has the room while
-the resize takes its second or two."""
+"""A lender takes back when its use, with this room, exceeds what it holds. So it has the room for
+the second or two that the resize takes."""
 LEAST_SHARE: Final = 0.1
 LEAST_BYTES: Final = 64 * MIB
 """Less than this is not worth lending."""
@@ -39,11 +39,11 @@ class Why(StrEnum):
     SIBLING = "sibling"
     """Another lender of its task grew, so it may, too."""
     SILENT = "silent"
-    """Nothing is heard of the node's agent, or the agent does not report this attempt."""
+    """Nothing is heard from the node's agent, or the agent does not report this attempt."""
     PRESSURE = "pressure"
     """The node is short of memory."""
     NOT_ALLOWED = "not_allowed"
-    """By now a policy, a pause or a quota speaks against it."""
+    """A policy, a pause or a quota forbids it by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Attempt:
     """A running attempt of the node, in bytes.
 
     asked_bytes: its request as it was placed. held_bytes: its request now.
-    curve: None if no agent has reported it yet. seen_s: since when that is waited for.
+    curve: None if no agent has reported it yet. seen_s: since when the report is awaited.
     why_not: why it may not lend, in words; None if it may. may_hold: whether it may stay a lender.
     siblings_bytes: the most that an attempt of its task was seen to use.
     """
@@ -87,7 +87,7 @@ class NodeRoom:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """flat_s: how long a curve is flat before it lends. silent_s: how long an agent may be."""
+    """flat_s: how long a curve is flat before it lends. silent_s: how long agents may be silent."""
 
     flat_s: float = 60.0
     silent_s: float = 15.0
@@ -119,10 +119,10 @@ def decide(
     now_s: float,
     patience: Patience,
 ) -> list[Step]:
-    """Return the steps of one node, those first that take back.
+    """Return the steps of one node; those that take back come first.
 
-    unsteady: tasks of which a lender has grown: none of them lends any more. now_s: by the clock of
-        all other times here.
+    unsteady: tasks with a lender that has grown; they lend no more. now_s: by the clock of all
+        other times here.
     """
     backs = {each.uid: why for each in attempts if (why := _back(node, each, now_s, patience))}
     grown = {each.task for each in attempts if backs.get(each.uid) is Why.GREW} | set(unsteady)
@@ -150,7 +150,7 @@ def kept_bytes(asked_bytes: int, used_bytes: int, siblings_bytes: int = 0) -> in
 
 
 def has_grown(used_bytes: int, held_bytes: int) -> bool:
-    """Say whether a lender nears what it holds."""
+    """Say whether a lender comes near what it holds."""
     return used_bytes * BACK + BACK_BYTES > held_bytes
 
 
@@ -172,7 +172,7 @@ def _back(node: NodeRoom, attempt: Attempt, now_s: float, patience: Patience) ->
 def _lends(
     attempts: Sequence[Attempt], room_bytes: int, now_s: float, patience: Patience
 ) -> Iterator[Lend]:
-    """Let those lend that have most to lend, as long as the node's bound has room."""
+    """Let the attempts with most to lend go first, as long as the node's bound has room."""
     wanted = [(each, kept) for each in attempts if (kept := _kept(each, now_s, patience))]
     wanted.sort(key=lambda pair: (pair[1] - pair[0].asked_bytes, pair[0].uid))
     for attempt, kept in wanted:

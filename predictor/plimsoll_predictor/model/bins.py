@@ -1,8 +1,8 @@
 """Bins: classes of needs, and the search for the ceilings that save the most memory-time.
 
-A bin's ceiling carries a margin over the largest need in it, so whoever labels needs for
-training labels ``need x INNER_MARGIN`` (``labels_with_margin``): a need that would fit a ceiling
-only barely belongs to the bin above. Whoever asks whether a need fits uses ``Bins.labels``.
+A bin's ceiling carries a margin over the largest need in it. So needs are labelled for training as
+``need x INNER_MARGIN`` (``labels_with_margin``): a need that would only barely fit a ceiling
+belongs to the bin above. ``Bins.labels`` says whether a need fits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ differs by a few per cent (allocator, page alignment, sampling)."""
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Ceilings, ascending, and what the needs below each were like.
+    """Ceilings, ascending, and figures of the needs below each.
 
     All tuples have one entry per bin. A bin without members has counts 0 and takes its means
     from its ceiling and from the task.
@@ -142,7 +142,7 @@ def _best_cuts(groups: _Groups, limits: BinLimits) -> list[list[int]]:
     costs = [0.0] + [float("inf")] * width
     starts_of: list[list[int]] = []
     cuts: list[list[int]] = []
-    # One run is all there may be: then one bin has one member.
+    # There may be only one run: then one bin has one member.
     min_members = min(limits.min_members, int(groups.members[-1]))
     for _ in range(limits.max_bins):
         costs, starts = _one_more_bin(costs, groups, min_members)

@@ -14,7 +14,7 @@ from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.model.trees import CompiledTrees
 
 MARGIN: Final = 1.1
-"""Over the quantile, in every bid. The newest runs differ from those learned from, so that fewer
+"""Factor over the quantile, in every bid. The newest runs differ from those learned from, so fewer
 fit than the level says; choosing the factor by each task's past was worse (docs/sap.md)."""
 MAX_NEED_BYTES: Final = 2.0**62
 

@@ -1,8 +1,8 @@
 """Probabilities that mean what they say, from held-out runs.
 
-Trees are too timid after few rounds and too bold after many, and a sampler that makes rare bins
-heard makes them look frequent. Two numbers correct both: how much the margins are stretched, and
-how far the bins' shares are taken back from those sampled to the true ones.
+Trees are too timid after few rounds and too bold after many, and a sampler that gives rare bins
+more weight makes them look frequent. Two numbers correct both: how much the margins are stretched,
+and how far the bins' sampled shares are moved back to the true ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST_PROBABILITY: Final = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Margins x scale + shift x strength. As it stands it changes nothing."""
+    """Margins x scale + shift x strength. By default it changes nothing."""
 
     scale: float = 1.0
     strength: float = 0.0
@@ -88,7 +88,7 @@ def fitted_calibration(folds: Sequence[HeldOut]) -> Calibration:
     if not any(fold.y.size for fold in folds):
         return Calibration()
     candidates = [Calibration(scale, strength) for scale in SCALES for strength in STRENGTHS]
-    # Of equals the one nearest to changing nothing.
+    # Among equals, the one that changes least is first.
     candidates.sort(key=lambda each: (abs(np.log(each.scale)), each.strength))
     return min(candidates, key=lambda each: sum(_surprise(fold, each) for fold in folds))
 

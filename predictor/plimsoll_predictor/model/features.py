@@ -29,7 +29,7 @@ from plimsoll_predictor.model.columns import (
 )
 
 MAX_DATES: Final = 8
-"""Date features that are split; their differences grow with the square."""
+"""The most date features that are split; their differences grow with the square."""
 MAX_COLUMNS: Final = 1024
 MAX_EXPANDED: Final = 2**14
 
@@ -54,8 +54,8 @@ class FeatureSchema:
         """Learn which columns a task's features make.
 
         A feature is a number if all its values are, else a date if all are ISO 8601, else a
-        category. Of too many features the most often present are kept; columns that never
-        change are dropped.
+        category. If there are too many features, those most often present are kept; columns
+        that never change are dropped.
 
         rows: one mapping per run; may be empty, which gives a schema without columns.
         max_categories: known categories per feature, the most frequent first.
@@ -149,7 +149,7 @@ def _known(values: Sequence[FeatureValue], max_categories: int) -> tuple[str, ..
     texts = (parse_category(value) for value in values)
     counts = Counter(text for text in texts if text is not None)
     if len(counts) > max_categories:
-        # Where there are more than fit, those seen once are names of runs rather than categories.
+        # If there are more than fit, those seen once are names of runs rather than categories.
         counts = Counter({text: count for text, count in counts.items() if count > 1})
     return tuple(sorted(sorted(counts, key=lambda text: (-counts[text], text))[:max_categories]))
 

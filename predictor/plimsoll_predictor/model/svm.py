@@ -20,8 +20,8 @@ class CompiledSvm(Struct, frozen=True, eq=False, dict=True, tag_field="kind", ta
 
     A row is imputed (missing -> median), standardised ((x - mean) / scale), and compared with
     each support vector: k = exp(-gamma |x - v|^2). Classes i < j duel by
-    sum(coefficient k) + intercept; the class with the most duels won is predicted, the lowest of
-    equals, as libsvm does.
+    sum(coefficient k) + intercept; the class that wins the most duels is predicted; of equals,
+    the lowest, as libsvm does.
 
     median, mean, scale: (n_features,); scale is positive.
     vectors: (n_vectors, n_features), scaled, grouped by class.

@@ -51,7 +51,7 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
 
     def __post_init__(self) -> None:
         """Check that the arrays are a forest that can be walked; ModelError if not."""
-        # As numpy indexes: any other integer would be converted at every step of every walk.
+        # numpy's own index type: any other integer would be converted at every step of every walk.
         force_setattr(self, "slot", self.slot.astype(np.intp, copy=False))
         force_setattr(self, "left", self.left.astype(np.intp, copy=False))
         self._check_sizes()
@@ -128,7 +128,7 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
     def margin(self, row: FloatArray) -> float:
         """The sum for one row (n_features,) before any link, which is a regression's answer.
 
-        Of the first class where there are several. Not finite means missing.
+        If there are several classes, it is the first one's. Not finite means missing.
         """
         margins = self.value[self._leaves(_slots(row))]
         return float(margins[:: self.n_groups].sum(dtype=np.float64) + self.base[0])

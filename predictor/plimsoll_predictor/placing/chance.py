@@ -1,4 +1,4 @@
-"""Who runs beside whom if each job starts as it comes: what an order is measured against."""
+"""Which kinds run together if each job starts as it comes: the baseline for an order."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from plimsoll_predictor.placing.matrix import Array
 
 LEAST_SHARE: Final = 1e-6
-"""Of jobs: a kind without any is told what it would meet."""
+"""The least share of jobs: a kind without jobs gets what it would meet."""
 MOST_ROUNDS: Final = 200
 STILL: Final = 1e-9
 
 
 def times_by_chance(slowdowns: Array, shares: Array, work: Array) -> Array:
-    """Return the time that each two kinds spend together a job that ends: (K, K), symmetric.
+    """Return the time that each two kinds spend together per ended job: (K, K), symmetric.
 
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
     in any unit, which is that of the times.
 
-    On a node of two places, of a pair (i, j) one ends at the rate 1 / (work_i s_ij), the other at
-    1 / (work_j s_ji), and whoever comes next takes the place. Pairs that slow each other stay
-    together for longer, so they are met more often than kinds alone would say: on gavel's V100, by
-    up to 22% of a slowdown.
-    It is exact where works are exponential; where all take as long, played queues are within 1%.
+    On a node of two places, in a pair (i, j) one job ends at the rate 1 / (work_i s_ij), the other
+    at 1 / (work_j s_ji), and the next job takes the place. Pairs that slow each other stay together
+    for longer, so they are met more often than kinds alone would say: on gavel's V100, by up to 22%
+    of a slowdown.
+    It is exact if work is exponential; if all work is equal, simulated queues are within 1%.
     """
     jobs = np.maximum(shares, LEAST_SHARE)
     jobs = jobs / jobs.sum()

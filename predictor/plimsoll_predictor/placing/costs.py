@@ -19,7 +19,7 @@ from plimsoll_predictor.placing.matrix import Array
 MOST_PLACES: Final = MOST_KINDS + 1
 """All kinds that are told apart, and OTHERS."""
 MOST_HUNDREDTHS: Final = 100_00
-"""Of a cost: what both of a pair lose is bounded by what one run may teach."""
+"""The largest cost: what both of a pair lose is bounded by what one run may teach."""
 MOST_KIND_CHARS: Final = 512
 
 
@@ -34,8 +34,8 @@ class Costs:
     """Costs of K kinds. Arrays have K rows and columns.
 
     rows: what a task of the row's kind costs for each neighbour of the column's, in slowdowns: what
-        both lose (0.5 is half the time that one of them takes alone), less what the neighbourhood
-        is worth to others. known: 1 where both slowdowns of the pair are known, else 0.
+        both lose (0.5 is half the time that one of them takes alone), less the neighbourhood's
+        worth to others. known: 1 where both slowdowns of the pair are known, else 0.
     """
 
     kinds: tuple[str, ...]
@@ -70,7 +70,7 @@ class Costs:
 
     @classmethod
     def from_document(cls, document: object) -> Costs:
-        """Inverse of ``to_document``, but for its rounding; ValueError on anything else."""
+        """Inverse of ``to_document``, except for its rounding; ValueError on anything else."""
         read = from_document(_Document, document, "the costs of pairs")
         size = len(read.kinds)
         if any(len(row) != size for row in (*read.hundredths, *read.known)):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_LOG_SLOWDOWN: Final = 3.0
-"""Twenty times as long, or as short, is said by something else than neighbours."""
+"""A run twenty times as long, or as short, has other causes than neighbours."""
 MOST_BESIDE: Final = 64.0
-"""More neighbours of one kind than that teach no more, and bound what one run can do."""
+"""More neighbours of one kind teach no more; the bound limits what one run can do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Encounter:
     log_slowdown: float
 
     def __post_init__(self) -> None:
-        """Raise ValueError on what no run can have done: it would spoil what all others taught."""
+        """Raise ValueError on impossible values: they would spoil what all other runs taught."""
         if not math.isfinite(self.log_slowdown):
             message = f"a run of {self.kind!r} has no finite slowdown: {self.log_slowdown!r}"
             raise ValueError(message)

@@ -1,7 +1,7 @@
-"""Chooses the nodes on which a new task had better run, by who runs there and what is used there.
+"""Chooses the nodes on which a new task should run, by the tasks and the use of each node.
 
-Admission asks for each new pod, and the extender for each pod that is scheduled: so all is kept
-such that a question costs little, a row of counts a node, changed as news come. Numpy alone.
+Admission asks for each new pod, and the extender for each pod that is scheduled. So a question must
+cost little: each node has a row of counts, which changes with the news. Numpy alone.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from plimsoll_predictor.placing.loads import (
 from plimsoll_predictor.placing.matrix import Array
 
 MOST_NODES: Final = 1000
-"""Nodes that are compared. A scheduler looks at a part of more nodes only."""
+"""The most nodes that are compared. A scheduler looks at only a part of more nodes."""
 MOST_NAMED: Final = 5
 LEAST_GAIN: Final = 0.05
 """In slowdowns: nodes that differ by less are alike."""
 LEAST_KNOWN: Final = 0.5
-"""The share of tasks on the nodes of which it has to be known how they get along with the kind."""
+"""For this share of the tasks on the nodes, it must be known how the kind gets along with them."""
 OF_THE_GAIN: Final = 0.5
-"""Beside the best node, those are named that gain this share of what it gains."""
+"""A hint names the best node, and those with at least this share of its gain."""
 AWAITED_S: Final = 5.0
-"""So long a task counts on its node before it is told to be there: it is scheduled, started, seen.
-One that ended sooner may never be told."""
+"""A task counts on its node for so long before it is reported: it must be scheduled, started, seen.
+A task that ended sooner may never be reported."""
 MOST_AWAITED: Final = 5000
 MOST_RESIDENTS: Final = 1000
-"""Tasks of one kind on one node that are counted."""
+"""The most tasks of one kind on one node that count."""
 MOST_LOADS: Final = 2 * MOST_NODES
-"""Nodes of which a load is kept; some of them take no pods now."""
+"""The most nodes whose load is kept; some of them take no pods now."""
 _NO_KIND: Final = -1
 _SPREAD: Final = 1e-3
 _TURNS: Final = np.arange(2 * MOST_NODES) * 0.6180339887498949 % 1.0 * _SPREAD
-"""Far below LEAST_GAIN: of nodes that are alike, each question finds others first."""
+"""Far below LEAST_GAIN: if nodes are alike, each question finds other ones first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Nodes to prefer, the best first. gain: of the best, in slowdowns, over any of the nodes."""
+    """Nodes to prefer, the best first. gain: of the best over the mean, in slowdowns."""
 
     nodes: tuple[str, ...]
     gain: float
@@ -60,13 +60,13 @@ class NoHint(StrEnum):
     """Why no node is preferred."""
 
     UNKNOWN = "unknown"
-    """The kind is not told apart, or of too few tasks on the nodes it is known what they do."""
+    """The kind is not told apart, or too little is known about the tasks on the nodes."""
     ALIKE = "alike"
     """No node is better by enough, or there is none to choose."""
 
 
 class Neighbourhoods:
-    """Nodes that take tasks, and who is on each; residents are places of ``Costs``."""
+    """Nodes that take tasks, and the tasks on each; residents are places of ``Costs``."""
 
     def __init__(self) -> None:
         self.costs: Costs | None = None
@@ -74,29 +74,29 @@ class Neighbourhoods:
         self._names: list[str] = []
         self._rows: dict[str, int] = {}
         self._beside: Array = np.zeros((0, MOST_PLACES))
-        """A row a node: how many of each kind are there, or awaited."""
+        """A row per node: how many tasks of each kind are there, or awaited."""
         self._here: Array = np.zeros(0)
         """The sum of each row."""
         self._awaited: Array = np.zeros((0, MOST_PLACES))
         self._promised: Array = np.zeros((0, COLUMNS))
-        """What those who are awaited will use; counted from the load that is told."""
+        """What awaited tasks will use; subtracted from the reported load."""
         self._loads: dict[str, NodeLoad] = {}
         self._load_rows: Array = np.full((0, COLUMNS), np.nan)
-        """The same as a table; nan where nothing was told."""
+        """The same as a table; nan where nothing was reported."""
         self._avoided: set[str] = set()
         self._total: Array = np.zeros(MOST_PLACES)
         """The sum of all rows."""
         self._residents = 0.0
         """The sum of that: counts are whole numbers, so that it returns to exactly zero."""
         self._expected: deque[tuple[float, str, int, Array | None]] = deque()
-        """Until when, on which node, of which kind, and what it will use if loads are known."""
+        """Awaited tasks: until when, on which node, of which kind; their use if loads are known."""
         self._arrived = Counter[tuple[str, int]]()
-        """How many of those have been told since, the oldest first."""
+        """How many of those have been reported since, the oldest first."""
         self._questions = 0
 
     @property
     def has_loads(self) -> bool:
-        """Whether of any node it is known what is left."""
+        """Whether it is known for any node what is left."""
         return bool(self._loads)
 
     @property
@@ -109,7 +109,7 @@ class Neighbourhoods:
         return len(self._names)
 
     def put(self, node: str, residents: Iterable[tuple[int, int]]) -> None:
-        """Set who is on a node. residents: place of a kind, and how many.
+        """Set the tasks on a node. residents: place of a kind, and how many.
 
         Raises:
             ValueError: for a place that no kind can have, or a node too many.
@@ -145,7 +145,7 @@ class Neighbourhoods:
             del self._arrived[gone]
 
     def put_load(self, node: str, load: NodeLoad) -> None:
-        """Set what is left of a node, told before the node itself or after.
+        """Set what is left of a node; the node itself may be put before or after.
 
         Raises:
             ValueError: for a node too many.
@@ -171,7 +171,7 @@ class Neighbourhoods:
         return self._loads
 
     def copy(self) -> Neighbourhoods:
-        """Return what was told, without who is awaited."""
+        """Return a copy of what was reported, without awaited tasks."""
         copied = Neighbourhoods()
         copied.costs = self.costs
         copied._names, copied._rows = [*self._names], {**self._rows}
@@ -186,7 +186,7 @@ class Neighbourhoods:
         return copied
 
     def residents(self) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """Return each node with who is on it, as ``put`` takes it; who is awaited counts."""
+        """Return each node with its tasks, as ``put`` takes them; awaited tasks count."""
         for node, row in self._rows.items():
             counts = self._beside[row]
             yield node, [(int(place), int(counts[place])) for place in np.flatnonzero(counts)]
@@ -218,16 +218,16 @@ class Neighbourhoods:
     ) -> Array | NoHint:
         """Return what a task that is about to start costs on each of these nodes, in slowdowns.
 
-        nan for a node of which nothing was told. now_s: on a clock that cannot jump. need: what it
-        will use. Where pairs are not known, loads alone count, if any are. O(all nodes × kinds), in
-        numpy.
+        nan for a node about which nothing was reported. now_s: on a clock that cannot jump. need:
+        what it will use. If pairs are not known, only loads count, if any are known. O(all nodes ×
+        kinds), in numpy.
         """
         self._forget_expected(now_s)
         rows = [self._rows.get(node, -1) for node in nodes]
         pairs = self._pairs_on(kind, rows)
         if not self._loads:
             return pairs if isinstance(pairs, NoHint) else pairs[0]
-        # Of a row of -1, of which nothing was told, nan remains.
+        # A row of -1, about which nothing was reported, stays nan.
         left = np.vstack((self._left(), np.full(COLUMNS, np.nan)))[rows]
         if isinstance(pairs, NoHint):
             told = ~np.isnan(left).all(axis=1)
@@ -238,7 +238,7 @@ class Neighbourhoods:
         return self._avoiding(costs, nodes)
 
     def expect(self, kind: str, node: str, now_s: float, need: Need = UNKNOWN_NEED) -> None:
-        """Count a task on a node until the news of it are there."""
+        """Count a task on a node until it is reported there."""
         place = None if self.costs is None else self.costs.place(kind)
         row = self._rows.get(node)
         if row is None or (place is None and not self._loads):
@@ -253,7 +253,7 @@ class Neighbourhoods:
             self._forget_first()
 
     def _pairs_on(self, kind: str, rows: Sequence[int]) -> tuple[Array, Array] | NoHint:
-        """What a task and those on each row lose by each other, and how many are there."""
+        """What a task and those of each row lose by each other, and how many those are."""
         place = None if self.costs is None else self.costs.place(kind)
         if self.costs is None or place is None:
             return NoHint.UNKNOWN
@@ -261,7 +261,7 @@ class Neighbourhoods:
         asked = np.zeros((MOST_PLACES, 3))
         asked[:kinds, 0], asked[:kinds, 1] = self.costs.rows[place], self.costs.known[place]
         asked[:, 2] = 1.0
-        # A last row for nodes of which nothing was told; a row of -1 is the last one.
+        # A last row for nodes about which nothing was reported; a row of -1 is the last one.
         told = np.full((len(self._names) + 1, 3), np.nan)
         told[:-1] = self._beside[: len(self._names)] @ asked
         costs, known, residents = told[rows].T
@@ -270,19 +270,19 @@ class Neighbourhoods:
         return costs, residents
 
     def _left(self) -> Array:
-        """What is left of each node once those who are awaited are there."""
+        """What is left of each node once the awaited tasks are there."""
         nodes = len(self._names)
         told = self._load_rows[:nodes]
         return told - self._promised[:nodes] if self._expected else told
 
     def _avoiding(self, costs: Array, nodes: Sequence[str]) -> Array:
-        """Add what nodes under pressure cost more than others do."""
+        """Add what nodes under pressure cost more than others."""
         if self._avoided.isdisjoint(nodes):
             return costs
         avoided = np.array([node in self._avoided for node in nodes])
         known = costs[~avoided & ~np.isnan(costs)]
         costs[avoided] = PRESSED + (float(known.max()) if len(known) else 0.0)
-        # Where nothing is known of the others, they are still better.
+        # If nothing is known about the others, they are still better.
         return costs if len(known) else np.where(avoided, costs, 0.0)
 
     def _best(self, scores: Array, mean: float) -> Hint | NoHint:
@@ -319,7 +319,7 @@ class Neighbourhoods:
         return row
 
     def _tables(self) -> Iterator[tuple[Array, float]]:
-        """All that has a row a node, and what stands in a row of nobody."""
+        """All tables with a row per node, and the value of an unused row."""
         yield self._beside, 0.0
         yield self._here, 0.0
         yield self._awaited, 0.0
@@ -327,7 +327,7 @@ class Neighbourhoods:
         yield self._load_rows, np.nan
 
     def _arrive(self, node: str, row: int, told: Array) -> None:
-        """Await those no more by whom a node has more than before."""
+        """Stop awaiting the tasks by which a node has more than before."""
         awaited = self._awaited[row]
         if not awaited.any():
             return

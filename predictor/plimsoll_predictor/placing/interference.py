@@ -1,7 +1,7 @@
-"""Learns who slows whom from finished runs, and forgets slowly.
+"""Learns from finished runs which kinds slow which, and forgets slowly.
 
-It keeps sums over runs alone; what they mean is ``ridge``'s to say. Beliefs of K kinds take
-K (K + 2)² numbers, whatever has run.
+It keeps only sums over runs; ``ridge`` says what they mean. Beliefs about K kinds take K (K + 2)²
+numbers, however much has run.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.ridge import USUAL, Fit, grown, guess, without
 
 RETENTION: Final = 0.9995
-"""What all that is known counts after one more run: a change is learned within some hundred."""
+"""How much all knowledge counts after one more run: half of it is left after 1,386 runs."""
 LEAST_RUNS: Final = 0.5
-"""Of a kind, as far as they have not faded: its row says nothing of other rows with fewer."""
+"""Runs of a kind that have not faded: with fewer, its row says nothing about other rows."""
 NOISE: Final = 0.1
 NOISE_RUNS: Final = 20.0
-"""The standard deviation of a run held likely at first, and how many runs that counts as."""
+"""The likely standard deviation of a run at first, and how many runs that counts as."""
 LEAST_NOISE: Final = 0.01
 REFIT_EVERY: Final = 25
 """A fit is good for so many runs, or for a tenth of what it knew."""
 
 PASSES: Final = 2
-"""Who learns all at once learns it again with what that taught: see ``overlaps``."""
+"""Runs that are learned all at once are learned again with what that taught: see ``overlaps``."""
 MOST_FITS: Final = 12
 STILL: Final = 0.01
 """At most so many more fits until noise, and what rows differ by, move by less than this share."""
@@ -42,7 +42,7 @@ STILL: Final = 0.01
 class Interference:
     """What finished runs have taught so far.
 
-    Rows are kinds. Of a row, ``gram`` is Σ w x xᵀ and ``moment`` Σ w x y over its runs, x = (1, e),
+    Rows are kinds. In a row, ``gram`` is Σ w x xᵀ and ``moment`` Σ w x y over its runs, x = (1, e),
     and w fades. ``learn`` costs (K + 1)² operations, ``matrix`` some K⁴ once in REFIT_EVERY runs.
     """
 
@@ -55,7 +55,7 @@ class Interference:
     weight: Array = field(init=False)
     noise: float = field(init=False, default=NOISE)
     covariance: Array = field(init=False, default_factory=lambda: guess(0))
-    """Of what a row differs by from what all share: what rows that were fitted had in common."""
+    """The covariance of rows' differences from what all share, learned from the fitted rows."""
     runs: int = field(init=False, default=0)
     _unit: float = field(init=False, default=1.0)
     _fitted: Matrix | None = field(init=False, default=None)
@@ -94,11 +94,12 @@ class Interference:
     def matrix(self) -> Matrix:
         """What is believed now; fitted again if enough is new.
 
-        One fit takes the noise of the fit before, and of the first one a guess, so who learned many
-        runs at once has several fits: a single one was up to three times as sure as runs allowed.
+        A fit takes the noise of the fit before, and the first one takes a guess. So if many runs
+        were learned at once, there are several fits: a single one was up to three times as sure as
+        the runs allowed.
         """
         if self._fitted is None or self.is_stale:
-            # More than the fit before knew, such as all that a store has when a controller starts.
+            # More runs than the last fit knew, such as a whole store when a controller starts.
             at_once = self.runs > 2 * self._fitted_runs
             self._fitted, self._fitted_runs = self._fit(), self.runs
             if at_once:
@@ -132,14 +133,14 @@ class Interference:
         self._latest = fitted._latest
 
     def _inputs(self, encounter: Encounter) -> tuple[Array, float]:
-        """Return x, and what is to be taken from y for it to be linear in θ."""
+        """Return x, and what to subtract from y so that it is linear in θ."""
         x, beside = np.zeros(self.most_kinds + 2), dict[str, float]()
         x[0] = 1.0
         for kind, count in encounter.beside.items():
             bounded = min(count, MOST_BESIDE)
             if self.kinds.place(kind):
                 beside[kind] = bounded
-            else:  # of others nobody knows how they came and went
+            else:  # nobody knows how OTHERS came and went
                 x[1] += bounded
         theta = np.array([self._believed(encounter.kind, kind) for kind in beside])
         slope, offset = linear_in_theta(np.array(list(beside.values())), theta)
@@ -147,7 +148,7 @@ class Interference:
         return x, offset
 
     def _believed(self, kind: str, neighbour: str) -> float:
-        """θ by the latest fit, which may have known others."""
+        """θ by the latest fit, which may have known other kinds."""
         if self._latest is None or not self._latest.place(neighbour):
             return USUAL
         theta = self._latest.theta[self._latest.place(kind), self._latest.place(neighbour)]
@@ -172,7 +173,7 @@ class Interference:
         self._unit = 1.0
 
     def _settled(self, matrix: Matrix) -> Matrix:
-        """Fit on until noise, and how much rows differ, hold still."""
+        """Fit again until noise and the differences of rows hold still."""
         for _ in range(MOST_FITS):
             noise, spread = self.noise, float(np.trace(self.covariance))
             matrix = self._fit()
@@ -211,7 +212,7 @@ class Interference:
 
 
 def learned_from(runs: Iterable[PlacedRun]) -> Interference:
-    """Learn from runs, in their order. Cost: 2 (K + 1)² operations a run of K kinds."""
+    """Learn from runs, in their order. Cost: 2 (K + 1)² operations per run of K kinds."""
     encounters = [run.encounter for run in runs]
     interference = Interference()
     for _ in range(PASSES):

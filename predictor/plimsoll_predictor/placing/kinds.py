@@ -10,10 +10,10 @@ OTHERS: Final = "(others)"
 """The kind of all tasks that are not told apart, and of neighbours that nobody labelled."""
 UNLABELLED: Final = "(unlabelled)"
 """Pods of no task beside a run: their count is the cores that they used, averaged over the run. No
-task has such a name. It never runs itself, so it takes no place: it is learned from as OTHERS."""
+task has such a name. It never runs itself, so it takes no place: it is learned as OTHERS."""
 MOST_KINDS: Final = 50
 MOST_CANDIDATES: Final = 200
-"""Kinds that are counted but not told apart yet."""
+"""The most kinds that are counted but not told apart yet."""
 CLEARLY: Final = 2.0
 """A kind takes another's place once it has been seen this many times as often: places that changed
 at every draw would throw away what was learned."""
@@ -34,14 +34,14 @@ class Kinds:
     candidates: dict[str, float] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _unit: float = 1.0
-    """What a run counts now: it grows in place of all other counts' fading."""
+    """What a run counts now: it grows, instead of all other counts fading."""
 
     def place(self, name: str) -> int:
         """The place of a name; 0 if it has none."""
         return self._places.get(name, 0)
 
     def __len__(self) -> int:
-        """How many places are taken, OTHERS' among them."""
+        """How many places are taken, including OTHERS."""
         return len(self.names)
 
     def __iter__(self) -> Iterator[str]:
@@ -49,14 +49,14 @@ class Kinds:
         return iter(self.names)
 
     def shares(self) -> list[float]:
-        """Of each place, the share of runs lately; of none seen, alike."""
+        """Each place's share of the latest runs; all alike before any run."""
         total = sum(self.counts)
         return [count / total if total else 1 / len(self.counts) for count in self.counts]
 
     def seen(self, name: str) -> int | None:
-        """Count a run; the place that it takes from another kind, if it does.
+        """Count a run; return the place that its kind takes from another, if it does.
 
-        What was learned of that place's old kind is then OTHERS'.
+        What was learned about that place's old kind then belongs to OTHERS.
         """
         self._unit /= self.retention
         self._rescale()

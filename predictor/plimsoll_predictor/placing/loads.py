@@ -1,8 +1,8 @@
-"""What a task costs on a node by what is used there, and by what who runs there will use. Pure.
+"""What a task costs on a node, by what is used there and what its tasks will use. Pure.
 
-What pairs of tasks cost is learned from runtimes, and knows nothing of pods without a task, of a
-node that is full, or of a task that does more today than it usually does. Both costs are in one
-unit: slowdowns, of the new task and of those who are there. Numpy alone.
+The cost of pairs of tasks is learned from runtimes. It knows nothing about pods without a task, a
+full node, or a task that does more today than usual. Both costs have one unit: slowdowns of the new
+task and of the tasks there. Numpy alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from plimsoll_predictor.placing.matrix import Array
 KILLED: Final = 1.0
 """In slowdowns: a run that finds no memory is killed, or another one is, and begins anew."""
 PRESSED: Final = 2.0
-"""Of a node under pressure: its kubelet ends pods, the new one and others."""
+"""The cost of a node under pressure: its kubelet ends pods, the new one and others."""
 USUAL_CORES: Final = 1.0
-"""Of a task of which nobody knows what it uses, nor says what it asks for."""
+"""The use of a task whose use and request are unknown."""
 STEPS: Final = 32
-"""A change is told once it is as large as this part of the node."""
+"""A change is reported once it is as large as one of so many parts of the node."""
 LEAST_STEP_MIB: Final = 64
 LEAST_STEP_MILLICORES: Final = 50
 
@@ -43,9 +43,9 @@ _Millicores: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_LEFT)]
 class NodeLoad:
     """What is left of a node, by what is used and not by what is requested.
 
-    millicores: what pods may use of it. idle_millicores: what is left once those who have just
-        started use theirs. room_mib: memory that is left once all who run have grown to what is
-        predicted; below zero where they won't all find room. None where it is not known.
+    millicores: what pods may use of it. idle_millicores: what is left once tasks that have just
+        started use theirs. room_mib: memory that is left once all running tasks have grown as
+        predicted; below zero if they do not all fit. None where it is not known.
     pressed: whether its kubelet says that it is short of memory, disk or process IDs.
     """
 
@@ -88,7 +88,7 @@ class Need:
         return 1000 * USUAL_CORES if self.millicores is None else self.millicores
 
     def taken(self) -> Array:
-        """What it takes of a row of loads, in whole numbers: so that a sum returns to zero."""
+        """What it takes of a row of loads, in whole numbers, so that a sum returns to zero."""
         return np.array([0.0, round(self.wanted_millicores), round(self.memory_mib or 0.0)])
 
 
@@ -109,7 +109,7 @@ class Reading:
 
     cpu_share, memory_share: of all that it has, 0 to 1; None if its agent could not tell.
     pods_bytes: pod UID -> memory that it uses and that cannot be reclaimed. None from an agent that
-        does not tell it: then nobody is known to grow.
+        does not report it: then no pod is known to grow.
     """
 
     cpu_share: float | None = None
@@ -128,7 +128,7 @@ class Size:
 def load_of(size: Size, reading: Reading, running: Iterable[tuple[str, Expected]]) -> NodeLoad:
     """Return what is left of a node. running: pod UIDs of attempts, and what they will use.
 
-    An attempt that the reading does not know began after it: all of it is still to come.
+    An attempt that the reading does not know began after it: all its use is still to come.
 
     >>> size, reading = Size(100 * MIB, 2000), Reading(0.5, 0.4, {"a": 20 * MIB})
     >>> running = [("a", Expected(50 * MIB, 1.0)), ("b", Expected(10 * MIB, 0.4))]
@@ -152,7 +152,7 @@ def load_of(size: Size, reading: Reading, running: Iterable[tuple[str, Expected]
 
 
 def matters(told: NodeLoad, now: NodeLoad, size: Size) -> bool:
-    """Say whether a node's load differs from what was told by a step."""
+    """Say whether a node's load differs by a step from what was reported."""
     step_millicores = max(LEAST_STEP_MILLICORES, (size.millicores or 0) // STEPS)
     step_mib = max(LEAST_STEP_MIB, (size.memory_bytes or 0) // MIB // STEPS)
     return (
@@ -166,20 +166,20 @@ def matters(told: NodeLoad, now: NodeLoad, size: Size) -> bool:
 def _differ(told: int | None, now: int | None, step: int) -> bool:
     if told is None or now is None:
         return told is not now
-    # What is left of nothing matters more than its size: it is told whether anything is.
+    # Whether anything is left matters more than how much: such a change is always reported.
     return abs(now - told) >= step or (now <= 0) is not (told <= 0)
 
 
 def costs_with_loads(pairs: Array, residents: Array, loads: Array, need: Need) -> Array:
-    """Return what a task costs on each node, its load counted. Arrays have a row a node.
+    """Return what a task costs on each node, including its load. Arrays have a row per node.
 
-    pairs: what it and the tasks there lose by each other, in slowdowns; nan where nobody knows who
-    is there. residents: how many tasks. loads: a table of loads.
+    pairs: what it and the tasks there lose by each other, in slowdowns; nan where the tasks there
+    are unknown. residents: how many tasks. loads: a table of loads.
 
     *Memory*: the share of its need for which there is no room once all have grown, times a run that
-    begins anew. *CPU*: with more wanted than there is, everybody takes so much longer, the new task
-    and the residents. That is what pairs cost, too, by who is there: so of the two the larger
-    counts, and no contention twice.
+    begins anew. *CPU*: if more is wanted than there is, the new task and the residents all take so
+    much longer. The cost of pairs contains that, too: so the larger of the two counts, and no
+    contention counts twice.
     """
     contended = (1.0 + residents) * _stretch(loads, need)
     added = np.maximum(0.0, contended - np.maximum(0.0, pairs))
@@ -187,7 +187,7 @@ def costs_with_loads(pairs: Array, residents: Array, loads: Array, need: Need) -
 
 
 def _stretch(loads: Array, need: Need) -> Array:
-    """How much longer everybody takes for want of processors; 0 where it is not known."""
+    """How much longer all tasks take if processors are short; 0 where it is not known."""
     # A task with more threads than the node has processors gets all of them at most.
     wanted = np.fmin(need.wanted_millicores, loads[:, CORES])
     return np.asarray(np.fmax(0.0, (wanted - loads[:, IDLE]) / loads[:, CORES]))  # nan is not taken

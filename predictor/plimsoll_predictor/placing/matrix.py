@@ -1,4 +1,4 @@
-"""Who slows whom by how much, and how sure that is."""
+"""Which kinds slow which by how much, and how sure that is."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from plimsoll_predictor.placing.kinds import OTHERS
 Array = NDArray[np.float64]
 
 TELLING: Final = 0.1
-"""Of a logarithm: what is less sure than that is not told as a fact. It is what one pair differs by
-from what both kinds do in general, and a little."""
+"""A logarithm with a larger standard deviation is not told as a fact. This is a little more than
+the difference of one pair from what both kinds do in general."""
 Z_90: Final = 1.645
 
 
@@ -34,13 +34,13 @@ class Slowdown:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What is believed of all pairs of kinds. Arrays have a row and a column a kind.
+    """What is believed of all pairs of kinds. Arrays have a row and a column per kind.
 
     theta: ln of how many times longer the row's kind takes for each neighbour of the column's.
-    deviation: of theta, one standard deviation. own: a row's ln that no neighbour explains (its
-    forecast alone is off by that). shares: of the runs lately. apart: of theta less what other
-    neighbours do to the row's kind, one standard deviation. Where a task never runs alone, that
-    may be known while theta is not. None where nobody reckoned it.
+    deviation: one standard deviation of theta. own: a row's ln that no neighbour explains (the
+    error of its forecast alone). shares: of the latest runs. apart: one standard deviation of theta
+    less what other neighbours do to the row's kind. If a task never runs alone, that may be known
+    while theta is not. None if it was not computed.
     """
 
     kinds: tuple[str, ...]
@@ -73,19 +73,19 @@ class Matrix:
     def times_forecast(self) -> Array:
         """How many times its forecast alone the row's kind takes beside one of the column's.
 
-        What no neighbour explains is in it. It is known where a task never runs alone, too: what it
-        takes beside each is seen, and only how that parts into itself and neighbours is not.
+        It includes what no neighbour explains. It is known even if a task never runs alone: its
+        time beside each is seen, and only the split between itself and its neighbours is not.
         """
         return np.exp(self.own[:, None] + self.theta)
 
     @property
     def known_pairs(self) -> int:
-        """Pairs of kinds that are told apart of which the slowdown is known, in each direction."""
+        """Pairs of kinds that are told apart and have a known slowdown, in each direction."""
         told = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]
         return int((self.deviation[np.ix_(told, told)] <= TELLING).sum())
 
     def moved_since(self, before: Matrix, unknown: float) -> float:
-        """Return by how much the θ differs most that is told now.
+        """Return the largest change of a θ that is told now.
 
         unknown: what was believed of pairs that were not told apart.
         """
@@ -97,7 +97,7 @@ class Matrix:
         return float(moved[self.deviation <= 2 * TELLING].max(initial=0.0))
 
     def slowdown(self, kind: str, neighbour: str) -> Slowdown:
-        """Of one kind beside one neighbour of another."""
+        """The slowdown of one kind beside one neighbour of another."""
         at = self.place(kind), self.place(neighbour)
         theta, deviation = float(self.theta[at]), float(self.deviation[at])
         low, high = theta - Z_90 * deviation, theta + Z_90 * deviation

@@ -1,14 +1,14 @@
-"""What neighbours slowed a run by that were there for a part of its time.
+"""How much a run was slowed by neighbours that were there for a part of its time.
 
 A neighbour slows a run while it is there: what adds up over the time of a run is its pace, not the
 logarithm of its slowdown. Beside one that halves its pace for two thirds of its time, a run takes
-1.5 times as long, not 2 ** (2 / 3) = 1.59 times. So a regression on shares of time takes who is
-there for parts of a run for better neighbours than they are. Here the pace is linear in them, and
-its logarithm is taken at what is believed by then.
+1.5 times as long, not 2 ** (2 / 3) = 1.59 times. So a regression on shares of time would take
+neighbours that are there for parts of a run for better than they are. Here the pace is linear in
+the shares, and its logarithm is taken near the current beliefs.
 
-Who takes turns on one place is never there at once: with E neighbours at a time, and E up to one,
-the pace is ``1 - Σ e (1 - exp(-θ))``. From two on, each kind comes and goes for itself. Between,
-it is a mixture of both.
+Neighbours that take turns on one place are never there at once: with E neighbours at a time, and E
+up to one, the pace is ``1 - Σ e (1 - exp(-θ))``. From two on, each kind comes and goes on its own.
+In between, it is a mixture of both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def linear_in_theta(beside: Array, theta: Array) -> tuple[Array, float]:
     """Return w and c: near theta, a run's logarithm of slowdown is ``c + w @ theta``.
 
     beside: how many of each kind were there on average, weighted by time. theta: what one of them
-    is believed to do all the time. Both have an entry a kind.
+    is believed to do if it is there all the time. Both have an entry per kind.
     """
     together = float(beside.sum())
     alternate = min(1.0, max(0.0, 2.0 - together))

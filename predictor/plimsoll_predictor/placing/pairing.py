@@ -4,10 +4,10 @@ The best mix is a linear program over the time that pairs of kinds spend togethe
 each kind's work is done, at the pace that its neighbours leave it, and the mean slowdown of jobs is
 least. Its dual prices say what a unit of each kind's work is worth; the *regret* of a pair is what
 a unit of time together costs over what the work done in it is worth. It is zero for the
-pairs of the best mix and positive for others, whichever of them come first; so a choice by regret
-does not spend good partners early, as a choice by slowdown does. A *fair* mix is the best of those
-in which no kind is slowed by more than is allowed. It is a bound for any order: where jobs are few
-and partners have to wait, ``soft_pairing`` says what is lost.
+pairs of the best mix and positive for others, whichever come first; so a choice by regret does not
+spend good partners early, as a choice by slowdown does. A *fair* mix is the best mix in which no
+kind is slowed by more than is allowed. It is a bound for any order: if jobs are few and partners
+have to wait, ``soft_pairing`` says what is lost.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import numpy as np
 from plimsoll_predictor.placing.matrix import Array
 
 LEAST_SHARE: Final = 1e-3
-"""A kind that has not run lately is planned for as if this share of jobs were of it."""
+"""A kind that has not run lately is planned for as if it had this share of jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The best mix of pairs. Arrays have a row and a column a kind.
+    """The best mix of pairs. Arrays have a row and a column per kind.
 
-    mean_slowdown: of a job in the best mix, which no order of many jobs on nodes of two can
-    undercut. regret: of a unit of time together, in slowdowns of a job of mean work.
+    mean_slowdown: of a job in the best mix; no order of many jobs on nodes of two places has less.
+    regret: of a unit of time together, in slowdowns of a job of mean work.
     """
 
     mean_slowdown: float
@@ -41,11 +41,11 @@ def best_pairing(
     """Find the best mix of pairs.
 
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
-    in any unit. most: mean slowdowns that kinds may have; those by chance are those of such a mix
-    themselves, so there is one within them. None: any.
+    in any unit. most: the largest mean slowdowns that kinds may have; None: any. Slowdowns
+    by chance always allow a mix, because they come from one.
     Raises RuntimeError if the solver finds none.
     """
-    from scipy.optimize import linprog  # 0.2 s that a start without a mix does not pay
+    from scipy.optimize import linprog  # takes 0.2 s, which a start without a mix saves
 
     size = len(shares)
     jobs = np.maximum(shares, LEAST_SHARE)

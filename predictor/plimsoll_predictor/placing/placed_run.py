@@ -10,7 +10,7 @@ from typing import Final
 from plimsoll_predictor.placing.encounter import Encounter
 
 LEAST_RUNTIME_S: Final = 1.0
-"""Clusters tell times in whole seconds: what is shorter says nothing of a slowdown."""
+"""Clusters give times in whole seconds: a shorter run says nothing about a slowdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class PlacedRun:
 
     @property
     def encounter(self) -> Encounter | None:
-        """What it teaches of its neighbours; None of a run too short to tell."""
+        """What it teaches about its neighbours; None if the run is too short to tell."""
         if min(self.runtime_s, self.forecast_s) < LEAST_RUNTIME_S:
             return None
         return Encounter(self.kind, self.beside, math.log(self.runtime_s / self.forecast_s))

@@ -1,7 +1,7 @@
-"""What it is worth to keep a kind's neighbourhood free for those who get along with it.
+"""What it is worth to keep a kind's neighbourhood free for tasks that get along with it.
 
-Shadow prices of an optimal transport with an entropy term: kinds that everybody likes to run
-beside are dear, so a job takes such a place only if it gains enough by that.
+Shadow prices of an optimal transport with an entropy term: kinds that are good neighbours for all
+are expensive, so a job takes such a place only if it gains enough by that.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import TELLING, Z_90, Array, Matrix
 
 SMOOTHING: Final = 0.1
-"""Of the mean cost: prices follow what is likely to be free, more than the one best match."""
+"""Share of the mean cost: prices follow what is likely to be free, more than the one best match."""
 ROUNDS: Final = 60
 LEAST_SHARE: Final = 1e-9
 OF_A_RESIDENT: Final = 0.5
-"""How much of the price of a resident's neighbourhood is charged: one of two places is taken."""
+"""Share of the price of a resident's neighbourhood that is charged: one of two places is taken."""
 LEAST_TOLD_SHARE: Final = 0.01
-"""A kind that hardly ran has no price worth telling: tasks that nobody labelled count as one, too,
-and are there whether they were counted as runs or not."""
+"""The least share of a kind: the price of a kind that hardly ran says nothing. Unlabelled tasks
+count as a kind, too, and are there whether they were counted as runs or not."""
 
 
 def cost_of_pairs(slowdowns: Array) -> Array:
-    """What both of a pair are slower by, together."""
+    """How much slower both of a pair are, together."""
     return slowdowns + slowdowns.T - 2.0
 
 
 def shadow_prices(slowdowns: Array, shares: Array, start: Array | None = None) -> Array:
-    """Return a price a kind, in slowdowns. shares: of runs. start: earlier prices."""
+    """Return a price per kind, in slowdowns. shares: of runs. start: earlier prices."""
     costs = cost_of_pairs(slowdowns)
     smoothing = max(1e-6, SMOOTHING * float(costs.mean()))
     log_shares = np.log(np.maximum(shares, LEAST_SHARE))
@@ -44,13 +44,13 @@ def shadow_prices(slowdowns: Array, shares: Array, start: Array | None = None) -
 
 
 def _log_sum_exp(exponents: Array) -> Array:
-    """Of each row. scipy's takes six times as long for some fifty columns."""
+    """The value for each row. scipy's takes six times as long for some fifty columns."""
     most = exponents.max(axis=1)
     return np.asarray(most + np.log(np.exp(exponents - most[:, None]).sum(axis=1)))
 
 
 def costs_on_nodes(matrix: Matrix, start: Array | None = None) -> tuple[Costs, Array]:
-    """Return what a task costs beside each that is on a node, and the prices in it.
+    """Return what a task costs beside each kind on a node, and the prices in that.
 
     start: earlier prices of as many kinds.
     """
@@ -65,12 +65,12 @@ def costs_on_nodes(matrix: Matrix, start: Array | None = None) -> tuple[Costs, A
 
 
 def _known(matrix: Matrix, costs: Array) -> NDArray[np.bool_]:
-    """Say of which pairs enough is known to choose among nodes on which something runs.
+    """Say for which pairs enough is known to choose among nodes on which something runs.
 
-    Both slowdowns are known, by themselves or by how much they differ from what other neighbours
-    do. Or, however noisy runtimes are, what the pair costs clearly differs from what the row's kind
-    costs beside others: such nodes are better, or worse. Of OTHERS, among whom are those whom
-    nobody labelled, there is no slowdown of their own.
+    Either both slowdowns are known, by themselves or by how much they differ from what other
+    neighbours do. Or, however noisy runtimes are, the pair's cost clearly differs from that of the
+    row's kind beside others: such nodes are better, or worse. OTHERS, which include unlabelled
+    tasks, have no slowdown of their own.
     """
     deviation = matrix.deviation
     if matrix.apart is not None:

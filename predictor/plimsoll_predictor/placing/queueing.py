@@ -12,14 +12,14 @@ from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Array
 
 AGE: Final = 0.01
-"""What each time that a job was overtaken counts, in slowdowns."""
+"""What each overtaking of a job counts, in slowdowns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a job of the row's kind wastes beside each of the column's that runs already.
+    """What a job of the row's kind wastes beside each running job of the column's kind.
 
-    kinds: OTHERS among them. waste: a row and a column a kind; in slowdowns, the less the better.
+    kinds: including OTHERS. waste: a row and a column per kind; in slowdowns, less is better.
     """
 
     kinds: tuple[str, ...]
@@ -59,17 +59,17 @@ class Turn:
 def best_turn(
     window: Sequence[Candidate], nodes: Sequence[Sequence[str]], beside: Beside | None
 ) -> Turn:
-    """Choose the next job. window: in the order of the queue. nodes: kinds of who is on each.
+    """Choose the next job. window: in the order of the queue. nodes: kinds of the jobs on each.
 
     An empty node goes to the first job that fits there. Otherwise the pair of job and node that
-    wastes least starts; each time that a job was overtaken counts AGE. Where nothing is known, the
-    first job goes to the node with the fewest. The same input gives the same answer.
+    wastes least starts; each time that a job was overtaken counts AGE. If nothing is known, the
+    first job goes to the node with the fewest jobs. The same input gives the same answer.
     """
     if beside is None:
         return Turn(0, _by(np.array([float(len(each)) for each in nodes]), window[0].fits))
     empty = {at for at, residents in enumerate(nodes) if not residents}
     wasted = _wasted(window, nodes, beside)
-    # Beside a good neighbour it may waste as little; but a node that nobody uses wastes more.
+    # A job may waste as little beside a good neighbour; but a node that nobody uses wastes more.
     wasted[:, sorted(empty)] = -np.inf
     for number, job in enumerate(window):
         if not empty.isdisjoint(job.fits):

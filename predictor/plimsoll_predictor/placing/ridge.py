@@ -1,12 +1,12 @@
-"""The ridge of who slows whom: all kinds' rows together, solved one at a time. Pure.
+"""The ridge regression of slowdowns: all kinds' rows together, solved one at a time. Pure.
 
 ln (runtime ÷ runtime alone) of a run of kind k is b_k + Σ_j e_j θ_kj + noise, e_j neighbours of
-kind j weighted by time. A row (b_k, θ_k1 ... θ_kK) is what all rows share, USUAL + m + c_j of each
-neighbour (how much it harms), and what the kind differs by. Rows differ by a covariance that is
-learned from the rows themselves: whether some kinds suffer from everybody, and those whom one
-neighbour slows, from which others, too. So few runs of a pair lean on all that is known of its
-row, and of neighbours that are alike. Given m and c, rows do not depend on each other: a fit solves
-a system of K + 1 unknowns for each of K kinds and one of K + 1 for all, instead of one of K².
+kind j weighted by time. A row (b_k, θ_k1 ... θ_kK) is what all rows share, USUAL + m + c_j for each
+neighbour (how much it harms), plus the kind's difference. The differences have a covariance that is
+learned from the rows themselves: whether some kinds suffer from all neighbours, and which
+neighbours slow the same kinds. So a pair with few runs uses all that is known about its row and
+about similar neighbours. Given m and c, rows do not depend on each other: a fit solves a system of
+K + 1 unknowns for each of K kinds and one of K + 1 for all, instead of one of K².
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from plimsoll_predictor.placing.matrix import Array
 
 USUAL: Final = 0.2
-"""Of a logarithm: what a neighbour costs as long as nothing is known."""
+"""A logarithm: what a neighbour costs as long as nothing is known."""
 SPREAD_OF_ALL: Final = 0.2
 SPREAD_OF_A_KIND: Final = 0.15
 SPREAD_OF_A_PAIR: Final = 0.08
 """Standard deviations of m; of c, of b and of what a kind suffers more than others; of what is
 special between two kinds. The last three are guesses of how rows differ."""
 ROWS_OF_THE_GUESS: Final = 5.0
-"""The guess counts as so many rows: from more than that, how rows differ is learned."""
+"""The guess counts as so many rows: from more rows, their differences are learned."""
 LEAST_OF_OTHERS: Final = 1e-6
-"""Of runs: with a smaller share there is nothing that a kind could be compared with."""
+"""A share of runs: with a smaller one of others, a kind cannot be compared with any."""
 
 
 def guess(size: int) -> Array:
@@ -41,7 +41,7 @@ def guess(size: int) -> Array:
 
 
 def grown(covariance: Array, size: int) -> Array:
-    """Return it for so many kinds: new ones differ from those that are known as in the guess."""
+    """Return a covariance for so many kinds: new ones differ from known ones as in the guess."""
     old = len(covariance)
     if old == size + 1:
         return covariance
@@ -51,7 +51,7 @@ def grown(covariance: Array, size: int) -> Array:
 
 
 def without(covariance: Array, place: int) -> Array:
-    """Return it as if nothing were known of the kind at a place, which another takes."""
+    """Return a covariance without what is known of the kind at a place, which another takes."""
     size = len(covariance) - 1
     if place >= size:
         return covariance
@@ -64,9 +64,9 @@ def without(covariance: Array, place: int) -> Array:
 class Fit:
     """The posterior of all rows.
 
-    beta: (b, θ) a row. variance: of each of these. differs: what a row differs by from what all
+    beta: (b, θ) per row. variance: of each of these. differs: a row's difference from what all
     share. own, shared: a row's covariance given what all share, and that of what they share.
-    spread, held: how much of the latter comes into a row, and into what it differs by.
+    spread, held: how much of what they share comes into a row, and into its difference.
     """
 
     beta: Array
@@ -108,10 +108,10 @@ class Fit:
         )
 
     def likely_covariance(self, told: NDArray[np.bool_]) -> Array:
-        """Return how rows differ by those that have runs, and by the guess: one step of EM.
+        """Return how rows differ, from those that have runs and from the guess: one step of EM.
 
-        told: which rows have runs. That of b stays the guess: where tasks never run alone, rows
-        would say that all of b and θ may be anything, as long as their sum is what was seen.
+        told: which rows have runs. The variance of b stays the guess: if tasks never run alone,
+        rows would allow any b and θ whose sum is what was seen.
         """
         covariance, differs, held = (
             guess(len(self.beta)),

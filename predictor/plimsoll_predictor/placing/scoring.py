@@ -10,18 +10,18 @@ from plimsoll_predictor.placing.hinting import LEAST_GAIN, NoHint
 from plimsoll_predictor.placing.matrix import Array
 
 MOST_SCORE: Final = 10
-"""Of the node that costs least; no score is below 0. A larger one would override all else that a
-scheduler weighs."""
+"""The score of the node that costs least; no score is below 0. A larger one would override all else
+that a scheduler weighs."""
 MOST_SPAN: Final = 1.0
-"""In slowdowns: a node that costs so much more than the best has no score, however much worse yet
-another one is. So one very bad node does not make all others alike."""
+"""In slowdowns: a node that costs so much more than the best has a score of 0, even if another one
+is much worse. So one very bad node does not make all others alike."""
 
 
 def scores_of(costs: Array) -> list[int] | NoHint:
     """Return a score from 0 to MOST_SCORE for each node; ALIKE where no node is better by enough.
 
-    costs: (n_nodes,), in slowdowns; nan where nothing is known of a node, which then counts as the
-        mean of the others: neither wanted nor avoided.
+    costs: (n_nodes,), in slowdowns; nan where nothing is known about a node: it then counts as the
+        mean of the others, neither wanted nor avoided.
 
     The best node has MOST_SCORE. Each tenth of the span from the best to the worst, or to MOST_SPAN
     above the best, is a point less. A node that costs less never has a lower score.

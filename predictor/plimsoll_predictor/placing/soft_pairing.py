@@ -1,10 +1,10 @@
 """What two kinds beside each other waste, against the best mix that a short queue can have.
 
-``pairing`` has the best mix of pairs, as if the right partner were always there. Of the few jobs
-that wait it often is not; so this mix may be as far from neighbours as they come as a short queue
-allows: the relative entropy between both costs something. Each pair then has some time, the more
-the better it is, prices move little with what is believed, and no kind is slowed much more than
-beside neighbours as they come, those included that it is given for want of better ones.
+``pairing`` has the best mix of pairs, if the right partner is always there. Among the few jobs that
+wait it often is not. So this mix differs from neighbours as they come only as far as a short queue
+allows: the relative entropy between both has a cost. Then each pair has some time, and better pairs
+have more; prices move little with the beliefs; and no kind is slowed much more than beside
+neighbours as they come, including those that it gets because no better ones wait.
 
 It minimises ``Σ x c + ε c x ln(x / chance) - m Σ chance ln(slack)`` over the time x of pairs, where
 c is what an hour together costs, all work is done, and slack is what is left of each kind's bound.
@@ -23,22 +23,22 @@ from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.pairing import LEAST_SHARE
 
 MOST_EXCESS: Final = 0.005
-"""Of a kind's slowdown beside neighbours as they come: so much more a mix may slow it."""
+"""A mix may slow a kind by this share more than neighbours as they come do."""
 SOFTNESS: Final = 0.05
-"""ε, of a pair's cost. With 0 it would be the best fair mix itself."""
+"""ε, a share of a pair's cost. With 0 it would be the best fair mix itself."""
 FIRST_SOFTNESS: Final = 0.8
 """It is halved until it is SOFTNESS: each mix is a good start for the next."""
 BARRIER: Final = 0.01
 """m, in slowdowns: what keeps kinds away from their bounds."""
 LEAST_WORK: Final = 0.01
-"""Of a job's mean work: whose jobs are shorter counts as if they were as long."""
+"""A share of a job's mean work: a kind with shorter jobs counts as if they were as long."""
 FIRST_WEIGHT: Final = 0.1
-"""Of a kind's bound, in slowdowns."""
+"""The first weight of a kind's bound, in slowdowns."""
 
 MOST_STEPS: Final = 30
 MOST_HALVINGS: Final = 20
 ROUGH, EXACT = 1e-2, 1e-8
-"""Of the program's value, in slowdowns: how near is near enough on the way, and at its end."""
+"""How near the program's value must come on the way, and at its end; in slowdowns."""
 TO_A_BOUND: Final = 0.95
 LEAST_DESCENT: Final = 1e-4
 RIDGE: Final = 1e-10
@@ -51,9 +51,9 @@ def fair_regret(
     """Return what a unit of time together costs over what it is worth: (K, K), symmetric.
 
     slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
-    in any unit. most_excess: of a kind, as MOST_EXCESS; above zero. In slowdowns of a job of mean
-    work, from zero for the pair that the mix favours most. Cost: some twenty systems of 2 K
-    unknowns. The same input gives the same answer.
+    in any unit. most_excess: of a kind, as MOST_EXCESS; above zero. The result is in slowdowns of a
+    job of mean work, from zero for the pair that the mix favours most. Cost: some twenty systems of
+    2 K unknowns. The same input gives the same answer.
     """
     program = _Program.of(slowdowns, shares, work, most_excess)
     size = len(shares)
@@ -65,16 +65,16 @@ def fair_regret(
         softness = max(SOFTNESS, softness / 2)
     at = program.solved(at, SOFTNESS, EXACT)
     regret = 2.0 * program.reduced_costs(at)
-    # Pairs that are more often in the mix than by chance are below zero. Of a node with three jobs
-    # the sum counts, which must not be the less the more jobs there are.
+    # Pairs that are more often in the mix than by chance are below zero. On a node with three jobs
+    # the sum counts, which must not fall with each job.
     return np.asarray(regret - regret.min())
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Arrays have a row, or a row and a column, a kind. Mean work is 1.
+    """Arrays have a row, or a row and a column, per kind. Mean work is 1.
 
-    paces: work done an hour. chance: time together by chance. costs: half of what an hour costs.
+    paces: work done per hour. chance: time together by chance. costs: half of what an hour costs.
     by_chance: slowdowns. needed: work. bounds: of a kind's time. barrier: of each bound. Prices of
     work and then weights of bounds are one vector, ``at``.
     """
@@ -126,7 +126,7 @@ class _Program:
         return smooth + bounded - float(prices @ self.needed)
 
     def solved(self, at: Array, softness: float, enough: float) -> Array:
-        """Return the minimum's place, or where MOST_STEPS from here lead. Never a worse one."""
+        """Return the minimum's place, or the place MOST_STEPS from here; never a worse one."""
         times = self.times(at, softness)
         value = self.value(at, times, softness)
         for _ in range(MOST_STEPS):
@@ -148,7 +148,7 @@ class _Program:
         return at
 
     def _longest(self, at: Array, step: Array) -> float:
-        """Weights stay above zero."""
+        """Return the longest step that keeps weights above zero."""
         weights, change = at[len(self.work) :], step[len(self.work) :]
         falls = change < 0
         reach = np.min(-weights[falls] / change[falls], initial=np.inf)

@@ -1,8 +1,8 @@
-"""Who was on a node when, and so what each run ran beside, weighted by shared time.
+"""Which runs were on a node when, and so what each run ran beside, weighted by shared time.
 
-Runs may be told of in any order, such as when all that a cluster holds is seen at once. What a run
-shared with others is added up at its end; of runs that ended too long ago to be remembered, those
-that live have added it up before.
+Runs may be reported in any order, such as when all that a cluster holds is seen at once. What a run
+shared with others is added up at its end. Before an ended run is forgotten, the living runs have
+added up what they shared with it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
 T = TypeVar("T")
 
 ENDED_KEPT: Final = 10_000
-"""Ended runs of all nodes that are remembered, for runs that are told of after them."""
+"""The most ended runs of all nodes to remember, for runs that are reported after them."""
 ENDED_KEPT_ON_A_NODE: Final = 500
 LIVING_KEPT: Final = 50_000
-"""A missed end may not fill the memory."""
+"""The most living runs: missed ends must not fill the memory."""
 MOST_KINDS_SHARED: Final = 200
-"""Of a living run: a service may live beside a new task each minute. Few of them are stored."""
+"""For a living run: a service may live beside a new task each minute. Few of them are stored."""
 MOST_BESIDE_BYTES: Final = 512
-"""Of what is stored for each attempt."""
+"""The most bytes that are stored for each attempt."""
 _AROUND_A_NAME: Final = 11
 """Bytes of its quotes, colon, number and comma."""
 
@@ -52,7 +52,7 @@ class _Living:
     """Kind -> seconds shared with runs of it that are not remembered."""
 
     def add(self, kind: str, shared_s: float) -> None:
-        """Add up; of too many kinds, those that were there for the least time become OTHERS."""
+        """Add up; if there are too many kinds, those with the least time become OTHERS."""
         self.shared_s[kind] += shared_s
         if len(self.shared_s) <= MOST_KINDS_SHARED:
             return
@@ -62,7 +62,7 @@ class _Living:
 
 
 class Stays:
-    """The runs on all nodes. Cost: a look at each run that is known of the node, per end."""
+    """The runs on all nodes. Cost: a look at each known run of the node, per end."""
 
     def __init__(self, *, ended_kept: int = ENDED_KEPT, living_kept: int = LIVING_KEPT) -> None:
         self._most = (ended_kept, living_kept)
@@ -86,7 +86,7 @@ class Stays:
     def ended(self, run: str, stay: Stay) -> Mapping[str, float]:
         """Note a run's end, once or again; ``stay`` has both times.
 
-        Return how many of each kind were beside it on average; empty of a run of no time.
+        Return how many of each kind were beside it on average; empty for a run of no time.
         """
         living = self._drop(run) or _Living(stay)
         living.stay = stay
@@ -106,11 +106,11 @@ class Stays:
             self._add_up(next(iter(self._ended)))
 
     def left(self, run: str) -> None:
-        """Forget a living run whose end nobody saw: it may not be counted for ever."""
+        """Forget a living run whose end nobody saw: it must not count for ever."""
         self._drop(run)
 
     def residents(self) -> dict[str, Counter[str]]:
-        """Return who lives on each node: node -> kind -> how many."""
+        """Return the living runs on each node: node -> kind -> how many."""
         return {
             node: Counter(each.stay.kind for each in living.values())
             for node, living in self._living_on.items()
@@ -127,7 +127,7 @@ class Stays:
         others = [each.stay for each in self._living_on.get(stay.node, {}).values()]
         ended = self._ended_on.get(stay.node, {})
         others += [each for name, each in ended.items() if name != run]
-        # As ``Stay.shared_s`` says it: hundreds are looked at for each end, and few of them met it.
+        # The same as ``Stay.shared_s``: each end looks at hundreds of runs, and few of them met it.
         for other in others:
             until_s = other.ended_s
             if until_s is None or until_s > over_s:
@@ -177,7 +177,7 @@ def bounded_beside(
 
 
 def with_unlabelled(beside: Mapping[str, float], cores: float | None) -> dict[str, float]:
-    """Add what ran there without a label. cores: that it used on average; None if nobody said."""
+    """Add what ran there without a label. cores: its mean use; None if nobody said."""
     if cores is None:
         return dict(beside)
     return bounded_beside({**beside, UNLABELLED: cores})

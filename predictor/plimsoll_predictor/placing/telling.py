@@ -1,4 +1,4 @@
-"""What people are told of a kind: beside whom it runs well, and who slows it most."""
+"""What people are told about a kind: its best neighbours, and those that slow it most."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Matrix, Slowdown
 
 NOTICED: Final = 1.1
-"""Times as long: nobody is named as a bad neighbour for less."""
+"""A bad neighbour makes a kind take more than so many times as long."""
 MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A neighbour. slowdown: of the kind that is told of, beside one of this ``kind``."""
+    """A neighbour. slowdown: of the kind in question, beside one of this ``kind``."""
 
     kind: str
     slowdown: Slowdown
@@ -25,7 +25,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The neighbours beside whom a kind is slowed least and most, the clearest of each first.
+    """The neighbours that slow a kind least and most, the clearest of each first.
 
     No neighbour is in both. Both are empty while nothing about the kind can be told.
     """
@@ -37,7 +37,7 @@ class Neighbours:
 def neighbours_of(matrix: Matrix, kind: str, most: int = MOST_NAMED) -> Neighbours:
     """Name at most ``most`` best and worst neighbours; the kind itself can be one.
 
-    Only what is known is told. OTHERS is never named, and a kind that is not told apart from
+    Only known slowdowns are told. OTHERS is never named, and a kind that is not told apart from
     OTHERS has no neighbours. Cost: K steps of K kinds, and a sort.
     """
     if kind == OTHERS or kind not in matrix.kinds:

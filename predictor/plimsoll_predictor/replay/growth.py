@@ -1,4 +1,4 @@
-"""How a run's memory is assumed to grow: traces know its peak, and not when it was reached."""
+"""How a run's memory is assumed to grow: traces have its peak, but not when it was reached."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Growth:
     ends: float
 
     def reached(self, share: float) -> float:
-        """The share of its growth that a run has behind it after that share of its runtime."""
+        """The share of its growth that a run has finished after this share of its runtime."""
         return min(1.0, max(0.0, (share - self.begins) / (self.ends - self.begins)))
 
     def goes_on(self, share: float) -> bool:
-        """Whether a run has begun to grow and grows on after that share of its runtime."""
+        """Whether a run has begun to grow, and still grows after this share of its runtime."""
         return self.begins < share < self.ends
 
 

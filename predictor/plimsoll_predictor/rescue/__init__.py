@@ -1,5 +1,5 @@
-"""Rescue: a running attempt that is about to reach its limit is given more in time. Pure.
+"""Rescue: a running attempt that is about to reach its limit gets more in time. Pure.
 
 In: readings of an attempt's memory, the needs of its task's past, and the room around it. Out: when
-it will reach its limit, and whether its limit is raised, to which size. May import: ``core``.
+it will reach its limit, and whether and how far its limit is raised. May import: ``core``.
 """

@@ -1,8 +1,8 @@
-"""Decides whether a running attempt that nears its limit is given more, and how much.
+"""Decides whether a running attempt that nears its limit gets more, and how much.
 
-A raise costs the memory that it adds for as long as the attempt goes on; a kill costs all that it
-has done so far, and the attempt after it. So a raise need not be sure to be worth it, but it may
-take nothing that others count on, and it may not feed a leak.
+A raise costs the added memory for as long as the attempt goes on; a kill costs all its work so far,
+and the attempt after it. So a raise may be worth it without being sure. But it must not take memory
+that others count on, and it must not feed a leak.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from plimsoll_predictor.rescue.growth import Outlook, Point
 from plimsoll_predictor.rescue.leaks import is_leak
 
 LEAST_PROBABILITY: Final = 0.2
-"""That it needs more than it has. A raise adds about a fifth of an attempt's memory, and a kill
-costs the attempt: even odds of one to five are worth it."""
+"""The least probability that it needs more than it has. A raise adds about a fifth of an attempt's
+memory, and a kill costs the attempt: even odds of one to five are worth it."""
 STEP: Final = 1.2
 """A raise is by this factor, unless the past or the pace asks for more."""
 OVER_USED: Final = 1.3
-"""A raise gives no more than this many times what is used already, unless its pace would be faster
-than the next raise. What is used is a lower bound of the need."""
+"""A raise gives at most this many times what is used already, unless its pace would be faster than
+the next raise. The use so far is a lower bound of the need."""
 OVER_STEP: Final = 2.2
 """A raise has room for two more steps as high as the latest, and a tenth."""
 OVER_PAST: Final = 1.06
-"""The room over the need that runs like it had."""
+"""The room over the need of similar runs."""
 LASTS_S: Final = 4.0
-"""A raise lasts for so long after it is enforced, at the attempt's pace. A kubelet carries out the
+"""How long a raise lasts after it is enforced, at the attempt's pace. A kubelet carries out the
 first raise of a pod within 50 ms, and one that follows soon up to 1.4 s later: one large raise is
 safer than several small ones."""
 AHEAD_S: Final = 0.3
-"""Agents say an alarm again after this time."""
+"""Agents repeat an alarm after this time."""
 KEPT: Final = 1.2
 KEPT_BYTES: Final = 8 * MIB
-"""What has stopped growing keeps so many times its largest need, and these bytes."""
+"""An attempt that stopped growing keeps its largest need times KEPT, plus these bytes."""
 WORTH_BACK: Final = 0.95
-"""More than this share of its limit is not worth a call."""
+"""If it would keep more than this share of its limit, taking memory back is not worth a call."""
 EDGE: Final = 0.98
 """The kernel kills a little below a limit."""
 LEAST_RAISE: Final = 1.04
@@ -50,7 +50,7 @@ MOST_OVER_FIRST: Final = 3.0
 NODE_SHARE: Final = 0.25
 """All that rescues have added on one node is at most this share of what the node may allocate."""
 NAMESPACE_SHARE: Final = 0.5
-"""And of one namespace, at most this share of that."""
+"""In one namespace, it is at most this share of the node's share."""
 
 
 class Why(StrEnum):
@@ -67,17 +67,17 @@ class Why(StrEnum):
     BOUND = "bound"
     """A policy, a LimitRange or a quota allows no more."""
     NODE = "node"
-    """Its node has no memory left that nobody uses, or no room for more rescues."""
+    """Its node has no unused memory left, or no room for more rescues."""
     NAMESPACE = "namespace"
-    """Its namespace has been given its share of the node by rescues."""
+    """Rescues have given its namespace its whole share of the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearing:
     """A running attempt that nears its limit, as its agent sees it.
 
-    used_bytes: what cannot be reclaimed. limit_bytes: what was asked for
-        last, which the kernel may not enforce yet.
+    used_bytes: what cannot be reclaimed. limit_bytes: what was last asked for, which the kernel
+        may not enforce yet.
     react_s: how long a raise takes there, from the message to the kernel's limit.
     shape: its life so far in a few points.
     """
@@ -91,7 +91,7 @@ class Nearing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What is known beside it.
+    """What else is known about it.
 
     needs_bytes: of its task's runs that succeeded, in any order; a few of the newest suffice.
     first_bytes: its limit before the first rescue. raises: how often it was raised so far.
@@ -109,11 +109,11 @@ class Past:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What may be added. None where nothing bounds.
+    """What may be added. None if there is no bound.
 
     most_bytes: the largest limit that policy, LimitRanges and quotas allow.
-    free_bytes: what the node may allocate, less what all its pods use now.
-    allocatable_bytes: of the node. on_node_bytes, in_namespace_bytes: what rescues added there.
+    free_bytes: what the node may allocate, minus what all its pods use now. allocatable_bytes: of
+    the node. on_node_bytes, in_namespace_bytes: what rescues added there.
     """
 
     most_bytes: int | None
@@ -140,7 +140,7 @@ class Leave:
 
 
 def decide(nearing: Nearing, past: Past, room: Room) -> Raise | Leave:
-    """Decide one attempt. Nothing is raised above what the room allows."""
+    """Decide for one attempt. Nothing is raised above what the room allows."""
     likely = probability(nearing, past.needs_bytes)
     if not _is_due(nearing):
         return Leave(Why.EARLY, likely)
@@ -165,7 +165,7 @@ def decide(nearing: Nearing, past: Past, room: Room) -> Raise | Leave:
 def kept_bytes(need_bytes: int, limit_bytes: int, first_bytes: int) -> int | None:
     """Return what a raised attempt that has stopped growing keeps; None if it keeps all.
 
-    need_bytes: the most that it was seen to need. It never has less than before it was raised.
+    need_bytes: the largest need seen. It never has less than before it was raised.
     """
     kept = max(int(KEPT * need_bytes) + KEPT_BYTES, first_bytes) // MIB * MIB
     return kept if kept <= WORTH_BACK * limit_bytes else None
@@ -174,9 +174,10 @@ def kept_bytes(need_bytes: int, limit_bytes: int, first_bytes: int) -> int | Non
 def probability(nearing: Nearing, needs_bytes: Sequence[float]) -> float:
     """Return the probability that an attempt needs more than its limit.
 
-    Of the task's runs that needed as much as is used now, the share that needed more than the
-    limit; the attempt's own curve counts as one run more. A ramp that has risen for a time T goes
-    on for another t with probability T / (T + t); after n steps comes one more with n / (n + 1).
+    Among the task's runs that needed as much as is used now, take the share that needed more than
+    the limit; the attempt's own curve counts as one more run. A ramp that has risen for a time T
+    goes on for another t with probability T / (T + t). After n steps, another one comes with
+    probability n / (n + 1).
     """
     needs = sorted(needs_bytes)
     reached = len(needs) - bisect_left(needs, nearing.used_bytes)
@@ -195,7 +196,7 @@ def _by_curve(nearing: Nearing) -> float:
 
 
 def _wanted(nearing: Nearing, past: Past) -> int:
-    """Return the limit that would suffice for a while, whatever the room."""
+    """Return the limit that would suffice for a while, regardless of the room."""
     used, limit, outlook = nearing.used_bytes, nearing.limit_bytes, nearing.outlook
     fast = used + outlook.growth_bytes_s * (nearing.react_s + LASTS_S)
     wanted = max(STEP * limit, fast)
@@ -204,7 +205,7 @@ def _wanted(nearing: Nearing, past: Past) -> int:
         wanted = max(wanted, fast)
     larger = [need for need in past.needs_bytes if need > limit]
     if larger:
-        # Runs like it needed more, and the middle of these says how much.
+        # Similar runs needed more, and the middle of these says how much.
         wanted = max(wanted, OVER_PAST * sorted(larger)[len(larger) // 2])
     else:
         wanted = min(wanted, max(OVER_USED * used, fast))
@@ -225,7 +226,7 @@ def _is_raise(limit_bytes: int, nearing: Nearing) -> bool:
 
 
 def _bounds(nearing: Nearing, room: Room) -> list[tuple[Why, int]]:
-    """Return the largest limits allowed, each with what allows no more."""
+    """Return the largest limits allowed, each with the reason for it."""
     limit = nearing.limit_bytes
     bounds = []
     if room.most_bytes is not None:
@@ -233,7 +234,7 @@ def _bounds(nearing: Nearing, room: Room) -> list[tuple[Why, int]]:
     if room.free_bytes is None or room.allocatable_bytes is None:
         return [*bounds, (Why.NODE, limit)]
     share = int(NODE_SHARE * room.allocatable_bytes)
-    # What it may still use of its present limit is not used yet, and is promised to it.
+    # The unused part of its present limit is promised to it.
     unused = max(0, limit - nearing.used_bytes)
     bounds.append((Why.NODE, limit + room.free_bytes - unused))
     bounds.append((Why.NODE, limit + share - room.on_node_bytes))

@@ -1,9 +1,9 @@
 """Extrapolates the memory of a running attempt: how fast it grows, and when it reaches its limit.
 
-Only what cannot be reclaimed is read here (``agent.need``), so that page cache never counts.
+Only memory that cannot be reclaimed is read here (``agent.need``), so page cache never counts.
 
-Memory grows in two ways. A *ramp* rises in every part of a window: it goes on at its pace. *Steps*
-rise at once and then stay, as programs do that load what they need: their pace is none, but another
+Memory grows in two ways. A *ramp* rises in every part of a window and goes on at its pace. *Steps*
+rise at once and then stay, as in programs that load what they need: they have no pace, but another
 step may come, as high as the last.
 """
 
@@ -16,7 +16,8 @@ from typing import Final
 from plimsoll_predictor.core.units import MIB
 
 WINDOWS_S: Final = (0.8, 2.0, 4.0)
-"""The pace is the largest over these: a ramp that sets in counts as soon as one that pauses."""
+"""The pace is the largest over these: a ramp counts as soon as it sets in, and also if it
+pauses."""
 QUARTERS: Final = 4
 SLACK_S: Final = 0.15
 ROUNDING: Final = 1e-6
@@ -25,9 +26,9 @@ STEP_BYTES: Final = 4 * MIB
 STEP_SHARE: Final = 0.02
 """A rise within one reading is a step if it is as large as both; the share is of the limit."""
 STEP_READINGS: Final = 2
-"""What rises in more readings one after another is a ramp; a reading may cut a step in two."""
+"""A rise in more successive readings than this is a ramp; a reading may cut a step in two."""
 MOST_POINTS: Final = 16
-"""Points of a curve's shape; of a longer life, every second one is dropped."""
+"""Points of a curve's shape; in a longer life, every second one is dropped."""
 
 Point = tuple[float, int]
 """Seconds, by any one clock, and bytes that cannot be reclaimed."""
@@ -58,7 +59,7 @@ class Outlook:
     def steps_over(self, used_bytes: int, limit_bytes: int) -> bool:
         """Say whether one step more, as high as the latest, would reach the limit.
 
-        One step is how every program begins; two make steps of it.
+        Every program begins with one step; only two count as steps.
         """
         return self.steps >= 2 and used_bytes + self.step_bytes >= limit_bytes
 
@@ -83,7 +84,7 @@ class Readings:
 
     @property
     def shape(self) -> tuple[Point, ...]:
-        """Return its whole life in MOST_POINTS points at most, and its last one."""
+        """Return its whole life in at most MOST_POINTS points, plus its last one."""
         if self._recent and (not self._shape or self._shape[-1] != self._recent[-1]):
             return (*self._shape, self._recent[-1])
         return tuple(self._shape)
@@ -125,10 +126,10 @@ class Readings:
 
 
 def _pace(readings: list[Point], window_s: float) -> float:
-    """Return the bytes a second by which three of the window's four quarters rose at least.
+    """Return the bytes a second by which at least three of the window's four quarters rose.
 
-    A rise counts where it was read: what came between two readings may have come at once. So what
-    rises for less than half of the window has no pace.
+    A rise counts at the reading that showed it: it may have come at once between two readings. So a
+    rise that lasts less than half of the window has no pace.
     """
     if not readings or readings[-1][0] - readings[0][0] < window_s - SLACK_S:
         return 0.0

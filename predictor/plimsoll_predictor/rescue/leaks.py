@@ -1,7 +1,7 @@
 """Tells a leak from a run that is larger than usual, by the shape of its memory.
 
 A leak is a line: it rises as steadily in its second half as in its first, and never rests. Any
-growing run looks so for a while; so only what is far over its task's usual size is looked at.
+growing run looks like that for a while, so only a curve far over its task's usual size is judged.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 from plimsoll_predictor.rescue.growth import Point
 
 OVER_USUAL: Final = 1.5
-"""How many times the task's usual size a line has to be over, to count as a leak."""
+"""A line counts as a leak if it is over this many times its task's usual size."""
 STEADY: Final = 0.6
-"""A line's slower half rises by at least this share of what its faster half does."""
+"""A line's slower half rises by at least this share of its faster half's rise."""
 REST_SHARE: Final = 0.2
 """A line rests for less than this share of its life."""
 REST_RISE: Final = 0.2
-"""Less than this share of the mean pace is rest."""
+"""A pace below this share of the mean pace is rest."""
 LEAST_POINTS: Final = 6
 
 

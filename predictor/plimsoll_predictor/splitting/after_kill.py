@@ -1,8 +1,8 @@
-"""What a worker that was killed for memory is given next: smaller chunks, or more memory. Pure.
+"""Chooses what a worker killed for memory gets next: smaller chunks, or more memory. Pure.
 
-Whichever costs less. Smaller chunks cost waits: what is left is taken in more leases. More memory
-costs itself for all the time that is left. Chunks are halved once at one size; where that was not
-enough, items themselves are too large, and only memory helps.
+It takes whichever costs less. Smaller chunks cost waits: the rest is taken in more leases. More
+memory costs for all the time that is left. Chunks are halved once at one size. If a half was killed
+too, single items are too large, and only memory helps.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.peaks import Peaks
 
 MORE_MEMORY: Final = 1.0
-"""What a lift adds, of what the killed one had: a ladder's step is twice at most, mostly."""
+"""What a lift adds, as a share of the memory before: a ladder's step mostly doubles it at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class KilledChunk:
-    """A chunk of so many items whose worker was killed for memory, in so much."""
+    """A chunk of so many items whose worker was killed for memory, and in how much memory."""
 
     items: int
     container_bytes: int
@@ -35,7 +35,7 @@ def smaller_is_cheaper(
     """Say whether half of a killed chunk's items, in as much memory, cost less than more memory.
 
     before: the smallest chunk that was killed before. wait_s: what one more lease costs a worker.
-    peaks, costs: None where no chunk has told.
+    peaks, costs: None if no chunk was measured.
     """
     half = killed.items // 2
     if half < 1:

@@ -1,4 +1,4 @@
-"""What pods that each did one chunk of a Job tell of their task's next Jobs."""
+"""Learns from pods that each did one chunk of a Job, for the task's next Jobs."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S, ChunkSums, Co
 from plimsoll_predictor.splitting.peaks import MOST_BYTES, Peaks, PeakSums
 
 KEPT: Final = 500
-"""Chunks of a task that are looked at, the newest: a task changes."""
+"""How many of a task's chunks count, the newest ones: a task changes."""
 NEXT_POD_S: Final = 1.0
 """The Job controller makes the next pod up to a second after one has ended: it handles ends in
 batches."""
 UNSEEN_S: Final = 0.5
-"""That all chunks together took at least: Kubernetes tells whole seconds, so that chunks of some
-milliseconds take 0 s each. On average nothing is lost by it, unless all of them do."""
+"""The least time of all chunks together. Kubernetes reports whole seconds, so chunks of a few
+milliseconds take 0 s each. On average no time is lost, unless all of them take 0 s."""
 MOST_KILLED: Final = 8
-"""Limits of which is kept what was killed at them."""
+"""How many limits are kept with the smallest chunk that was killed at each."""
 LEAST_WAIT_S: Final = 0.5
 LONGEST_WAIT_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """One pod's chunk. seconds: it ran; None if it did not get through.
+    """One pod's chunk. seconds: how long it ran; None if it did not finish.
 
-    waited_s: from the pod's creation to its start; None if nobody said. killed_bytes: the limit at
-    which it was killed for memory; None if it was not. run: of which it was an attempt. ended_s:
-    Unix seconds. limit_bytes: as it was written; None if there was none.
+    waited_s: from the pod's creation to its start; None if unknown. killed_bytes: the limit at
+    which it was killed for memory; None if it was not. run: the run that it was an attempt of.
+    ended_s: Unix seconds. limit_bytes: as written; None if there was none.
     """
 
     items: int
@@ -45,7 +45,7 @@ class ChunkRun:
     limit_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what no chunk can be."""
+        """Raise ValueError for values that no chunk can have."""
         if not 0 < self.items <= MOST_ITEMS:
             raise ValueError(f"a chunk of {self.items!r} items; it has 1 to {MOST_ITEMS}")
         if self.seconds is not None and not 0 <= self.seconds <= MOST_S:
@@ -56,9 +56,9 @@ class ChunkRun:
 class Learned:
     """What is known of a task's chunks. wait_s: from one pod's end to the start of the next.
 
-    largest: items of the largest chunk that got through. peaks: None if none was measured.
-    killed: items and limit, as it was written, of chunks that were killed for memory: of each limit
-    the smallest, the largest limits alone.
+    largest: items of the largest chunk that finished. peaks: None if none was measured. killed:
+    items and limit (as written) of chunks that were killed for memory: the smallest chunk at each
+    limit, for the largest limits only.
     """
 
     costs: Costs
@@ -68,7 +68,7 @@ class Learned:
     killed: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what cannot have been learned: it comes over the network."""
+        """Raise ValueError for values that cannot be learned: they come over the network."""
         if not 0 < self.largest <= MOST_ITEMS:
             raise ValueError(f"a largest chunk of {self.largest!r} items")
         if not 0 < self.costs.item_s <= MOST_S or not 0 <= self.costs.chunk_s <= MOST_S:
@@ -92,7 +92,7 @@ class Learned:
 
 
 def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
-    """Return what these chunks tell; None if none got through. Cost: O(chunks)."""
+    """Return what these chunks teach; None if none finished. Cost: O(chunks)."""
     times, peaks = ChunkSums(), PeakSums()
     done = sum(run.seconds is not None for run in runs)
     for run in runs:
@@ -104,16 +104,16 @@ def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
 
 
 def _is_line(peaks: Peaks) -> bool:
-    """Say whether peaks can have been measured."""
+    """Say whether peaks are possible values."""
     each = (peaks.base_bytes, peaks.slope_bytes, peaks.noise, peaks.slope_error_bytes)
     known = all(0 <= value <= MOST_BYTES for value in (*each, peaks.middle))
     return known and peaks.base_bytes + peaks.slope_bytes > 0 and 0 < peaks.largest <= MOST_ITEMS
 
 
 def _killed(runs: Sequence[ChunkRun]) -> tuple[tuple[int, int], ...]:
-    """Return of each limit the smallest chunk that was killed.
+    """Return the smallest chunk that was killed at each limit.
 
-    What was killed at a limit below the one that was written says nothing of that one.
+    A kill below the limit as written says nothing about that limit.
     """
     smallest: dict[int, int] = {}
     for run in runs:
@@ -133,9 +133,9 @@ def _learn(run: ChunkRun, times: ChunkSums, peaks: PeakSums, least_s: float) -> 
 
 
 def _wait_s(runs: Sequence[ChunkRun]) -> float:
-    """Return a pod's usual start and what comes before it.
+    """Return how long a pod usually takes to start, with the wait before it.
 
-    It is the lower quartile of starts: the others waited for room on a node.
+    It is the lower quartile of starts: the other pods waited for room on a node.
     """
     known = sorted(
         run.waited_s

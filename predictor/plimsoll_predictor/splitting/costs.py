@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_ITEMS: Final = 10**15
-"""Of a chunk. Bytes are items, too: a petabyte."""
+"""The most items of a chunk. Bytes are items, too: a petabyte."""
 MOST_S: Final = 1e9
-"""Of a chunk: thirty years. What is longer is no measurement."""
+"""The longest time of a chunk: thirty years. A longer time is no measurement."""
 Z_90: Final = 1.645
 USUAL_SPREAD: Final = 1.0
-"""Of an item's time, in means: believed while few chunks have told it."""
+"""The spread of an item's time, in means: assumed while few chunks were measured."""
 USUAL_WEIGHT: Final = 2.0
-"""In chunks: how much that belief weighs."""
+"""How much that assumption weighs, in chunks."""
 SURE: Final = 2.0
-"""Standard deviations from zero from which on a chunk is believed to cost anything of its own."""
+"""A chunk's own cost is believed if it is this many standard deviations above zero."""
 FREE: Final = 1e-6
-"""Of the mean time for each item: the least that an item takes, so that plans can be compared."""
+"""The least time of an item, as a share of the mean time per item: plans must be comparable."""
 _ALIKE: Final = 1e-6
-"""Sizes that differ by less cannot tell a chunk's cost from an item's."""
+"""Sizes that differ by less cannot separate a chunk's cost from an item's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Costs:
     """Seconds of a chunk of n items: chunk_s + n × item_s, with variance n × spread_s².
 
     chunk_s: what a worker spends on a chunk whatever its size. spread_s: one standard deviation of
-    an item's time. item_error_s, chunk_error_s: one standard deviation of what is believed.
-    chunks: how many told it; with old ones counting less.
+    an item's time. item_error_s, chunk_error_s: one standard deviation of the estimate. chunks: how
+    many were measured; old ones count less.
     """
 
     item_s: float
@@ -44,7 +44,7 @@ class Costs:
         return self.chunk_s + items * self.item_s
 
     def interval_s(self, items: float) -> tuple[float, float]:
-        """Return between what nine of ten chunks of so many items are expected."""
+        """Return the interval that holds nine of ten chunks of so many items."""
         variance = items * self.spread_s**2 + (items * self.item_error_s) ** 2
         wide = Z_90 * math.sqrt(variance + self.chunk_error_s**2)
         mean = self.mean_s(items)
@@ -53,9 +53,9 @@ class Costs:
 
 @dataclass(slots=True)
 class ChunkSums:
-    """What finished chunks took, in seven numbers however many they are.
+    """The times of finished chunks, in seven numbers however many they are.
 
-    Each weighs as the inverse of its size: the variance of a chunk's time grows with its items.
+    A chunk weighs as the inverse of its size: the variance of its time grows with its items.
     """
 
     count: float = 0.0
@@ -67,10 +67,10 @@ class ChunkSums:
     largest: int = 0
 
     def add(self, items: int, seconds: float) -> None:
-        """Add a finished chunk. seconds: of its work, without waiting for the next.
+        """Add a finished chunk. seconds: of its work, without the wait for the next one.
 
         Raises:
-            ValueError: for what no chunk can have done, which would spoil what all others told.
+            ValueError: for impossible values, which would spoil all others.
         """
         if not 0 < items <= MOST_ITEMS:
             raise ValueError(f"a chunk of {items!r} items; it has 1 to {MOST_ITEMS}")
@@ -85,7 +85,7 @@ class ChunkSums:
         self.largest = max(self.largest, items)
 
     def fade(self, keep: float) -> None:
-        """Let all that was told count less. keep: the share that stays, 0 to 1."""
+        """Let all measurements so far count less. keep: the share that stays, 0 to 1."""
         self.count *= keep
         self.inverse *= keep
         self.items *= keep
@@ -100,12 +100,13 @@ class ChunkSums:
         return self._fit_both() or self._fit_items()
 
     def _fit_both(self) -> Costs | None:
-        """None where a cost of chunks cannot be told from zero."""
+        """Return None if a chunk's cost cannot be told from zero."""
         apart = self.inverse * self.items - self.count**2
         if self.count <= 2 or apart < _ALIKE * self.inverse * self.items:
             return None
         item_s = (self.inverse * self.seconds - self.count * self.rates) / apart
-        # Where chunks take one time whatever their size, noise alone may say less than nothing.
+        # If all chunks take one time whatever their size, noise alone could make an item's
+        # negative.
         item_s = max(item_s, FREE * self.seconds / self.items)
         chunk_s = (self.rates - item_s * self.count) / self.inverse
         variance = self._variance(self._rest(chunk_s, item_s), 2, item_s)
@@ -124,7 +125,7 @@ class ChunkSums:
         return Costs(item_s, 0.0, math.sqrt(variance), error_s, 0.0, self.count)
 
     def _rest(self, chunk_s: float, item_s: float) -> float:
-        """Return the squares of what these costs leave unexplained, each by its chunk's items."""
+        """Return the squares that these costs leave unexplained, each by its chunk's items."""
         crossed = 2 * chunk_s * item_s * self.count
         own = chunk_s**2 * self.inverse + item_s**2 * self.items
         told = chunk_s * self.rates + item_s * self.seconds

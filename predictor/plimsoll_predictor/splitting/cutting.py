@@ -1,6 +1,6 @@
-"""Cuts a Job into chunks, each a pod, by what its task's chunks have told.
+"""Cuts a Job into chunks, each a pod, by what the chunks of its task showed.
 
-Chunks are even, or become smaller toward the end where the Job's author allows it.
+Chunks are even, or become smaller toward the end if the Job's author allows it.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from plimsoll_predictor.splitting.runs import USUAL_NOISE
 from plimsoll_predictor.splitting.sizes import Bounds, batch_sizes, dealt_sizes
 
 NOISE: Final = USUAL_NOISE
-"""Of a makespan on a cluster, one standard deviation that its chunks do not explain. Nobody
-measures makespans of Jobs yet, so it is what is believed before runs have told; a smaller gain is
-none. Of .01 to .05, by simulation with seeds of its own."""
+"""One standard deviation of a makespan on a cluster that its chunks do not explain. Nobody measures
+makespans of Jobs yet, so this value is assumed; a smaller gain does not count. Chosen from .01 to
+.05, by simulation with seeds of its own."""
 UNSEEN: Final = 0.05
-"""Of a chunk's time, that is the pod's whatever it does: believed while nothing tells it apart."""
+"""The share of a chunk's time that the pod itself takes: assumed while nothing separates it."""
 MOST_PODS_A_WORKER: Final = 32
 MOST_PODS: Final = 10_000
-"""The API server and the kubelets bear each of them, and so does whoever lists them."""
+"""The API server, the kubelets and every client that lists pods must bear them."""
 MOST_PLAYED: Final = 128
-"""Workers that are played: more are scaled down to so many, with their part of the items. It bounds
-the cost to some tenths of a second; it leaves out that the last of more workers ends later."""
+"""The most workers that are played: more are scaled down to so many, with their part of the items.
+This bounds the cost to some tenths of a second, but ignores that the last of more workers ends
+later."""
 WAITS: Final = (2.0, 4.0, 8.0, 16.0)
-"""How many times its wait the smallest chunk takes at least, in the cuts that become smaller."""
+"""The smallest chunk of a decreasing cut takes at least this many times its wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class CuttableJob:
-    """A Job as its author wrote it. pods: chunks that it is cut into.
+    """A Job as its author wrote it. pods: the chunks that it is cut into.
 
-    limit_bytes: of a pod's memory; None if there is none. most_pods: that it may get; None for as
-    many as are borne. may_grow: whether a pod may do more items than it was written to.
+    limit_bytes: memory of a pod; None if there is none. most_pods: the most that it may get; None
+    for as many as the cluster bears. may_grow: whether a pod may do more items than written.
     """
 
     items: int
@@ -71,10 +72,10 @@ class CuttableJob:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a Job is cut. pods: as its author wrote it, or others. items: of its largest chunk.
+    """How a Job is cut. pods: as its author wrote it, or others. items: the largest chunk's.
 
-    grows: whether its chunks are larger than any that got through. sizes: of its chunks, in the
-    order of their pods, where they become smaller; empty where all are alike.
+    grows: whether chunks are larger than any that finished. sizes: the chunks' sizes in the order
+    of their pods, if they become smaller; empty if all are alike.
     """
 
     pods: int
@@ -85,9 +86,9 @@ class Cut:
 
 
 def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
-    """Return the best cut that memory as written bears; the author's if none is better.
+    """Return the best cut that the memory as written bears; the author's if none is better.
 
-    memory_weight: what memory counts beside time, see ``Aim``.
+    memory_weight: how much memory counts against time, see ``Aim``.
     """
     scaled, known, aim = _asked(job, learned, memory_weight)
     within = _within(job, learned)
@@ -101,13 +102,13 @@ def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
         sizes = smaller[plan.least_waits]
         return Cut(len(sizes), sizes[0], sizes[0] > learned.largest, proposal, sizes)
     pods = pods_of(job, plan)
-    # Shares are even: with as many pods, chunks may come out smaller.
+    # Shares are even: the same number of pods may have smaller chunks.
     items = -(-job.items // pods)
     return Cut(pods, items, items > learned.largest, proposal)
 
 
 def _now(job: CuttableJob, scaled: Job) -> tuple[Shape, Chunks]:
-    """Return the chunks that the job has."""
+    """Return the chunks that the Job has now."""
     if job.sizes:
         return Shape.DECREASING, _played(job.sizes, job, scaled)
     return Shape.EVEN, even_chunks(scaled, job.usual_items)
@@ -116,9 +117,9 @@ def _now(job: CuttableJob, scaled: Job) -> tuple[Shape, Chunks]:
 def _decreasing(
     job: CuttableJob, scaled: Job, asked: tuple[Known, Aim], within: Within
 ) -> dict[float, tuple[int, ...]]:
-    """Return the chunks of all pods, by their least waits; none of more pods than are borne.
+    """Return the chunks of all pods, by their least waits; none with more pods than allowed.
 
-    They are reckoned for all workers, however many are played: these are the items that pods do.
+    They are computed for all workers, not only for those played: pods do exactly these items.
     """
     (known, aim), most_pods = asked, min(_most_pods(job), job.most_listed)
     costs = known.costs
@@ -137,11 +138,11 @@ def _decreasing(
 
 
 def _played(sizes: tuple[int, ...], job: CuttableJob, scaled: Job) -> Chunks:
-    """Return the chunks of the workers that are played, and of their part of the items."""
+    """Return the chunks of the workers that are played, with their part of the items."""
     if scaled.workers == job.workers:
         return these_chunks(scaled, sizes)
     batches = sizes[:: job.workers]
-    # The first chunk of the last batch may be all of it, and smaller than the batch's size.
+    # If the last batch is a single chunk, it may be smaller than the batch's size.
     dealt = dealt_sizes(chain(batches, repeat(batches[-1])), scaled.items, scaled.workers)
     return these_chunks(scaled, tuple(dealt))
 
@@ -152,7 +153,7 @@ def curve(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> li
 
 
 def pods_of(job: CuttableJob, plan: Plan) -> int:
-    """Return the pods of the whole Job, of which fewer workers may have been played."""
+    """Return the pods of the whole Job, also if fewer workers were played."""
     return -(-job.items // plan.largest)
 
 
@@ -162,28 +163,28 @@ def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Jo
     scaled = Job(items, played, learned.wait_s, learned.wait_s)
     costs, peaks = learned.costs, learned.peaks
     if peaks is not None and not peaks.apart and memory_weight > TIME:
-        # All chunks had one size: only another tells what an item needs, and what a pod takes.
+        # All chunks had one size: only another size can separate an item's needs from a pod's.
         costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, apart=True)
     aim = Aim(memory_weight, job.limit_bytes)
     return scaled, Known(costs, peaks, NOISE), aim
 
 
 def _with_unseen(costs: Costs, items: int) -> Costs:
-    """Believe that a part of a chunk's time is the pod's, where no other size has told.
+    """Assume that a part of a chunk's time is the pod's own, if only one size was seen.
 
-    Then no Job is cut for its memory whose pods might each take long to begin.
+    Otherwise a Job could be cut for its memory although each pod takes long to begin.
     """
     unseen_s = UNSEEN * items * costs.item_s
     return replace(costs, chunk_s=unseen_s, item_s=(1 - UNSEEN) * costs.item_s)
 
 
 def _within(job: CuttableJob, learned: Learned) -> Within:
-    """Return between how many items a chunk may have."""
+    """Return the least and most items that a chunk may have."""
     return Within(-(-job.items // _most_pods(job)), max(job.usual_items, _grown(job, learned)))
 
 
 def _most_pods(job: CuttableJob) -> int:
-    """Return how many pods are borne."""
+    """Return how many pods are allowed."""
     borne = min(MOST_PODS, max(job.pods, MOST_PODS_A_WORKER * job.workers))
     return borne if job.most_pods is None else min(borne, job.most_pods)
 
@@ -191,9 +192,9 @@ def _most_pods(job: CuttableJob) -> int:
 def _grown(job: CuttableJob, learned: Learned) -> int:
     """Return how many items a chunk may have beyond its author's; 0 for none.
 
-    Where nobody measured memory, nobody knows. What is larger than all that got through grows by
-    steps, and half of what was killed at such a limit, or a larger one, is the most. Its pods keep
-    the memory that was written, so one that is killed is killed again.
+    It is unknown while memory was not measured. Beyond the largest chunk that finished, chunks grow
+    by steps, up to half of a chunk that was killed at this limit or a larger one. The pods keep
+    their memory as written, so a killed pod would be killed again.
     """
     if learned.peaks is None or not job.may_grow:
         return 0

@@ -1,7 +1,7 @@
-"""Draws what chunks take: a chunk's longest item, and beside it the rest.
+"""Draws the times of chunks: a chunk's longest item plus the rest.
 
-Items that differ much are seldom, and then a chunk takes as long as its longest item: a lognormal
-with the chunk's own variance has it too short. Numpy alone, so the normal law is a table.
+If items differ much, a chunk takes about as long as its longest item; a lognormal with the chunk's
+variance makes it too short. Only numpy is used, so the normal law is a table.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 _Z: Final[Array] = np.linspace(-9.0, 9.0, 3601)
 _BELOW: Final[Array] = np.array([math.erfc(-z / math.sqrt(2)) / 2 for z in _Z])
 _SELDOM: Final[Array] = np.array([-math.log(math.erfc(z / math.sqrt(2)) / 2) for z in _Z])
-"""Minus the logarithm of the share above z: exact where shares above are tiny."""
+"""Minus the logarithm of the share above z: exact if the share is tiny."""
 
 
 def drawn_s(items: Array, costs: Costs, draws: int, seed: int) -> Array:
     """Draw seconds of chunks with so many items each: (draws, len(items)). Items are lognormal.
 
-    The longest item of a draw is as long however the items are cut into chunks: cuts of a job that
-    are drawn by one seed differ by what they are, and not by who got that item.
+    The longest item of a draw is as long however the items are cut into chunks. So cuts of a job
+    drawn with one seed differ by the cuts themselves, not by which chunk got that item.
     """
     draw = np.random.default_rng(seed)
     shape = (draws, len(items))
@@ -43,8 +43,8 @@ def drawn_s(items: Array, costs: Costs, draws: int, seed: int) -> Array:
 def _seldom(items: Array, draw: np.random.Generator, draws: int) -> Array:
     """Draw how seldom a chunk's longest item is: minus the logarithm of the share below it.
 
-    In a chunk of n items that is exponential at rate n. What all of a draw are above their least
-    is independent of the least (exponentials have no memory), which is drawn first, by itself.
+    In a chunk of n items it is exponential with rate n. The least of all chunks is drawn first, by
+    itself: how far the others are above it does not depend on it (exponentials have no memory).
     """
     longest_of_all = -np.log1p(-_evenly(draw, (draws, 1))) / items.sum()
     seldom = -np.log1p(-_evenly(draw, (draws, len(items)))) / items

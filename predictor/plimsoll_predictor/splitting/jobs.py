@@ -1,4 +1,4 @@
-"""A job whose work can be cut, as its strategies are told of it."""
+"""A job whose work can be cut, as its strategies see it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S
 
 MOST_WORKERS = 100_000
-"""Kubernetes' own bound on parallelism of an Indexed Job with many completions."""
+"""Kubernetes' own bound on the parallelism of an Indexed Job with many completions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """items: how much work. workers: how many work at once.
 
-    start_s: from a worker's creation until its first chunk. wait_s: what one more chunk costs a
-    worker that runs: the way to the next lease, or a pod's start where each chunk is a pod.
+    start_s: from a worker's creation to its first chunk. wait_s: what one more chunk costs a
+    running worker: the request for the next lease, or a pod's start if each chunk is a pod.
     """
 
     items: int
@@ -24,7 +24,7 @@ class Job:
     wait_s: float
 
     def __post_init__(self) -> None:
-        """Raise ValueError, naming the field, for what no job can be."""
+        """Raise ValueError, naming the field, for values that no job can have."""
         if not 0 < self.items <= MOST_ITEMS:
             raise ValueError(f"a job of {self.items!r} items; it has 1 to {MOST_ITEMS}")
         if not 0 < self.workers <= MOST_WORKERS:
@@ -35,9 +35,9 @@ class Job:
 
     @property
     def share(self) -> int:
-        """A worker's part if all get the same, rounded up: what is done where nothing is known."""
+        """A worker's part if all get the same, rounded up: the cut if nothing is known."""
         return -(-self.items // self.workers)
 
     def bound_s(self, work_s: float) -> float:
-        """Return what no way of cutting can beat. work_s: of all items, one after the other."""
+        """Return the time that no cut can beat. work_s: all items, one after the other."""
         return self.start_s + work_s / self.workers

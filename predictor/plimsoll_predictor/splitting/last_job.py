@@ -17,8 +17,8 @@ _JOB: Final = "job:"
 def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
     """Return the Job whose chunk ended last, as far as it was seen; None if there was none.
 
-    items: up to one a pod too many, since a pod says the largest share, where all are alike; where
-    they became smaller, each says its own. workers: how many of its pods ran at once.
+    items: up to one per pod too many, since each pod reports the largest share if all are alike; if
+    they became smaller, each reports its own. workers: how many pods ran at once.
     """
     pods: dict[str, dict[str, ChunkRun]] = defaultdict(dict)
     newest = ""
@@ -49,7 +49,8 @@ def _at_once(chunks: Iterable[ChunkRun]) -> int:
     for each in chunks:
         if each.ended_s is not None and each.seconds is not None:
             steps += [(each.ended_s - each.seconds, 1), (each.ended_s, -1)]
-    # Times are in whole seconds: who ends in the second in which another begins made room for it.
+    # Times are whole seconds: a pod that ends in the second in which another begins made room for
+    # it.
     now = most = 0
     for _, change in sorted(steps):
         now += change

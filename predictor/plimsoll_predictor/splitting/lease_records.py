@@ -1,4 +1,4 @@
-"""The record of leases as a document, and read back after a restart."""
+"""Writes the record of leases as a document, and reads it back after a restart."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class _Document(msgspec.Struct):
     parts: Annotated[list[_Part], msgspec.Meta(max_length=MOST_WORKERS)]
     last: Annotated[dict[_Name, _Whole], msgspec.Meta(max_length=MOST_WORKERS)]
     begun: Annotated[list[_Whole], msgspec.Meta(max_length=3 * MOST_WORKERS)] = []
-    """Of ``free``: who reads no such field, as older versions, gives these pieces to anybody."""
+    """Part of ``free``: an older version ignores this field and gives these pieces to anybody."""
 
 
 def to_document(leases: Leases) -> dict[str, Any]:
-    """Return the record in plain JSON types; it has no times, since another clock may read it."""
+    """Return the record in plain JSON types, without times: another clock may read it."""
     parts = [
         _Part(
             *(each.worker.name, each.worker.index, each.worker.life, each.worker.goes_on),
@@ -72,7 +72,7 @@ def to_document(leases: Leases) -> dict[str, Any]:
 
 
 def from_document(document: object) -> Leases:
-    """Go on where it was written.
+    """Go on where the record ends.
 
     Raises:
         ValueError: if it is no such document, or its items do not add up to the job's.
@@ -92,7 +92,7 @@ def from_document(document: object) -> Leases:
 
 
 def _check(leases: Leases, read: _Document) -> None:
-    """Raise ValueError unless each item is in one place at most, and the others are done."""
+    """Raise ValueError unless each item is in at most one place, and the others are done."""
     if any(index >= read.shares for index in (*read.silent, *(each.index for each in read.parts))):
         raise ValueError("the leases of a job: an index that it does not have")
     if len(leases.parts) != len(read.parts) or len(leases.silent) != len(read.silent):

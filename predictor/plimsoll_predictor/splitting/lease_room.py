@@ -1,7 +1,7 @@
-"""Chooses how large the leases of a Job are at most, and with it the memory of its pods.
+"""Chooses the largest lease of a Job, and with it the memory of its pods.
 
-It is one choice, by one price: time × memory^weight. Leases that follow their pods' memory, while
-that memory follows what leases needed, would both become smaller from Job to Job.
+It is one choice by one price: time × memory^weight. If leases followed the pods' memory while the
+memory followed the leases, both would shrink from Job to Job.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from plimsoll_predictor.splitting.proposing import TIME, Aim, Known, propose_lea
 from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 
 MOST_PLAYED: Final = 8
-"""Workers that are played, with their part of the items: it costs two tenths of a second at most.
-"""
+"""How many workers are played, with their part of the items: two tenths of a second at most."""
 ENOUGH_ITEMS: Final = 1_000
 ENOUGH_LEASES: Final = 4
-"""A worker is played with so many items, or so many of the largest leases: more are leases in the
-middle of a Job, of which one is as the next."""
+"""A worker is played with so many items, or so many of the largest leases: the leases in the middle
+of a Job are all alike."""
 MOST_LEASES_A_S: Final = 300.0
-"""Of all workers of a Job: a controller gives out twice as many (docs/splitting.md)."""
+"""For all workers of a Job: a controller gives out twice as many (docs/splitting.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRoom:
     """items: of the largest lease. memory_bytes: what holds it; None if no peak is known.
 
-    bound: whether leases are to be no larger; else they go by what items are found to take.
+    bound: whether this bounds the leases; else their size follows what items turn out to take.
     """
 
     items: int
@@ -40,9 +39,9 @@ class LeaseRoom:
 
 
 def lease_room(job: Job, shares: int, learned: Learned, aim: Aim) -> LeaseRoom:
-    """Choose by the aim; for time alone, leases are as large as they are given anyway.
+    """Choose by the aim; for time alone, leases stay as large as they are given anyway.
 
-    shares: among how many pods the items are shared. aim.most_bytes: the limit as written, or the
+    shares: how many pods the items are shared among. aim.most_bytes: the limit as written, or the
     policy's maximum.
     """
     usual = _usual(job, shares, learned, aim)
@@ -59,7 +58,7 @@ def lease_room(job: Job, shares: int, learned: Learned, aim: Aim) -> LeaseRoom:
 def _usual(job: Job, shares: int, learned: Learned, aim: Aim) -> int:
     """Return the first and largest lease: half of a share at most, so that the rest can be given.
 
-    What is larger than all that was seen, or does not fit, is not leased.
+    A lease far larger than any seen before, or one that does not fit, is not given.
     """
     most = GROWTH * learned.largest
     if learned.peaks is not None and aim.most_bytes is not None:

@@ -1,4 +1,4 @@
-"""How long a job takes that is cut in some way: chunks drawn by what they cost, played."""
+"""How long a job takes if it is cut in some way: draws chunks by their costs and plays them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plimsoll_predictor.splitting.jobs import Job
 
 LEAST_DRAWS: Final = 16
 DRAWN: Final = 6_144
-"""Chunks that are drawn for a plan. Chunks of few workers are drawn more often, since the makespan
-of few scatters more."""
+"""Chunks that are drawn for a plan. Chunks of few workers are drawn more often, since their
+makespan scatters more."""
 LAST_A_WORKER: Final = 6
-"""Of more chunks only the last are played: those before keep all workers busy in any case."""
+"""Only so many last chunks per worker are played: the earlier ones keep all workers busy."""
 MOST_CHUNKS: Final = 100_000
-"""Of an Indexed Job: Kubernetes takes no more indexes."""
+"""Kubernetes allows no more indexes in an Indexed Job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Makespan:
 
 
 def least_s(chunks: int, job: Job, costs: Costs) -> float:
-    """Return what so many chunks take at least, if no worker ever waits for another."""
+    """Return the least time of so many chunks, if no worker ever waits for another."""
     work_s = job.items * costs.item_s + chunks * (job.wait_s + costs.chunk_s)
     return job.start_s + work_s / job.workers
 
@@ -44,8 +44,8 @@ def least_s(chunks: int, job: Job, costs: Costs) -> float:
 class Chunks:
     """Chunks of a job, in the order in which they begin, however many they are.
 
-    count: of all. largest: items of the largest. last: the sizes of the last ones, LAST_A_WORKER
-    a worker at most.
+    count: of all chunks. largest: items of the largest. last: the sizes of the last ones, at most
+    LAST_A_WORKER per worker.
     """
 
     count: int
@@ -77,11 +77,11 @@ def these_chunks(job: Job, sizes: Sequence[int]) -> Chunks:
 
 
 def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:
-    """Play these chunks on the job's workers. Cost: the last chunks, as often as they are drawn."""
+    """Play these chunks on the job's workers. Cost: the last chunks × the draws."""
     before = job.items - sum(chunks.last)
     waits = (chunks.count - len(chunks.last)) * (job.wait_s + costs.chunk_s)
     begin_s = job.start_s + (waits + before * costs.item_s) / job.workers
-    # As often for all plans of a job: they are compared draw by draw.
+    # All plans of a job get the same number of draws: they are compared draw by draw.
     draws = max(LEAST_DRAWS, DRAWN // (LAST_A_WORKER * job.workers))
     times = drawn_s(np.asarray(chunks.last, dtype=float), costs, draws, seed) + job.wait_s
     found = [played_s(row.tolist(), job.workers, begin_s) for row in times]

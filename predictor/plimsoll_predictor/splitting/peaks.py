@@ -10,13 +10,14 @@ from plimsoll_predictor.splitting.costs import MOST_ITEMS, Z_90
 
 MOST_BYTES: Final = 2**60
 USUAL_NOISE: Final = 0.1
-"""Of a peak, one standard deviation: believed while few have told it."""
+"""One standard deviation of a peak, as a share: assumed while few were measured."""
 HELD: Final = 5.0
 """Standard deviations that a container has room for: of a million chunks none is killed."""
 LEASED: Final = 4.5
-"""Those that a lease leaves room for: less, so that a fit that moves a little moves no lease."""
+"""Standard deviations that a lease leaves room for: fewer, so a fit that moves a little moves no
+lease."""
 BASE_SHARE: Final = 0.5
-"""Of a peak, that is no item's: believed while all chunks had one size."""
+"""The share of a peak that does not depend on items: assumed while all chunks had one size."""
 _MOST_OFF: Final = 20.0
 FURTHEST: Final = 2
 """A line is trusted up to so many times the largest chunk whose peak is known."""
@@ -26,10 +27,10 @@ FURTHEST: Final = 2
 class Peaks:
     """Bytes of a chunk of n items: base_bytes + n × slope_bytes, and noise as a share of that.
 
-    largest: the largest chunk that told. apart: whether chunks of two sizes told, so that base and
-    slope are told apart; else smaller chunks are believed to need as much. middle: the mean chunk.
-    killed_items, killed_bytes: the smallest chunk that was killed for memory, and in how much; None
-    if none was.
+    largest: the largest chunk measured. apart: whether chunks of two sizes were measured, so that
+    base and slope can be separated; else smaller chunks are assumed to need as much. middle: the
+    mean chunk. killed_items, killed_bytes: the smallest chunk that was killed for memory, and in
+    how much; None if none was.
     """
 
     base_bytes: float
@@ -48,15 +49,15 @@ class Peaks:
         return self.base_bytes + told * self.slope_bytes
 
     def interval_bytes(self, items: float) -> tuple[float, float]:
-        """Return between what nine of ten chunks of so many items are expected."""
+        """Return the interval that holds the peaks of nine of ten chunks of so many items."""
         return self._off_bytes(items, -Z_90), self._off_bytes(items, Z_90)
 
     def container_bytes(self, items: float) -> float:
-        """Return what a container needs in which all chunks have so many items at most."""
+        """Return what a container needs if all its chunks have at most so many items."""
         return self._off_bytes(items, HELD)
 
     def _off_bytes(self, items: float, deviations: float) -> float:
-        """The slope's own error counts by how far it is from the chunks that told."""
+        """Return the mean moved by deviations; the slope's error grows with the distance."""
         mean = self.mean_bytes(items)
         away = abs(items - self.middle) * self.slope_error_bytes
         off = deviations * math.hypot(self.noise, away / mean)
@@ -65,9 +66,9 @@ class Peaks:
     def most_items(self, container_bytes: int, *, surely: bool = False) -> int:
         """Return how many items a chunk may have in so much memory; 1 at least.
 
-        Never more than FURTHEST times the largest that told, and half of what was killed there.
-        surely: where a chunk that is killed is not tried again. While all had one size, all that it
-        needs may be its items'.
+        It is at most FURTHEST times the largest chunk measured, and half of a chunk that was killed
+        in so much memory, or more. surely: a killed chunk is not tried again, so while all chunks
+        had one size, all their memory counts as the items'.
         """
         most = FURTHEST * max(1, self.largest)
         if (
@@ -93,8 +94,8 @@ class Peaks:
 class PeakSums:
     """Peaks of chunks, in a few numbers however many they are.
 
-    A process's peak never falls: what counts is the largest chunk that a worker had until then.
-    Noise is a share of a peak, so each weighs as the inverse of its square.
+    A process's peak never falls: the largest chunk that a worker had until then counts. Noise is a
+    share of a peak, so each peak weighs as the inverse of its square.
     """
 
     weight: float = 0.0
@@ -108,10 +109,10 @@ class PeakSums:
     killed_bytes: int | None = None
 
     def add(self, items: int, peak_bytes: int, spilled_bytes: int = 0) -> None:
-        """Add a chunk that finished; what it spilled, it would have held.
+        """Add a chunk that finished; without spilling it would have held what it spilled.
 
         Raises:
-            ValueError: for what no chunk can have had.
+            ValueError: for values that no chunk can have.
         """
         if not 0 < items <= MOST_ITEMS:
             raise ValueError(f"a chunk of {items!r} items; it has 1 to {MOST_ITEMS}")
@@ -128,7 +129,7 @@ class PeakSums:
         self.largest = max(self.largest, items)
 
     def fade(self, keep: float) -> None:
-        """Let all that was told count less, but what was killed. keep: what stays, 0 to 1."""
+        """Let all peaks so far count less, except kills. keep: the share that stays, 0 to 1."""
         self.weight *= keep
         self.items *= keep
         self.squares *= keep
@@ -137,17 +138,17 @@ class PeakSums:
         self.count *= keep
 
     def killed(self, items: int, container_bytes: int) -> None:
-        """Note that a chunk was killed for memory in so much."""
+        """Note that a chunk was killed for memory, and in how much memory."""
         if self.killed_items is None or items < self.killed_items:
             self.killed_items, self.killed_bytes = items, container_bytes
 
     def fit(self) -> Peaks | None:
-        """Fit the line, never falling and never below zero; None if no chunk told."""
+        """Fit the line, never falling and never below zero; None if no chunk was measured."""
         if not self.count:
             return None
         line = self._line()
         base, slope, error = line or self._one_size()
-        # Of (peak - base - slope × items) ÷ peak, as is weighed: the mean of its squares.
+        # The mean square of (peak - base - slope × items) ÷ peak, with the weights above.
         rest = (
             self.count
             - 2 * base * self.inverse
@@ -174,7 +175,7 @@ class PeakSums:
         return BASE_SHARE * peak, (1 - BASE_SHARE) * peak / self.largest, 0.0
 
     def _line(self) -> tuple[float, float, float] | None:
-        """Return base, slope, and the slope's error for a noise of 1; None of one size only."""
+        """Return base, slope, and the slope's error for a noise of 1; None for one size only."""
         apart = self.weight * self.squares - self.items**2
         flat = self.inverse / self.weight
         steep = self.rates / self.squares

@@ -33,12 +33,13 @@ from plimsoll_predictor.splitting.sizes import (
 TIME: Final = 0.0
 MEMORY_TIME: Final = 1.0
 MOST_WORSE: Final = 0.1
-"""Of the default's time: a proposal that may take longer by more, nine times of ten, is none."""
+"""A proposal is dropped if it may exceed the time of now by more than this share, nine times of
+ten."""
 LEAST_GAIN: Final = 0.01
 BATCHES: Final = (4.0, 16.0)
-"""How many times its wait a chunk takes at least, in the decreasing plans that are compared."""
+"""A chunk of the decreasing plans that are compared takes at least so many times its wait."""
 _SEED: Final = 7
-"""All plans are played on the same draws, so that they differ by what they are."""
+"""All plans are played on the same draws, so that only the plans differ."""
 
 
 class Verdict(StrEnum):
@@ -60,9 +61,9 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What is to be little: time × memory^memory_weight. memory_weight: TIME to MEMORY_TIME.
+    """What to minimise: time × memory^memory_weight. memory_weight: TIME to MEMORY_TIME.
 
-    most_bytes: of a container; None if no bound is known.
+    most_bytes: a container's bound; None if none is known.
     """
 
     memory_weight: float = TIME
@@ -97,17 +98,17 @@ class Plan:
         return cut(job, costs, bounds)
 
     def price(self, aim: Aim) -> float:
-        """Return what it costs by the aim; only to be compared."""
+        """Return the plan's cost by the aim; only for comparison."""
         memory = self.memory_bytes or 1
         return self.makespan.mean_s * math.pow(memory, aim.memory_weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is proposed, and beside it what is done now; plans are None where nothing is known.
+    """The proposal, and what is done now; plans are None if nothing is known.
 
-    workers: that are worth their start; never more than the job has. gain: of the aim's price, 0 to
-    1, expected.
+    workers: how many are worth their start; never more than the job has. gain: expected share of
+    the aim's price, 0 to 1.
     """
 
     verdict: Verdict
@@ -119,7 +120,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What past runs told. noise: of makespans, one standard deviation as a share."""
+    """What past runs showed. noise: of makespans, one standard deviation as a share."""
 
     costs: Costs | None
     peaks: Peaks | None
@@ -127,9 +128,9 @@ class Known:
 
 
 def propose(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
-    """Propose the cut whose price is least, if that is less than now by more than the noise.
+    """Propose the cut with the least price, if it gains more than the noise.
 
-    usual_items: of the chunks that the job has now, all even.
+    usual_items: size of the job's chunks now, all even.
     """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
@@ -141,7 +142,7 @@ def propose(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Between how many items a chunk has."""
+    """The least and most items of a chunk."""
 
     least: int
     most: int
@@ -154,11 +155,12 @@ def propose_cut(
     now: tuple[Shape, Chunks],
     others: tuple[Within, Mapping[float, Chunks]],
 ) -> Proposal:
-    """Propose even chunks, or some that become smaller, as ``propose`` does.
+    """Propose even chunks, or decreasing ones, as ``propose`` does.
 
-    now: the chunks that the job has, and their shape. others: within what bounds even chunks are,
-    and chunks that become smaller, by their least waits.
-    Of cuts that are no more than LEAST_GAIN above the best, it is the one with the fewest chunks.
+    now: the chunks that the job has, and their shape. others: the bounds of even chunks, and the
+    decreasing chunks by their least waits.
+    Among cuts that are no more than LEAST_GAIN above the best, it takes the one with the fewest
+    chunks.
     """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
@@ -171,14 +173,14 @@ def propose_cut(
     plans += [plan for plan in decreasing if _is_borne(plan, usual, aim)]
     least = min((plan.price(aim) for plan in plans), default=0.0)
     near = (plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN))
-    # One that is near the best, with fewer chunks, may gain too little by itself.
+    # A plan near the best, with fewer chunks, may gain too little by itself.
     counting = (plan for plan in near if _counts(_gain((usual, plan), aim), known, aim))
     fewest = min(counting, key=lambda plan: plan.chunks, default=usual)
     return _chosen(job, known, aim, (usual, fewest))
 
 
 def even_plans(job: Job, known: Known, aim: Aim, within: Within) -> Iterator[Plan]:
-    """Return the even chunks that are compared, the largest first; none where nothing is known."""
+    """Return the even chunks that are compared, the largest first; none if nothing is known."""
     if known.costs is None or known.costs.item_s <= 0:
         return
     most = min(within.most, most_items(job.items, known.peaks, aim))
@@ -190,7 +192,7 @@ def even_plans(job: Job, known: Known, aim: Aim, within: Within) -> Iterator[Pla
 def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
     """Propose the largest lease, and with it the memory, by the aim; leases size themselves.
 
-    usual_items: of the leases that workers are given now, at most.
+    usual_items: the largest lease that workers are given now.
     """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
@@ -201,7 +203,7 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
     allowed = most_items(job.items, known.peaks, aim)
     sizes = (items for items in even_candidates(job) if items <= allowed)
     plans = (_leased(job, costs, known.peaks, items) for items in sizes)
-    # Smaller leases are more: after the first that are too many, all are.
+    # Smaller leases are more leases: after the first plan with too many, all have too many.
     listed = takewhile(lambda plan: plan is not None, plans)
     borne = (plan for plan in listed if plan is not None and _is_borne(plan, usual, aim))
     best = min(borne, key=lambda plan: plan.price(aim), default=usual)
@@ -214,7 +216,7 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
 def leases_over_shares(job: Job, known: Known, lease_items: int, share_items: int) -> Proposal:
     """Say whether leases end a job sooner than the shares of its pods.
 
-    lease_items: of the first lease; none is larger.
+    lease_items: of the first lease, which is the largest.
     """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
@@ -225,7 +227,7 @@ def leases_over_shares(job: Job, known: Known, lease_items: int, share_items: in
 
 
 def worthwhile_workers(job: Job, costs: Costs) -> int:
-    """Return the fewest workers that are not slower by more than LEAST_GAIN than all of them."""
+    """Return the fewest workers that are at most LEAST_GAIN slower than all of them."""
     work_s = job.items * costs.item_s
     if work_s <= 0 or not math.isfinite(work_s):
         return job.workers
@@ -235,12 +237,12 @@ def worthwhile_workers(job: Job, costs: Costs) -> int:
 
 
 def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Proposal:
-    """Return the better of the usual plan and the best one. known.costs is there."""
+    """Return the better of the usual plan and the best one. known.costs is not None."""
     usual, best = plans
     assert known.costs is not None
     gain = _gain(plans, aim)
     workers = worthwhile_workers(job, known.costs)
-    if not _counts(gain, known, aim):  # nor where it is no number
+    if not _counts(gain, known, aim):  # false for NaN, too
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
     if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
         return Proposal(Verdict.RISKY, usual, usual, workers)
@@ -248,25 +250,25 @@ def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Propo
 
 
 def _gain(plans: tuple[Plan, Plan], aim: Aim) -> float:
-    """Return what the second plan saves of the first one's price, as a share."""
+    """Return how much cheaper the second plan is than the first, as a share."""
     usual, other = plans
     return 1 - other.price(aim) / usual.price(aim)
 
 
 def _counts(gain: float, known: Known, aim: Aim) -> bool:
-    """Say whether a gain is one, and not what noise could pretend."""
+    """Say whether a gain is more than noise could produce."""
     return gain >= max(LEAST_GAIN, _noticed(known.noise, aim))
 
 
 def _is_borne(plan: Plan, usual: Plan, aim: Aim) -> bool:
-    """Say whether a plan that saves memory takes no longer than a run may while it is learned."""
+    """Say whether a plan that saves memory is no slower than a run may be while it is learned."""
     if aim.memory_weight == TIME:
         return True
     return plan.makespan.high_s <= usual.makespan.high_s * (1 + MOST_WORSE)
 
 
 def _noticed(noise: float, aim: Aim) -> float:
-    """Return the gain that noise could pretend: of a run's time. Memory is not as noisy."""
+    """Return the gain that noise could produce in a run's time. Memory is less noisy."""
     return noise * (1 - aim.memory_weight / 2)
 
 
@@ -294,7 +296,7 @@ def _plans(job: Job, known: Known, aim: Aim) -> Iterator[Plan]:
 
 
 def most_items(items: int, peaks: Peaks | None, aim: Aim) -> int:
-    """Return how many of a job's items a chunk may have, by what is known of its memory."""
+    """Return how many of a job's items a chunk may have, by its known memory."""
     if peaks is None or aim.most_bytes is None:
         return items
     return min(items, peaks.most_items(aim.most_bytes))
@@ -305,7 +307,7 @@ def _even(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:
 
 
 def _leased(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan | None:
-    """None for more chunks than are worth a look."""
+    """Return None if there are too many chunks to be worth a look."""
     chunks = listed_chunks(job, leased_sizes(job, costs, _bounds(items, LEAST_WAITS)))
     if chunks is None:
         return None
@@ -315,7 +317,7 @@ def _leased(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan | N
 def _decreasing(
     job: Job, costs: Costs, peaks: Peaks | None, bounds: tuple[int, float]
 ) -> Plan | None:
-    """None for more chunks than are worth a look. bounds: most items, and least waits."""
+    """Return None for too many chunks to be worth a look. bounds: most items, and least waits."""
     chunks = listed_chunks(job, batched_sizes(job, costs, _bounds(*bounds)))
     if chunks is None:
         return None

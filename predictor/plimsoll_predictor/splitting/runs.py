@@ -1,4 +1,4 @@
-"""What is known of a task's splitting: its chunks' times and peaks, and how well that foretold."""
+"""What is known of a task's splitting: its chunks' times and peaks, and how well they predict."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from plimsoll_predictor.splitting.costs import ChunkSums, Costs
 from plimsoll_predictor.splitting.peaks import Peaks, PeakSums
 
 KEPT: Final = 0.8
-"""What older runs count after a newer one: the last three are half of what is believed."""
+"""How much an older run counts after a newer one: the last three weigh half of the total."""
 LEAST_NOISE: Final = 0.01
 USUAL_NOISE: Final = 0.02
-"""Of a makespan, one standard deviation around what its chunks explain, before runs have told."""
+"""One standard deviation of a makespan around what its chunks explain, while no run is known."""
 USUAL_RUNS: Final = 1.0
 
 
 @dataclass(slots=True)
 class Past:
-    """A task's runs so far, in bounded space. Numbers of a run are added when it has ended."""
+    """A task's runs so far, in bounded space. A run's numbers are added when it has ended."""
 
     times: ChunkSums = field(default_factory=ChunkSums)
     peaks: PeakSums = field(default_factory=PeakSums)
@@ -28,15 +28,15 @@ class Past:
     _surprise: float = 0.0
 
     def begin(self) -> None:
-        """Let what older runs told count less: a task changes."""
+        """Let older runs count less: a task changes."""
         self.times.fade(KEPT)
         self.peaks.fade(KEPT)
 
     def ended(self, makespan_s: float, explained_s: float | None = None) -> None:
-        """Count a run. explained_s: what its chunks' own times come to; None if nobody reckoned.
+        """Count a run. explained_s: the makespan by its chunks' own times; None if not computed.
 
-        A machine that is slower for a day is no noise, since it is slower for every cut; nor is an
-        item that took long, since the model expects such. What chunks do not explain is.
+        A machine that is slower for a day is no noise, since it is slower for every cut. An item
+        that took long is no noise either, since the model expects such. The rest is noise.
         """
         self.runs += 1
         if explained_s and makespan_s > 0:
@@ -51,7 +51,7 @@ class Past:
         return max(LEAST_NOISE, found)
 
     def costs(self) -> Costs | None:
-        """Return what items and chunks cost; None if no chunk has told."""
+        """Return what items and chunks cost; None if no chunk was measured."""
         return self.times.fit()
 
     def memory(self) -> Peaks | None:

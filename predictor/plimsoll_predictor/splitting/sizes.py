@@ -1,8 +1,8 @@
-"""How large the next chunk is: a worker's part of what is left, never less than it costs to get.
+"""How large the next chunk is: a worker's part of the rest, but long enough to be worth its wait.
 
 The part is Factoring's (Flynn Hummel, Schonberg, Flynn: Factoring, a method for scheduling parallel
-loops, CACM 35(8), 1992): items whose times are alike are given out almost at once, those that
-differ much in ever smaller chunks, so that no worker is left with a long one at the end.
+loops, CACM 35(8), 1992): items with similar times are given out almost at once. Items that differ
+much are given out in ever smaller chunks, so that no worker is left with a long one at the end.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.jobs import Job
 
 LEAST_WAITS: Final = 4.0
-"""A chunk takes at least as many times as long as it takes to get it. Of 1, 2 and 4, by simulation
-with seeds of its own, where a wait is 50 ms."""
+"""A chunk takes at least so many times its wait. Chosen from 1, 2 and 4, by simulation with seeds
+of its own and a wait of 50 ms."""
 TARGET_S: Final = 60.0
-"""No lease is meant to be longer: it is what is lost where a worker dies."""
+"""No lease is meant to be longer: it is lost if its worker dies."""
 GROWTH: Final = 8
-"""A chunk has at most as many times the items of the largest of which the time is known."""
+"""A chunk has at most so many times the items of the largest chunk whose time is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """most_items: of a chunk, such as by memory. target_s: what one is meant to take at most."""
+    """most_items: a chunk's bound, such as by memory. target_s: the longest time meant for one."""
 
     most_items: int
     target_s: float = TARGET_S
@@ -36,7 +36,7 @@ class Bounds:
 def next_items(left: int, job: Job, costs: Costs | None, bounds: Bounds) -> int:
     """Return how many of the ``left`` items the next chunk has: 1 to ``left``.
 
-    costs: None if nothing is known; then it is a single item.
+    costs: None if nothing is known; then the chunk is a single item.
     """
     if costs is None or costs.item_s <= 0:
         return 1
@@ -48,7 +48,7 @@ def next_items(left: int, job: Job, costs: Costs | None, bounds: Bounds) -> int:
 
 
 def _rounds(left: int, workers: int, spread: float) -> float:
-    """Return among how many times the workers what is left is shared; 1 without a spread.
+    """Return the divisor of the rest, in multiples of the workers; 1 without a spread.
 
     spread: an item's standard deviation, in means.
     """
@@ -57,7 +57,7 @@ def _rounds(left: int, workers: int, spread: float) -> float:
 
 
 def leased_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
-    """Return the chunks that leases come to, if costs are what is believed."""
+    """Return the leases that result if the costs are right."""
     left = job.items
     while left > 0:
         items = next_items(left, job, costs, bounds)
@@ -66,7 +66,7 @@ def leased_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
 
 
 def batched_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
-    """Return chunks that are cut before the job begins: as many of one size as there are workers.
+    """Return chunks cut before the job begins: one of each size for every worker.
 
     Kubernetes starts indexes in their order, so the large ones come first.
     """
@@ -74,7 +74,7 @@ def batched_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
 
 
 def batch_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
-    """Return the size of each batch: its chunks are as many as there are workers."""
+    """Return the size of each batch: a batch has one chunk for every worker."""
     left = job.items
     while left > 0:
         items = next_items(left, job, costs, bounds)
@@ -83,7 +83,7 @@ def batch_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
 
 
 def dealt_sizes(batches: Iterable[int], items: int, workers: int) -> Iterator[int]:
-    """Return the chunks of these batches until all items are in one; the last has the rest."""
+    """Return the chunks of these batches until all items are dealt; the last has the rest."""
     for each in batches:
         for _ in range(workers):
             if items <= 0:
@@ -99,7 +99,7 @@ def even_sizes(job: Job, items: int) -> Iterator[int]:
 
 
 def even_candidates(job: Job, chunks_a_worker: int = 1024) -> Iterator[int]:
-    """Return sizes of even chunks, from a worker's whole part down to so many chunks for each."""
+    """Return sizes of even chunks, from a worker's whole part down to so many chunks a worker."""
     rounds, before = 1.0, 0
     while rounds <= chunks_a_worker:
         items = max(1, -(-job.items // (job.workers * round(rounds))))

@@ -20,12 +20,12 @@ from plimsoll_predictor.store.learned import campaigns, runtimes, standings, tra
 KEPT_PER_TASK: Final = 20_000
 ROWS_AT_ONCE: Final = 1_000
 KEPT_TASKS: Final = 10_000
-"""Tasks; of each namespace the ones that ended longest ago are forgotten first."""
+"""The most tasks; in each namespace those that ended longest ago are forgotten first."""
 QUIET_TASKS_KEPT_S: Final = 400 * DAY_S
 """A task that runs once a year is remembered."""
 _PEAKS_KEPT_S: Final = 7 * DAY_S
 _CLOSED_RETRIES_KEPT_S: Final = 90 * DAY_S
-"""Longer than a finished pod is left lying about: its retry must not be planned again."""
+"""Longer than a finished pod is left in the cluster: its retry must not be planned again."""
 
 _OF_A_TASK: Final = (
     schema.observations,
@@ -116,7 +116,7 @@ class _Pruning:
         yield from self.delete(schema.forecaster, schema.forecaster.c.key == key)
 
     def forget_marks(self) -> Iterator[int]:
-        """Delete the marks of tasks that people had forgotten, but the newest: serials go on."""
+        """Delete the marks of tasks that are gone, except for the newest: serials go on."""
         column = schema.imports.c
         newest = sa.select(sa.func.max(column.serial)).scalar_subquery()
         known = sa.select(schema.totals.c.task)
@@ -141,7 +141,7 @@ class _Pruning:
                 yield from self.delete(column.table, column == key)
 
     def forget_campaigns(self, now_s: float) -> Iterator[int]:
-        """Delete campaigns that ended long ago: their runs first, which are found by them."""
+        """Delete campaigns that ended long ago: their runs first, found by their campaign."""
         column, run = schema.campaigns.c, schema.campaign_runs
         old = column.ended_s < now_s - campaigns.KEPT_S
         uids = sa.select(column.uid).where(old)
@@ -179,10 +179,10 @@ class _Pruning:
         return sa.or_(when < at, sa.and_(when == at, key <= last))
 
     def _old_tasks(self, now_s: float) -> list[str]:
-        """Tasks that are quiet for long, and those that are too many.
+        """Tasks that have been quiet for long, and those that are too many.
 
-        Of these, first the ones of the namespaces that have the most: a namespace that makes task
-        after task must not have others' forgotten.
+        The latter are first those of the namespaces with the most: a namespace that makes task
+        after task must not push out the tasks of others.
         """
         column = schema.observations.c
         last = sa.func.max(column.ordered_s)

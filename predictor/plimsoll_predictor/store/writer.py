@@ -134,8 +134,8 @@ class Writer:
     async def close(self) -> None:
         """Write what is queued, then stop. The store itself stays open.
 
-        While the store is in trouble it waits for ``close_timeout_s`` at most; after that, whoever
-        waits for a write gets the StoreError.
+        While the store is in trouble it waits for ``close_timeout_s`` at most; after that, all
+        callers that wait for a write get the StoreError.
         """
         if not self._closing:
             self._closing = True
@@ -200,7 +200,7 @@ class Writer:
         for job in batch:
             if job.observation is not None:
                 uid, need = job.observation.attempt_uid, job.observation.need
-                # Of two with one uid, the first is the new one, the first measured teaches.
+                # If two have one uid, the first is the new one, and the first measured one teaches.
                 teaches = uid in learned and need is not None
                 job.result = Novelty(uid in uids, teaches, uid in recorded.revised)
                 uids.discard(uid)

@@ -72,7 +72,7 @@ def read_history(
     """Past attempts, in the order of the file.
 
     file: its path, or the file itself, opened for bytes and able to seek.
-    namespace: of rows that name none.
+    namespace: for rows that name none.
     A row that repeats an earlier one is a BadRow. Reading a file again gives the same uids, so
     importing it twice doubles nothing.
 

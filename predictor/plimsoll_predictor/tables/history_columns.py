@@ -45,10 +45,10 @@ COLUMNS: Final = frozenset(
 
 _MOST_CORES: Final = 100_000
 _MOST_SHARE: Final = 1_000
-"""Nodes are filled over what they have, where requests are low; nothing is so full."""
+"""The largest share: with low requests, nodes hold more than they have, but never so much."""
 _MOST_PODS: Final = 10_000_000
 _LATEST_S: Final = 4_102_444_800.0
-"""The year 2100: what is later was written in milliseconds."""
+"""The year 2100: a later time was written in milliseconds."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NAME_CHARS: Final = 253
 _IDENTITY: Final = ("run", "attempt", "attempt_uid", *_TIMES, "runtime_s")
@@ -58,7 +58,7 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
     """One row as an observation.
 
     cells: column -> stripped text; empty cells are absent.
-    namespace: of rows that name none.
+    namespace: for rows that name none.
 
     Raises:
         CellError: if a needed cell is missing, or one holds what it cannot.
@@ -187,7 +187,7 @@ def _bytes(cells: Cells, name: str) -> int | None:
         raise refused(cells, name, "is negative; leave unknown cells empty")
     if size > MOST_BYTES:
         raise refused(cells, name, "is more than any machine has")
-    # Digits beyond a double's keep their worth; anything else went through one already.
+    # A whole number keeps digits beyond a double's; anything else went through one already.
     return int(text) if text.isdecimal() else round(size)
 
 

@@ -22,7 +22,7 @@ _MOST_REASONS: Final = 50
 class Form:
     """The columns of one kind of file; other columns are not read.
 
-    needed: of each, one. others: what it may have besides. features: whether it has features.
+    needed: one of each. others: what it may have besides. features: whether it has features.
     see: what to do if a column is missing.
     """
 
@@ -83,7 +83,7 @@ def leave_out(left_out: dict[str, LeftOut], reason: str, line: int) -> None:
 def read_rows(
     path: Path, form: Form, progress: Callable[[int], None] | None = None
 ) -> Iterator[NamedRow | BadRow]:
-    """The rows of a file, in its order; of Parquet, times become Unix milliseconds.
+    """The rows of a file, in its order; in Parquet, times become Unix milliseconds.
 
     progress: told how many bytes of the file have been read, every so often.
 

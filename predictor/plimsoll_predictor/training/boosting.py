@@ -24,7 +24,7 @@ from plimsoll_predictor.training.runs import RunRows
 LEVEL: Final = 0.95
 """The quantile: a tenth over it covers most of the rest, and hundreds of runs suffice for it."""
 LEAST_RUNS: Final = 20
-"""One run beyond the quantile: with fewer it is the largest need, which needs no trees."""
+"""One run is beyond the quantile: with fewer, it is the largest need, which needs no trees."""
 ROUNDS: Final = 80
 MAX_BIN: Final = 64
 PARAMETERS: Final[dict[str, Any]] = {

@@ -22,8 +22,8 @@ AS_GOOD: Final = 0.01
 """The share of the reference's memory-time within which candidates count as equal: a few folds
 cannot tell them apart more finely, and fewer bins are predicted more surely."""
 MOST_TOO_SMALL: Final = 0.01
-"""Share of runs given too little, beyond which an option is only taken where all exceed it: every
-failed attempt troubles somebody, however little memory it held (thesis 6.2)."""
+"""An option that gives too little to more than this share of runs is only taken if all options do:
+every failed attempt troubles somebody, however little memory it held (thesis 6.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class Chosen:
 
 
 def choose_bins(comparing: Comparing) -> Chosen:
-    """The option that saves most as it would be served; of those as good the one with fewest bins.
+    """The option that saves most as it would be served; if equally good, that with fewest bins.
 
     Options that give too little to more than MOST_TOO_SMALL of the runs are left out, unless none
     but the single bin would be left.
@@ -101,7 +101,7 @@ def choose_bins(comparing: Comparing) -> Chosen:
 def best_candidate(judged: Sequence[Candidate]) -> int:
     """Index of the one to take; ``judged`` begins with the single bin. See ``choose_bins``."""
     safe = [place for place, candidate in enumerate(judged) if candidate.u_rate <= MOST_TOO_SMALL]
-    # One bin is always safe; alone it must not keep a task from being told apart.
+    # One bin is always safe; if only it is safe, it must not keep a task from having more.
     places = safe if len(safe) > 1 else range(len(judged))
     most = max(judged[place].served_improvement for place in places)
     return next(p for p in places if judged[p].served_improvement >= most - AS_GOOD)

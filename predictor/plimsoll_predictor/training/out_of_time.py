@@ -32,7 +32,7 @@ LEAST_SHARE_COMPARED: Final = 0.25
 class PastRun:
     """One run as experts are charged for it.
 
-    need_bytes: above zero; None if it was only ever exceeded: nobody is charged for such a run.
+    need_bytes: above zero; None if it was only ever exceeded: no expert is charged for such a run.
     teaches_bytes: its need, or the allocation that it exceeded.
     request_bytes: None if the user asked for nothing.
     """
@@ -124,7 +124,7 @@ def out_of_time_costs(
     rows: RunRows, classifier: Bids, boosting: Bids, policy: Policy
 ) -> OutOfTimeCosts:
     """Charge all experts over the runs that both models bid for, where these are enough."""
-    # Lifts go over the classifier's bins whoever bids, as in service.
+    # Lifts go over the classifier's bins whichever expert bids, as in service.
     both = {
         place: replace(bid, ladder_bytes=classifier[place].ladder_bytes)
         for place, bid in boosting.items()

@@ -135,9 +135,9 @@ class RecipeAsker:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence two harmless warnings that would alarm whoever reads the log.
+    """Silence two harmless warnings that would alarm readers of the log.
 
-    A small space asks the same twice, and the Gaussian process may find nothing to tell apart.
+    A small space asks the same twice, and the Gaussian process may find no differences.
     """
     from sklearn.exceptions import ConvergenceWarning
 

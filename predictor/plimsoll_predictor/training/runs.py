@@ -22,7 +22,7 @@ LONGEST_RUNTIME_S: Final = 1e9
 UNKNOWN_RUNTIME_S: Final = 60.0
 """The runtime of every run where none is known, so that all count alike."""
 SHORTEST_RUNTIME_S: Final = 0.5
-"""Kubernetes tells times in whole seconds: a runtime of zero is somewhere below one."""
+"""Kubernetes gives times in whole seconds: a runtime of zero is somewhere below one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Run:
 
     need_bytes: above zero; an assumption where it is censored.
     exceeds_bytes: the allocation that a censored need exceeded; None if the need is known.
-    runtime_s, request_bytes, at_s (Unix time): None where nobody recorded them.
+    runtime_s, request_bytes, at_s (Unix time): None if not recorded.
     """
 
     key: str

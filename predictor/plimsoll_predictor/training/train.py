@@ -44,7 +44,7 @@ def train(task: str, observations: Sequence[Observation], plan: TrainingPlan) ->
     """Train one task's model, and measure what it would have cost on the task's own past.
 
     task: ``namespace/name``.
-    observations: in any order; of other tasks there must be none.
+    observations: in any order, all of this task.
     The same observations and plan give the same model version, unless the budget cuts the search.
 
     Raises:

@@ -1,7 +1,7 @@
 """How good a classifier of bins is, as thesis 5.2.3 and 6.2 define it, and how reliable.
 
 Rates and improvements are shares of one; the u-score is per hundred predictions, as printed there.
-A classifier is reliable if its chances come true: of all it gives 90%, nine in ten.
+A classifier is reliable if its chances come true: nine in ten of those that it gives 90%.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BOUNDS: Final = (0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
-"""Of the buckets of chance: they are narrow at the ends, where sizes are decided."""
+"""Bounds of the buckets of chance: these are narrow at the ends, where sizes are decided."""
 
 
 def confusion_matrix(

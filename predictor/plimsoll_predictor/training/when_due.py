@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LEAST_NEW_RUNS: Final = 5
-"""Also of a task never trained: the simple experts serve it well enough until then."""
+"""Also for a task never trained: the simple experts serve it well enough until then."""
 GROWTH: Final = 0.1
 """Share of the runs known at the last training that must be new."""
 

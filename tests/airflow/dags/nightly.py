@@ -1,7 +1,7 @@
-"""DAGs of people who know nothing of Plimsoll: the processes of a real Airflow read this file.
+"""DAGs of people who do not know Plimsoll; the processes of a real Airflow read this file.
 
 Their sizes are static, as most are: one for all mapped tasks, whatever each of them needs. Only one
-of them says something, and that is that it wants nothing of it.
+of them mentions Plimsoll, to opt out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kubernetes.client import models as k8s
 
 SMALL_MIB, LARGE_MIB = 24, 90
 LARGE = {int(index) for index in os.environ.get("EATER_LARGE", "2,5,8").split(",")}
-"""Which of the ten mapped tasks need more than they ask for. They are started in their order."""
+"""Which of the ten mapped tasks need more than they ask for. The tasks start in order."""
 NEEDS_MIB = [LARGE_MIB if index in LARGE else SMALL_MIB for index in range(10)]
 
 
@@ -54,8 +54,8 @@ with a_dag("nightly", retries=2):
         task_id="chunk", on_finish_action="delete_pod", **eating("64Mi")
     ).expand(arguments=[["eat", str(mib), "2"] for mib in NEEDS_MIB])
 
-# Long enough that Airflow has put the task aside: its scheduler takes one that comes back within
-# seconds for one that was lost, and tries it again.
+# Long enough for Airflow to defer the task: its scheduler takes a task that comes back within
+# seconds for a lost one, and tries it again.
 with a_dag("deferred", retries=2):
     KubernetesPodOperator.partial(
         task_id="chunk", deferrable=True, poll_interval=1, **eating("64Mi")
@@ -74,7 +74,7 @@ with a_dag("once", retries=0):
         arguments=[["eat", str(SMALL_MIB), "1"] for _ in range(4)]
     )
 
-# What it works on is asked for by whoever triggers it: the conf's names are those of its params.
+# The trigger's conf says what it works on: its names are those of the params.
 with DAG(
     "asked",
     schedule=None,

@@ -30,12 +30,12 @@ PROXY = {
     "resources": {"requests": {"memory": "64Mi"}, "limits": {"memory": "128Mi"}},
 }
 BESIDE = ALONE.with_container("proxy", **PROXY).owned_by_job()
-"""A bare one keeps what was written: its proxy might wait for a task that was killed."""
+"""A bare pod keeps what was written: its proxy might wait for a task that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a namespace allows, and the size nearest to the need that it lets in."""
+    """What a namespace allows, and the size nearest to the need that it admits."""
 
     pod: APod
     spec: dict[str, Any]
@@ -70,7 +70,7 @@ BOUNDS = {
 
 
 async def in_force(shop: Shop, spec: dict[str, Any]) -> NamespaceState:
-    """Write a namespace's LimitRange or ResourceQuota; what admission is told of it."""
+    """Write a namespace's LimitRange or ResourceQuota; return it as admission knows it."""
     body = {"metadata": {"name": "bounds"}, "spec": spec}
     if "limits" in spec:
         await shop.core.create_namespaced_limit_range(shop.namespace, body)
@@ -126,7 +126,7 @@ async def is_counted(shop: Shop, name: str) -> None:
 async def test_ninety_pods_of_a_task_that_needs_more_fit_into_their_quota(
     shop: Shop, need_bytes: int
 ) -> None:
-    """No replica of admission hears meanwhile what is used; all pods are decided by one state."""
+    """Admission does not learn meanwhile what is used; one state decides all pods."""
     spec = a_quota("requests.memory", "limits.memory", hard="100Gi")
     namespace = await in_force(shop, spec)
     await is_counted(shop, "bounds")
@@ -182,7 +182,7 @@ SCOPES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("scope", SCOPES)
 async def test_a_quota_counts_the_pods_that_the_api_server_counts(shop: Shop, scope: str) -> None:
-    """The quota is used up: so the API server refuses whatever it counts."""
+    """The quota is used up, so the API server refuses every pod that it counts."""
     quota = {"spec": a_quota("requests.memory", hard="1", **SCOPES[scope])}
     namespace = await in_force(shop, quota["spec"])
     await is_counted(shop, "bounds")
@@ -206,7 +206,7 @@ async def test_a_quota_of_pods_that_reach_other_namespaces_counts_them_alone(sho
 
 
 async def test_a_best_effort_pod_is_not_given_a_size_that_a_quota_would_refuse(shop: Shop) -> None:
-    """With a size the quota counts it, and requires that it says its CPU."""
+    """With a size, the quota counts the pod, and requires a CPU request."""
     spec = {"hard": {"requests.cpu": "4"}, "scopes": ["NotBestEffort"]}
     namespace = await in_force(shop, spec)
     await is_counted(shop, "bounds")

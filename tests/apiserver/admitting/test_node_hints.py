@@ -1,4 +1,4 @@
-"""Hints at nodes on the real API server: what it takes, what it keeps, and a silent feed."""
+"""Hints at nodes on the real API server: what it accepts, what it keeps, and a silent feed."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ async def test_a_pod_that_says_on_which_nodes_it_belongs_is_stored_as_it_is(
 async def test_while_the_feed_is_silent_a_pod_is_admitted_without_a_hint(
     hinting: Hinting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whatever was heard is too long ago, although the feed may be heard while this runs.
+    # All that was heard counts as too old, although the feed may be heard while this runs.
     monkeypatch.setattr(node_hint, "MOST_SILENCE_S", -1.0)
     pod = await hinting.create(POD.named("silent", None))
     assert of_nodes(pod) == {}

@@ -34,13 +34,13 @@ OURS = "plimsoll"
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """A namespace whose pods go by Plimsoll and four other webhooks."""
+    """A namespace whose pods pass Plimsoll and four other webhooks."""
 
     shop: Shop
     others: OtherWebhooks
 
     async def create(self, pod: APod) -> dict[str, Any]:
-        """The pod as the API server would create it, with what webhooks made of it."""
+        """The pod as the API server would create it after all webhooks."""
         manifest = pod.in_namespace(self.shop.namespace).with_spec(schedulerName="nobody").built()
         self.others.asked.clear()
         answer = await self.shop.core.create_namespaced_pod(
@@ -91,7 +91,7 @@ def note_text(pod: dict[str, Any]) -> dict[str, str]:
 
 
 def seen(pod: dict[str, Any]) -> tuple[Any, ...]:
-    """What the webhooks made of a pod: the main container's memory, its class, and the decision."""
+    """The pod after the webhooks: the main container's memory, its class, and the decision."""
     names = [each["name"] for each in pod["spec"]["containers"]]
     note = json.loads(note_text(pod)[labels.DECISION])
     said = tuple(note[key] for key in ("container", "allocation", "mode", "reason", "was"))
@@ -103,7 +103,7 @@ def seen(pod: dict[str, Any]) -> tuple[Any, ...]:
 async def test_the_api_server_does_what_the_table_says(
     among: Among, other: str, place: str
 ) -> None:
-    """The unit tests hold the table to what is promised."""
+    """The unit tests check the table against the promises."""
     known = knowledge_of(TaskId(among.shop.namespace, "train"))
     ours = Hook(sized_by(AdmissionState(tasks={known.task: known}), among.shop.namespace))
     theirs = Hook(OTHERS[other], again=place.endswith("again"))
@@ -113,7 +113,7 @@ async def test_the_api_server_does_what_the_table_says(
         expected, asked = admitted(pod.in_namespace(among.shop.namespace), hooks)
         request, limit = memory(expected.built(), -1)
         if limit is not None and (request or 0) > limit:
-            continue  # it would be refused without Plimsoll, too
+            continue  # without Plimsoll it would be refused, too
         created = await among.create(pod)
         assert seen(created) == seen(expected.built()), name
         assert among.others.asked.count(place) == asked.count(hooks.index(theirs)), name

@@ -154,7 +154,7 @@ def test_kubectl_runs_plimsoll_as_its_plugin_and_completes_names_of_tasks(
 
 
 def install(cluster: Cluster, namespace: str) -> None:
-    """What a chart leaves in the API, without anything that runs."""
+    """A chart's objects in the API, without running processes."""
     for component in ("admission", "controller"):
         made = a_deployment(component)
         selected = {"app.kubernetes.io/component": component}

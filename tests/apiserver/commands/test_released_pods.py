@@ -1,4 +1,4 @@
-"""What the API server lets be changed of a pod that waits, and ``plimsoll release``."""
+"""What the API server lets a patch change in a waiting pod, and ``plimsoll release``."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_a_release_of_an_older_version_changes_nothing(shop: Shop) -> None
 
 
 async def test_after_a_release_nothing_of_it_can_be_changed(shop: Shop) -> None:
-    """So no node may be required at a release: if it is gone, there is no way back."""
+    """So a release may not require a node: if the node is gone, there is no way back."""
     released = await release(shop, await gated(shop, "bound", OURS))
     path = path_of(CORE, "pods", shop.namespace, "bound")
     loosened: dict[str, Any] = {"spec": {"affinity": {"nodeAffinity": {PREFERRED: []}}}}
@@ -105,7 +105,7 @@ async def test_an_opening_takes_the_one_gate_and_fails_once_it_is_gone(shop: Sho
 
 
 async def test_quotas_count_who_waits_as_who_runs(shop: Shop) -> None:
-    """So holding a pod lets nobody have more than the quota; and no pod waits outside of it."""
+    """So held pods give nobody more than the quota, and no pod waits outside of it."""
     hard = {"pods": "2", "requests.memory": "96Mi"}
     await shop.core.create_namespaced_resource_quota(
         shop.namespace, {"metadata": {"name": "little"}, "spec": {"hard": hard}}
@@ -120,7 +120,7 @@ async def test_quotas_count_who_waits_as_who_runs(shop: Shop) -> None:
 
 
 async def used(shop: Shop, name: str) -> dict[str, str] | None:
-    """What a quota counts; None until it is kept."""
+    """What a quota counts; None until the API server counts."""
     status = (await shop.core.read_namespaced_resource_quota(name, shop.namespace)).status
     found: dict[str, str] | None = status.used
     return found

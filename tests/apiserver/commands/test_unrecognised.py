@@ -25,7 +25,8 @@ def namespace(knowing_cluster: Cluster) -> Iterator[str]:
         for task in TASKS:
             if (task.engine, task.name) in {LEFT_ALONE, ("airflow", "a task")}:
                 pod = task.make(Chance(3))
-                # Without an owner that is not there, which would have the pod collected.
+                # Without its owner, which does not exist here: the pod would be collected as
+                # garbage.
                 pod["metadata"].pop("ownerReferences", None)
                 pod["metadata"].setdefault("name", "one")
                 pod["metadata"]["namespace"] = name

@@ -1,4 +1,4 @@
-"""Floods, malice and roles that lack something: bounded, harmless to others, and said."""
+"""Floods, malice and roles that lack rights: bounded, harmless to others, and reported."""
 
 from __future__ import annotations
 
@@ -192,14 +192,14 @@ def _malice(victim_uid: str) -> list[dict[str, str]]:
 
 async def _known(shop: Shop, runs: int) -> dict[str, Any] | None:
     status = dict((await shop.profile("train")).get("status") or {})
-    # Runs are known at once, attempts are counted by the store a moment later, and experts are
-    # judged by them after that.
+    # Runs are known at once, the store counts attempts a moment later, and experts are judged by
+    # them after that.
     counted = status.get("runs") == status.get("observations") == runs
     return status if counted and status.get("expertCosts") else None
 
 
 def _lasting(status: dict[str, Any] | None) -> dict[str, Any]:
-    """Without what time alone changes."""
+    """Without fields that change with time alone."""
     passing = ("conditions", "cpu", "observedGeneration", "about")
     return {name: value for name, value in (status or {}).items() if name not in passing}
 

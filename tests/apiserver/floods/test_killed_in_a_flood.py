@@ -45,7 +45,7 @@ async def test_ends_before_and_after_a_kill_of_the_controller_are_each_observed_
     async with a_controller(cluster.kubeconfig, tmp_path):
         await ending
         await until("the rest", lambda: len(_observed(shop, tmp_path)) >= PODS)
-        # What it sees after all others, so that nothing else is still on its way.
+        # The controller sees this pod after all others, so no other event is still on its way.
         uids["last"] = await shop.pod("last", task=TASKS[0])
         await shop.end("last", "succeeded")
         await until("the last", lambda: uids["last"] in _observed(shop, tmp_path))
@@ -67,7 +67,7 @@ def _observed(shop: Shop, folder: Path) -> Counter[str]:
 
 
 def _counted(shop: Shop, folder: Path) -> int:
-    """How many attempts the tasks' sums count."""
+    """Number of attempts in the tasks' sums."""
     store = Store.open(store_url(folder))
     try:
         sums = store.totals.by_task()

@@ -212,7 +212,7 @@ def sized_facts() -> ProfileFacts:
 
 
 def runtime_facts() -> RuntimeFacts:
-    """Of runs of a minute or so, of which the last take longer."""
+    """A task with runs of about a minute, the last of which take longer."""
     runtimes_s = [60.0 + n % 9 for n in range(40)] + [120.0 + n % 9 for n in range(20)]
     forecaster = Forecaster()
     for number, runtime_s in enumerate(runtimes_s):

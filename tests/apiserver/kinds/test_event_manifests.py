@@ -1,4 +1,4 @@
-"""Events as the real API server takes and shows them."""
+"""Events as the real API server accepts and shows them."""
 
 from __future__ import annotations
 

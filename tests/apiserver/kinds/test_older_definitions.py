@@ -1,4 +1,4 @@
-"""A controller that is newer than the CRDs: it works, and says what they drop."""
+"""A controller that is newer than the CRDs: it works, and reports what they drop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers that compete for the lead, as processes with all that a chart tells theirs."""
+"""Controllers that compete for the lead, as processes with all settings of a chart."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.rigs.processes.preloaded import Preloaded, start_plimsoll
 
 LEASE = "plimsoll-controller"
 LEASE_S = 60
-"""Longer than any pause of the machine: nobody loses the lead whom no test takes it from."""
+"""Longer than any pause of the machine: a leader loses the lead only if a test takes it."""
 LINES_TOLD = 60
-"""Of a candidate's log, when its test fails."""
+"""Lines of a candidate's log that are shown when its test fails."""
 LOST = 75
 """The exit status of a leader that lost the lead."""
 
@@ -47,7 +47,7 @@ class Candidate:
         return [record for record in records if record["event"] == event]
 
     async def port(self) -> int:
-        """Of feed, peaks, metrics and health."""
+        """The port of feed, peaks, metrics and health."""
         (served, *_) = await until("it serves", lambda: self.logged("controller serves"))
         return int(served["port"])
 
@@ -60,7 +60,7 @@ class Candidate:
         return await asyncio.to_thread(_get, request)
 
     async def metric(self, name: str) -> float | None:
-        """One of its metrics; None if it has none of that name."""
+        """One of its metrics; None if it has no metric of that name."""
         _, text = await self.get("/metrics")
         values = [line.split()[-1] for line in text.splitlines() if line.split()[0] == name]
         return float(values[0]) if values else None
@@ -90,7 +90,7 @@ def _get(request: urllib.request.Request) -> tuple[int, str]:
 
 
 def environment(shop: Shop, folder: Path, **changes: str) -> dict[str, str]:
-    """What a chart tells each of its controllers; the store is a file in ``folder``."""
+    """The chart's settings of each controller; the store is a file in ``folder``."""
     namespace = shop.namespace
     told = {
         "NAMESPACE": namespace,

@@ -46,7 +46,7 @@ SECRETS: dict[str, list[str]] = {
 
 @pytest_asyncio.fixture
 async def objects(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[OwnObjects]:
-    """The namespace's objects, and a webhook configuration of its name that calls nobody."""
+    """The namespace's objects, and a webhook configuration of the same name that calls nobody."""
     body = webhook_configuration("https://127.0.0.1:1", b"")
     body["metadata"]["name"] = shop.namespace
     for each in body["webhooks"]:
@@ -62,7 +62,7 @@ async def objects(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[OwnObje
 
 
 async def trusted(objects: OwnObjects) -> tuple[bytes, ...]:
-    """The authorities that the webhook trusts which sizes pods."""
+    """The authorities that the sizing webhook trusts."""
     found = await objects.webhook(objects.namespace)
     (sizing,) = (each for each in found["webhooks"] if each["name"] == "size.plimsoll.dev")
     bundle = sizing["clientConfig"].get("caBundle") or ""
@@ -91,7 +91,7 @@ async def token(objects: OwnObjects, name: str) -> str | None:
 
 
 async def feeds(one: Candidate, shown: str | None) -> int:
-    """The status of a question to the feed."""
+    """The status of a request to the feed."""
     return (await one.get("/v1/feed", shown))[0]
 
 
@@ -121,7 +121,7 @@ async def test_the_leader_makes_what_is_secret_and_mends_what_others_break(
         await patch(shop, TLS, {"tls.key": base64.b64encode(b"half a k").decode()})
         await until("mended", lambda: _differs(objects, before))
         assert await is_served(objects)
-        # What replicas still show is trusted until they have read the new one.
+        # The replicas' old certificate stays trusted until they have read the new one.
         assert read_authorities(before["ca.crt"])[0] in await trusted(objects)
         assert [each["level"] for each in one.logged("admission's certificate is renewed")] == [
             "info",
@@ -174,7 +174,7 @@ async def test_without_the_right_to_read_secrets_the_leader_says_so_and_works_on
             ]
             assert "secrets" in said["why"]
             assert "forbidden" in said["why"]
-            # What it knows serves on, and so does everything else that it does.
+            # It still serves with what it knows, and does all else as before.
             assert await feeds(one, shown) == 200
             assert (await one.get("/readyz"))[0] == 200
             async with a_shop(knowing_cluster.kubeconfig) as tasks:

@@ -1,4 +1,4 @@
-"""Controllers that compete on the real API server: one leads, and another when it is gone."""
+"""Controllers that compete on the real API server: one leads, and when it is gone, another."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LEASE = "plimsoll-controller"
 TERMS = Terms(LEASE, "one", 5.0)
 FREE = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3}
 LEADING = Terms(LEASE, "one", 300.0)
-"""Of who leads in this process, which its watchdog would end after too long a pause."""
+"""A leader's terms in this process, so long that no pause has its watchdog end it."""
 LOOKS = 4
 
 
@@ -37,7 +37,7 @@ class StoreAway(AlwaysFit):
 
 
 def looks(objects: OwnObjects) -> list[str]:
-    """Grows by each question about the Lease from now on."""
+    """A list that grows with each request for the Lease from now on."""
     asked: list[str] = []
     ask = objects.lease
 
@@ -60,7 +60,7 @@ async def test_a_leader_that_ends_in_the_middle_of_a_renewal_gives_the_lease_bac
         election = Election(objects, LEADING, AlwaysFit())
         await election.stand_by()
         held = await found(objects)
-        # The API server has written it, and the answer never came.
+        # The API server has written it, but the answer never came.
         unheard = held_spec(held, LEADING.me, LEADING.lease_s, datetime.now(UTC))
         await objects.put_lease(LEASE, unheard, held.version, 5.0)
         await election.give_up()
@@ -81,7 +81,7 @@ async def test_a_leader_that_ends_after_another_has_begun_leaves_the_lease_to_it
 
 
 async def stands_by(election: Election, asked: list[str]) -> float:
-    """Until it has looked at the Lease some times; the most looks that are due by then."""
+    """Wait until it has looked at the Lease some times; return the most looks due by then."""
     began_s = time.monotonic()
     standing = asyncio.create_task(election.stand_by())
     await until("it looks", lambda: len(asked) >= LOOKS)

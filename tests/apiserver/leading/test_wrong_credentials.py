@@ -44,14 +44,14 @@ class Kept:
         return (f"plimsoll-admission.{self.shop.namespace}.svc",)
 
     def keeping(self) -> Keeping:
-        """As a leader that has just begun."""
+        """A keeper as in a leader that has just begun."""
         name = SecretName(self.shop.namespace, TLS)
         plan = CertificatePlan(name, self.names, LIFETIME_S, self.shop.namespace)
         keeper = CertificateKeeper(self.objects, plan, lambda: Clocks(self.now_s, self.running_s))
         return Keeping({"certificate": keeper.look}, lambda: None)
 
     async def settle(self, keeping: Keeping) -> None:
-        """Two looks, between which API servers had the time to hear of an authority."""
+        """Look twice, and in between let API servers have time to learn a new authority."""
         await keeping.look()
         self.running_s += SETTLE_S
         await keeping.look()

@@ -1,4 +1,4 @@
-"""What an agent that raises pods itself may do, by the chart's policy, on the real API server."""
+"""Rights of an agent that raises pods itself, by the chart's policy, on the real API server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZED = {labels.DECISION: "{}"}
 
 @pytest.fixture(scope="module")
 def nodes(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Two that no kubelet keeps."""
+    """Two nodes without kubelets."""
     names = f"node-{uuid.uuid4().hex[:8]}", f"node-{uuid.uuid4().hex[:8]}"
     for name in names:
         cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
@@ -41,7 +41,7 @@ def account(cluster: Cluster) -> Iterator[AgentAccount]:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One with a token of its own, and pods that run on two nodes."""
+    """An agent with a token of its own, and pods that run on two nodes."""
 
     shop: Shop
     api: ApiServer
@@ -49,7 +49,7 @@ class Agent:
     async def resizes(
         self, name: str, request: str, limit: str, container: str = "main", **more: str
     ) -> str:
-        """Return why it is refused; empty where it is done."""
+        """Return why it is refused; empty if it is done."""
         memory = {"requests": {"memory": request, **more}, "limits": {"memory": limit}}
         body = {"spec": {"containers": [{"name": container, "resources": memory}]}}
         return await self.patches(body, name, "resize")
@@ -110,7 +110,7 @@ async def agent(
     nodes: tuple[str, str],
     agent_with: Callable[[str], Agent],
 ) -> Agent:
-    """The first node's."""
+    """The agent of the first node."""
     here, elsewhere = nodes
     for name in ("mine", "waiting"):
         await running(shop, name, here)
@@ -149,7 +149,7 @@ async def test_it_may_change_nothing_else_of_a_pod(agent: Agent) -> None:
     assert "cannot patch resource" in await agent.patches(note, "mine")
     status = {"status": {"phase": "Failed"}}
     assert "cannot patch resource" in await agent.patches(status, "mine", "status")
-    # With a resize it may send what it likes; the API server takes the resources alone.
+    # With a resize it may send anything; the API server takes only the resources.
     await agent.patches({**note, "spec": {"activeDeadlineSeconds": 1}}, "mine", "resize")
     pod = await agent.shop.pod_now("mine")
     assert pod.metadata.annotations == SIZED

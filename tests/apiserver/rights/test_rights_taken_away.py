@@ -1,4 +1,4 @@
-"""What the controller may is taken away: it waits, says so, and loses nothing."""
+"""The controller's rights are taken away: it waits, says so, and loses nothing."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tests.builders.agent.alarms import LIMIT
 
 
 def a_grant(name: str = "train-1", namespace: str = "shop") -> Grant:
-    """Of a pod that has never been raised, on a node of 64 GiB where nothing else is."""
+    """A grant for a pod that was never raised, alone on a node of 64 GiB."""
     return Grant(
         pod_uid=f"uid-{name}",
         container_id="main",

@@ -30,7 +30,7 @@ class Books:
     published: list[Knowledge] = field(default_factory=list)
 
     def ended(self, task: TaskId, need: Need, *, new_run: bool = True) -> None:
-        """An attempt of the task ended, and this is known of its need."""
+        """An attempt of the task ended, and this need is known."""
         observation = Observation(
             attempt_uid="u",
             task=task,

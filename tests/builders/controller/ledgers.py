@@ -1,7 +1,7 @@
-"""A controller's inside without a cluster: ledger, book, store and all between, none replaced.
+"""A controller's inside without a cluster: ledger, book, store and all parts between, all real.
 
-Its Kube points at a port where nobody listens, unless a test has a server of pods: what would be
-created stays intended.
+Its Kube points at a port where nobody listens, unless a test has a server of pods, so pods that it
+would create stay intended.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Inside:
 
 @cache
 def _authority() -> bytes:
-    """One certificate: a client would else read all that this machine trusts, for some 10 ms."""
+    """One certificate: otherwise a client reads all that this machine trusts, for some 10 ms."""
     return issue(["nobody"], datetime.now(UTC), timedelta(days=1)).authority
 
 
@@ -73,7 +73,7 @@ async def an_inside(
 ) -> AsyncIterator[Inside]:
     """Started on the folder's store as the controller starts, with nothing running beside.
 
-    said: the spec of the namespace's SizingPolicy, which is read before anything else.
+    said: the spec of the namespace's SizingPolicy, which is read first.
     """
     store = Store.open(f"sqlite:///{folder}/store.db", clock=_now_s)
     spawner = Spawner(store_url="", command=("false",))
@@ -90,7 +90,7 @@ async def an_inside(
         try:
             yield Inside(controller, store)
         finally:
-            # As with kill -9, but for threads and processes: what was learned is not saved.
+            # As with kill -9, except for threads and processes: what was learned is not saved.
             await controller.retries.close()
             await controller.queue.close()
             await controller.writer.close()
@@ -137,7 +137,7 @@ def a_train(name: str = "train-1", memory: str = "128Mi") -> APod:
 def decided(
     pod: APod, *, attempt: int = 1, mode: Mode = Mode.ENFORCE, was_bytes: int = 128 * MIB
 ) -> APod:
-    """As admission leaves it. was_bytes: what its author asked for."""
+    """A pod as admission leaves it. was_bytes: what its author asked for."""
     note = DecisionNote(
         task=str(TRAIN),
         run=None,
@@ -157,7 +157,7 @@ def decided(
 
 
 def a_final(pod: str = "train-1", need_bytes: int = 90 * MIB) -> PeakReport:
-    """What the agent says of a whole pod at last."""
+    """The agent's last report of a whole pod."""
     return PeakReport(
         pod_uid=f"uid-{pod}",
         container_id=None,
@@ -173,11 +173,11 @@ def a_final(pod: str = "train-1", need_bytes: int = 90 * MIB) -> PeakReport:
 
 
 NOW_S = 1_767_225_660.0
-"""2026-01-01T00:01:00Z, when an attempt of these pods ends if nobody says otherwise."""
+"""2026-01-01T00:01:00Z, when an attempt of these pods ends by default."""
 
 
 def made(pod: APod, at: str) -> APod:
-    """The pod was created then."""
+    """Say when the pod was created."""
     built = pod.built()
     built["metadata"]["creationTimestamp"] = at
     return APod(built)

@@ -31,13 +31,13 @@ AUTO = {"mode": "enforce", "rescue": "auto"}
 def running(name: str = "train-1", node: str = "node-1") -> APod:
     pod = decided(a_train(name)).with_spec(nodeName=node)
     built = pod.with_status(phase="Running", containerStatuses=[RUNNING]).built()
-    built["metadata"]["resourceVersion"] = "1"  # it is there, and a scheduler chose its node
+    built["metadata"]["resourceVersion"] = "1"  # it exists and has a node
     return APod(built)
 
 
 @dataclass(slots=True)
 class Server:
-    """Keeps pods as the API server does; its node grants every raise at once, unless it answers."""
+    """Keeps pods as the API server does; its node grants each raise at once, unless ``answers``."""
 
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
     refuses: list[Exception] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Told:
 
 @dataclass(slots=True)
 class Scene:
-    """A controller's inside that rescues, at a time of ours."""
+    """A controller's inside that rescues, with a clock that tests set."""
 
     inside: Inside
     server: Server
@@ -114,7 +114,7 @@ class Scene:
         self.rescues = self.another()
 
     def another(self) -> Rescues:
-        """One that has just taken the lead."""
+        """A controller that has just taken the lead."""
         controller = self.inside.controller
         return Rescues(
             RescuablePods(

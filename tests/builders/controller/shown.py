@@ -1,4 +1,4 @@
-"""A controller that knows one run of a task, and what running attempts show it then."""
+"""A controller that knows one run of a task, and what running attempts then show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KNOWN_MIB = 40
 
 
 def running(name: str, *, at: str = "2026-01-01T00:00:30Z", pod: APod | None = None) -> APod:
-    """Its container runs since then."""
+    """Say since when its container runs."""
     status = {
         "name": "main",
         "restartCount": 0,
@@ -29,13 +29,13 @@ def running(name: str, *, at: str = "2026-01-01T00:00:30Z", pod: APod | None = N
 
 
 def reached(pod: str, mib: int, container_id: str | None = None) -> PeakReport:
-    """What an agent says of a running pod, or of one of its containers."""
+    """An agent's report of a running pod, or of one of its containers."""
     final = a_final(pod, need_bytes=mib * MIB)
     return replace(final, final=False, container_id=container_id)
 
 
 class Told:
-    """A controller that knows one run, and what it publishes of the task from then on."""
+    """A controller that knows one run, and what it publishes about the task from then on."""
 
     def __init__(self, inside: Inside) -> None:
         self.inside = inside
@@ -56,7 +56,7 @@ class Told:
         await self.inside.controller.publications.publish()
 
     async def knows(self, name: str, mib: int = KNOWN_MIB) -> None:
-        """Another run succeeded, and what it needed is known."""
+        """Let another run succeed, with a known need."""
         await self.inside.report(a_final(name, need_bytes=mib * MIB))
         await self.inside.see(ended(a_train(name)))
         await self.publish()

@@ -1,4 +1,4 @@
-"""The controller's queue of pods that wait for their turn, at a time of a test's own."""
+"""The controller's queue of pods that wait for their turn, with a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LONG_S = 2 * LEAST_RUNTIMES * FIRST_LATENCY_S
 
 @cache
 def learned(runs: int = 400, noise: float = 0.1) -> Matrix:
-    """What runs of both tasks taught. noise: of a run's ln runtime."""
+    """What runs of both tasks taught. noise: that of a run's ln runtime."""
     draw, model = np.random.default_rng(7), Interference()
     for _ in range(runs):
         kind, other = ([CPU, WAIT][int(at)] for at in draw.integers(0, 2, 2))
@@ -77,7 +77,7 @@ class Past:
 
 
 class Silent(Announcer):
-    """Keeps what it would tell; Events are tested where they are sent."""
+    """Keeps what it would report; Events are tested where they are sent."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
@@ -92,7 +92,7 @@ class Silent(Announcer):
 
 @dataclass
 class Queueing:
-    """Releases at a time of ours, over two nodes of two cores each."""
+    """Releases with a clock that tests set, over two nodes of two cores each."""
 
     server: GateServer
     releases: Releases
@@ -107,11 +107,11 @@ class Queueing:
         await self.releases.look()
 
     def see(self, pod: APod, created: int = 0) -> None:
-        """Have the API server keep a pod, and its watch tell of it."""
+        """Have the API server keep a pod, and its watch report it."""
         self.releases.see(self.server.has(pod, CREATED.format(created)), gone=False)
 
     def see_all(self) -> None:
-        """The watch tells of all pods as they are now."""
+        """Have the watch report all pods as they are now."""
         for pod in self.server.pods.values():
             self.releases.see(pod, gone=False)
 
@@ -129,7 +129,7 @@ class Queueing:
 
     @property
     def ordered(self) -> set[str]:
-        """The tasks that admission is told of."""
+        """The tasks that the feed names to admission."""
         message = decode_message(self.board.message(0, None))
         return set(message.orders.get("", {"tasks": ()})["tasks"])
 

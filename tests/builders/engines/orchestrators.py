@@ -31,7 +31,7 @@ from tests.builders.engines.runs import Chance, Json, Task, a_jobs_pod, a_pod
 
 
 def flyte(chance: Chance, task: str, domain: str = "production", mapped: bool = False) -> Json:
-    """A pod of a task; mapped: of an item of a map task."""
+    """A pod of a task; mapped: one for an item of a map task."""
     execution = f"a{chance.hexadecimal(19)}"
     labels = {
         "domain": domain,

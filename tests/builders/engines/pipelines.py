@@ -59,7 +59,7 @@ def tekton_alone(chance: Chance, task: str) -> Json:
 
 
 def nextflow(chance: Chance, process: str, tag: str = "number", job: bool = False) -> Json:
-    """A pod of one task of a process. tag: of its items; "number" is Nextflow's own count."""
+    """A pod of one task of a process. tag: names its items; "number" is Nextflow's own count."""
     item = str(chance.number(900)) if tag == "number" else f"{tag}{chance.number(900)}"
     labels = {
         "nextflow.io/app": "nextflow",
@@ -75,13 +75,13 @@ def nextflow(chance: Chance, process: str, tag: str = "number", job: bool = Fals
 
 
 def sanitized(text: str) -> str:
-    """As Nextflow makes a label's value of a text."""
+    """A text as Nextflow writes it into a label's value."""
     text = re.sub(r"[^a-zA-Z0-9._-]+", "_", text[:63])
     return re.sub(r"[^a-zA-Z0-9]+$", "", re.sub(r"^[^a-zA-Z0-9]+", "", text))
 
 
 SAREK = "NFCORE_SAREK:SAREK:BAM_VARIANT_CALLING_SOMATIC_ALL:BAM_VARIANT_CALLING_SOMATIC_MUTECT2"
-"""Of nf-core/sarek, workflows/sarek/main.nf: many processes begin with it."""
+"""From nf-core/sarek, workflows/sarek/main.nf: many processes begin with it."""
 
 TASKS = (
     Task("tekton", "a task", partial(tekton, pipeline="build", task="test")),

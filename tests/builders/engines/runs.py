@@ -1,4 +1,4 @@
-"""What a family of pods is: one task of an engine, of which any number of runs can be made."""
+"""A family of pods: one task of an engine, with any number of runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ API_SERVERS_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task as people would count it. engine: who makes its pods.
+    """One task as people would count it. engine: makes its pods.
 
     make: one pod of a run, as admission sees it. recognised: the least share of its runs that have
-    to be recognised without a label; below 1 only where names that people could have written too
-    are given up.
+        to be recognised without a label; below 1 only where names are given up that people could
+        have written, too.
     """
 
     engine: str
@@ -31,13 +31,13 @@ class Task:
 
 
 class Chance:
-    """What differs from run to run, by a seed."""
+    """The part of a run that differs from run to run, by a seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
     def ending(self, characters: int = 5) -> str:
-        """What the API server puts behind generateName."""
+        """The ending that the API server adds to generateName."""
         return "".join(self._random.choices(API_SERVERS_ALPHABET, k=characters))
 
     def letters(self, characters: int = 8, alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -57,7 +57,7 @@ class Chance:
         return self._random.choice(choices)
 
     def time(self) -> str:
-        """A moment as in Airflow's names of scheduled runs."""
+        """A time as in Airflow's names of scheduled runs."""
         day, hour = self._random.randrange(1, 29), self._random.randrange(24)
         return f"2026-{self._random.randrange(1, 13):02}-{day:02}T{hour:02}:00:00+00:00"
 
@@ -73,7 +73,7 @@ def a_pod(
     containers: tuple[str, ...] = ("main",),
     env: Mapping[str, str] | None = None,
 ) -> Json:
-    """A pod. prefix: of a name that the API server will make. owner: version, kind, name, UID."""
+    """A pod. prefix: of a name that the API server makes. owner: version, kind, name, UID."""
     metadata: Json = {"namespace": "shop"}
     if name is not None:
         metadata["name"] = name
@@ -141,7 +141,7 @@ def a_jobs_pod(
 
 
 def safe_label(text: str) -> str:
-    """As Airflow makes a label's value of a text.
+    """A text as Airflow writes it into a label's value.
 
     apache/airflow: providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/
     kubernetes_helper_functions.py, pod_generator.py (make_safe_label_value)

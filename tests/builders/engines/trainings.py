@@ -40,7 +40,7 @@ from tests.builders.engines.runs import Chance, Json, Task, a_jobs_pod, a_pod
 
 
 def jobset(chance: Chance, name: str, replicated: str, random: bool = False) -> Json:
-    """A pod of a JobSet that people name, or (random) that is created with generateName."""
+    """A pod of a JobSet that people named, or (random) that was created with generateName."""
     jobset_name = f"{name}-{chance.ending()}" if random else name
     return _jobset(chance, jobset_name, replicated)
 
@@ -129,7 +129,7 @@ TASKS = (
     Task("jobset", "its driver", partial(jobset, name="pretrain", replicated="driver")),
     Task("jobset", "another's workers", partial(jobset, name="finetune", replicated="workers")),
     Task("jobset", "dots", partial(jobset, name="pre.train", replicated="workers")),
-    # A third of the API server's endings cannot be told from a word.
+    # A third of the API server's endings look like words.
     Task("jobset", "generated", partial(jobset, name="eval", replicated="w", random=True), 0.6),
     Task("jobset", "a TrainJob", partial(trainjob, name="tune-bert")),
     Task("jobset", "its data", partial(trainjob, name="tune-bert", step="dataset-initializer")),

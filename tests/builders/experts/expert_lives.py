@@ -37,7 +37,7 @@ class Life:
     books: Books
 
     async def decided(self, uid: str, task: TaskId = TRAIN, **features: float) -> dict[str, float]:
-        """A pod is seen first; returns what was bid for it."""
+        """See a pod for the first time; returns the bids for it."""
         bids = await self.standings.bids(task, 4 * GIB, features)
         decision = DecisionRecord(
             task=task,
@@ -74,7 +74,7 @@ class Life:
 
 @asynccontextmanager
 async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
-    """Ends as with kill -9, unless the test closes it: nothing is saved."""
+    """A life that ends as with kill -9, unless the test closes it: nothing is saved."""
     store = Store.open(f"sqlite:///{folder}/store.db", clock=lambda: NOON_S)
     writer = Writer(store)
     made = books(Policy(mode=Mode.ENFORCE))
@@ -88,7 +88,7 @@ async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
 
 
 def a_run(uid: str, need_mib: float | None = 300, *, task: TaskId = TRAIN) -> Observation:
-    """One that succeeded after ten minutes."""
+    """A run that succeeded after ten minutes."""
     return Observation(
         attempt_uid=uid,
         task=task,
@@ -114,13 +114,13 @@ def killed(uid: str, run: str, allocation_mib: float) -> Observation:
 
 
 def following(attempt: Observation, first: Observation, restart_s: float) -> Observation:
-    """The second attempt of a run, which started so long after the first had ended."""
+    """The second attempt of a run; it started that long after the first had ended."""
     started_s = (first.finished_s or NOON_S) + restart_s
     return replace(attempt, attempt=2, started_s=started_s, finished_s=started_s + 600)
 
 
 def failed(attempt: Observation, limit_mib: float) -> Observation:
-    """It failed by itself under that limit; its author wrote one of 4Gi."""
+    """An attempt that failed by itself under that limit; its author wrote 4Gi."""
     return replace(
         attempt,
         outcome=Outcome.FAILED,

@@ -1,4 +1,4 @@
-"""Feature experts made by hand: they say what a test wants to be said."""
+"""Feature experts made by hand: they say what a test needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLEAR = 3.0
 def an_expert(made_s: float = 1.0, sure: float = CLEAR, asked_ln: float = 5.0) -> FeatureExpert:
     """One tree: more than e^5 s asked for means the upper half of the mixture's forecast.
 
-    sure: 0 for one that always agrees with the mixture; below 0 for one that is always wrong.
+    sure: 0 for an expert that always agrees with the mixture; below 0 for one that is always wrong.
     """
     upper = np.where(np.arange(N_SHARES) >= N_SHARES // 2, sure, -sure).astype(np.float32)
     trees = VectorTrees(
@@ -33,7 +33,7 @@ def an_expert(made_s: float = 1.0, sure: float = CLEAR, asked_ln: float = 5.0) -
 
 
 def a_row(**values: float) -> list[float]:
-    """A row of which only these are known; a name's spaces are underscores."""
+    """A row in which only these are known; a name's spaces are underscores."""
     row = [float("nan")] * N_FEATURES
     for name, value in values.items():
         row[NAMES.index(name.replace("_", " "))] = value

@@ -69,7 +69,7 @@ def train_booster(
     X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, **settings: Any
 ) -> xgboost.Booster:
     """A real booster; ``rounds`` and XGBoost's own settings may be given."""
-    # Here and below: it takes a second to load, and many who use this module train nothing.
+    # Here and below: it takes a second to load, and many users of this module train nothing.
     import xgboost
 
     rounds = settings.pop("rounds", 8)
@@ -117,7 +117,7 @@ def with_boosted(model: Model, *, rows: int = 120) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class AKnownTask:
-    """Builds what is known of a task; every step gives a new builder."""
+    """Builds what is known about a task; every step gives a new builder."""
 
     built: Knowledge = field(
         default_factory=lambda: Knowledge(

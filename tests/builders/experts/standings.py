@@ -19,7 +19,7 @@ NEEDS_MIB = tuple(300 + 7 * (place * 5 % 13) for place in range(40))
 SHIFTED_MIB = tuple(6000 + 50 * place for place in range(20)) + tuple(
     2200 + 10 * place for place in range(9)
 )
-"""Twenty runs of one level, nine of another; the eighth of these shows it."""
+"""Twenty runs of one level, nine of another; the eighth of those shows the change."""
 
 
 def a_run(need_mib: float, image: str = "") -> Ended:
@@ -29,7 +29,7 @@ def a_run(need_mib: float, image: str = "") -> Ended:
 
 
 def a_fleet(needs_mib: Sequence[float] = NEEDS_MIB, task: TaskId = TASK) -> TaskStandings:
-    """One task whose runs needed that."""
+    """A fleet with one task, whose runs needed that."""
     fleet = TaskStandings()
     for need_mib in needs_mib:
         fleet.learn(str(task), a_run(need_mib))
@@ -37,7 +37,7 @@ def a_fleet(needs_mib: Sequence[float] = NEEDS_MIB, task: TaskId = TASK) -> Task
 
 
 def facts_of(fleet: TaskStandings, task: TaskId = TASK) -> StandingFacts:
-    """What there is to say of a task in it, for a run that asks for 4Gi."""
+    """The facts of a task in it, for a run that asks for 4Gi."""
     standing = fleet.standing(str(task))
     facts = standing_facts(standing, fleet.pool, standing.bids(REQUEST_BYTES, {}))
     assert facts is not None, "it has learned a run"

@@ -44,7 +44,7 @@ VPA_KIND: dict[str, Any] = {
     "kind": "CustomResourceDefinition",
     "metadata": {
         "name": "verticalpodautoscalers.autoscaling.k8s.io",
-        # The API server takes a group of k8s.io only with such words; these are the real ones.
+        # The API server takes a group of k8s.io only with this annotation; this is the real one.
         "annotations": {
             "api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"
         },
@@ -74,4 +74,4 @@ VPA_KIND: dict[str, Any] = {
         ],
     },
 }
-"""Their kind, by name and version; what may stand in them is read from anybody all the same."""
+"""Their kind, by name and version; any content is allowed, because the reader has to bear any."""

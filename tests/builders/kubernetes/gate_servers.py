@@ -1,7 +1,7 @@
 """An HTTP server that keeps a Lease, pods with gates and Jobs, and patches them as the API server.
 
-It is for what Plimsoll does with the answers. Whether the API server answers so is tested on a real
-one, in tests/apiserver/commands/test_released_pods.py and tests/ha/turns/test_turns.py.
+It tests what Plimsoll does with the answers. Whether the API server answers like this is tested on
+a real one, in tests/apiserver/commands/test_released_pods.py and tests/ha/turns/test_turns.py.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class GateServer:
     hosts in a pod, or that a gate goes.
     failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
     broken: the status of all answers, if they are errors. silent: whether calls are never answered.
-    now_s: of its clock. meddle: so many times somebody else changes a pod between a look at it and
-    its patch.
+    now_s: of its clock. meddle: how many times somebody else changes a pod between a look at it and
+        its patch.
     """
 
     url: str = ""
@@ -52,12 +52,12 @@ class GateServer:
     meddle: int = 0
     patched: list[str] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
-    """Paths of lists that were asked for, with the right to or not."""
+    """Paths of requested lists, with or without the right to them."""
     refused: list[str] = field(default_factory=list)
-    """Paths of lists that were asked for without the right to."""
+    """Paths of lists that were requested without the right to them."""
 
     def has(self, pod: APod, created: str = "2026-11-23T12:00:00Z") -> Pod:
-        """Keep a pod, in place of the one of its name."""
+        """Keep a pod, and replace one of the same name."""
         built = pod.built()
         built["metadata"].update(resourceVersion="1", creationTimestamp=created)
         built.setdefault("status", {}).setdefault("phase", "Pending")
@@ -65,7 +65,7 @@ class GateServer:
         return built
 
     def has_job(self, job: Pod, created: str = "2026-11-23T12:00:00Z") -> Pod:
-        """Keep a Job, in place of the one of its name."""
+        """Keep a Job, and replace one of the same name."""
         name = job["metadata"]["name"]
         job["metadata"].update(uid=f"uid-{name}", resourceVersion="1", creationTimestamp=created)
         self.jobs[name] = job
@@ -73,7 +73,7 @@ class GateServer:
 
     @property
     def suspended(self) -> set[str]:
-        """The Jobs that are suspended, whoever did it."""
+        """The suspended Jobs, whoever suspended them."""
         return {name for name, job in self.jobs.items() if job["spec"].get("suspend")}
 
     def renew(self, holder: str = "controller-1") -> None:

@@ -1,7 +1,7 @@
 """Pods by an author who wants to harm: each as large, as odd and as unlike the others as may be.
 
-The API server would refuse some of them. What is read from a pod has to be bounded all the same:
-pods also come from AdmissionReviews that anybody may send, and from a Prometheus' past.
+The API server would refuse some of them. But everything read from a pod has to be bounded: pods
+also come from AdmissionReviews that anybody may send, and from a Prometheus' past.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ODD_QUANTITIES: Final = ("-1Gi", "0", "100Ei", "1e400", "NaN")
 
 @dataclass(frozen=True, slots=True)
 class HostilePod:
-    """One pod. number: differs between all. document: as it is created."""
+    """One pod. number: unique. document: the pod as it is created."""
 
     number: int
     document: Json
@@ -58,7 +58,7 @@ class HostilePod:
         return str(self.document["metadata"]["uid"])
 
     def sized(self, operations: list[Json]) -> HostilePod:
-        """As admission leaves it. Only what changes is copied: the rest may be megabytes."""
+        """The pod as admission leaves it. It copies only changed parts: the rest may be large."""
         document = self.document
         for operation in operations:
             keys = [key.replace("~1", "/") for key in operation["path"].split("/")[1:]]
@@ -66,12 +66,12 @@ class HostilePod:
         return replace(self, document=document)
 
     def running(self) -> Json:
-        """On its node."""
+        """The pod on its node."""
         state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
         return self._with("Running", state)
 
     def ended(self) -> Json:
-        """Killed, done or failed, each as often."""
+        """The pod killed, done or failed, all equally often."""
         reason, code = (("OOMKilled", 137), ("Completed", 0), ("Error", 1))[self.number % 3]
         ended = {
             "reason": reason,
@@ -83,7 +83,7 @@ class HostilePod:
         return self._with("Failed" if code else "Succeeded", {"terminated": ended})
 
     def peak(self) -> PeakReport:
-        """What an agent saw of it."""
+        """An agent's report of the pod."""
         need_bytes = (self.number % 900 + 20) * 2**20
         return PeakReport(
             pod_uid=self.uid,
@@ -128,7 +128,7 @@ def _set(document: Any, keys: list[str], value: Any) -> Any:
 def hostile_pods(count: int, seed: int, worst_every: int = 20) -> Iterator[HostilePod]:
     """Pods of five namespaces.
 
-    worst_every: each so many-th is as large as it may be in every way at once.
+    worst_every: every n-th pod is as large as it may be in every way at once.
     """
     rng = random.Random(seed)
     for number in range(count):
@@ -137,11 +137,11 @@ def hostile_pods(count: int, seed: int, worst_every: int = 20) -> Iterator[Hosti
 
 
 def oddly_typed_pods(count: int, seed: int) -> Iterator[Json]:
-    """Pods in which anything may be of any type."""
+    """Pods in which any field may have any type."""
     rng = random.Random(seed)
     for pod in hostile_pods(count, seed):
         running = pod.running()
-        # The API server itself writes a status; nobody else's types are in it.
+        # The API server itself writes a status, so its types are right.
         yield {**{key: _spoiled(running[key], rng) for key in running}, "status": running["status"]}
 
 
@@ -232,7 +232,7 @@ _EXTRAS: Final[tuple[Callable[[Json, int], None], ...]] = (_bare, _of_owner, _of
 
 
 def _spoiled(document: Any, rng: random.Random) -> Any:
-    """Put something of another type in some places."""
+    """Put values of another type in some places."""
     if rng.random() < 0.05:
         return rng.choice(ODD_VALUES)
     if isinstance(document, dict):

@@ -1,7 +1,7 @@
 """An HTTP server that keeps pods as the API server does: names, UIDs, versions, preconditions.
 
-It is for what Plimsoll does with the answers. Whether the API server answers so is tested on a real
-one, in tests/controller and tests/e2e.
+It tests what Plimsoll does with the answers. Whether the API server answers like this is tested on
+a real one, in tests/controller and tests/e2e.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class PodServer:
     pods: dict[str, Pod] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     meddle: int = 0
-    """So many times somebody else changes a pod between Plimsoll's look and its patch."""
+    """How many times somebody else changes a pod between Plimsoll's look and its patch."""
 
     def has(self, pod: APod) -> Pod:
-        """Keep a pod, in place of the one of its name."""
+        """Keep a pod, and replace one of the same name."""
         built = pod.built()
         built["metadata"].setdefault("resourceVersion", "1")
         self.pods[built["metadata"]["name"]] = built

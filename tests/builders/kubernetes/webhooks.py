@@ -35,8 +35,8 @@ class Hook:
 def admitted(pod: APod, hooks: Sequence[Hook]) -> tuple[APod, list[int]]:
     """The pod after all webhooks, in this order, and which of them were asked, one after another.
 
-    Each is asked once; where a later one changes the pod, those before it that want to are asked
-    once more, in a second round, and those of that round before one that changes it again.
+    Each is asked once. If a later one changes the pod, earlier ones that want it are asked once
+    more, in a second round, and there again those before one that changes the pod.
     """
     now, asked = defaulted(pod.received().built()), list[int]()
     before: set[int] = set()
@@ -90,7 +90,7 @@ def with_memory(pod: Json, request: int | None, limit: int | None, index: int = 
 
 
 def filling(request: int, limit: int | None) -> Change:
-    """Write what nobody has written, as a policy of defaults does."""
+    """Write values that nobody has written, as a policy of defaults does."""
 
     def change(pod: Json) -> Json:
         now = memory(pod)
@@ -101,12 +101,12 @@ def filling(request: int, limit: int | None) -> Change:
 
 
 def setting(request: int, limit: int | None) -> Change:
-    """Write the same memory whatever there is, as a policy of fixed sizes does."""
+    """Always write the same memory, as a policy of fixed sizes does."""
     return lambda pod: with_memory(pod, request, limit)
 
 
 def limiting(ratio: int) -> Change:
-    """Write a limit of so many requests, where there is a request."""
+    """Write a limit of that many requests, where there is a request."""
 
     def change(pod: Json) -> Json:
         request, limit = memory(pod)
@@ -116,7 +116,7 @@ def limiting(ratio: int) -> Change:
 
 
 def capping(most: int) -> Change:
-    """Cut request and limit to at most so much."""
+    """Cut request and limit to at most that much."""
 
     def change(pod: Json) -> Json:
         request, limit = (None if each is None else min(each, most) for each in memory(pod))
@@ -161,7 +161,7 @@ def prepending(name: str = "proxy") -> Change:
 
 
 def sized_by(state: AdmissionState, namespace: str) -> Change:
-    """Do what Plimsoll does, as it knows of tasks what ``state`` says."""
+    """Do what Plimsoll does with the knowledge of ``state``."""
 
     def change(pod: Json) -> Json:
         changed: Json = jsonpatch.apply_patch(pod, size(pod, state, namespace).patch)

@@ -22,7 +22,7 @@ MEAN_S = 600.0
 
 
 def four_kinds() -> World:
-    """Two that fight for a core, one that uses it half of the time, and one that waits."""
+    """Two kinds that fight for a core, one that uses it half of the time, and one that waits."""
     kinds = ("team/cpu", "team/mem", "team/mixed", "team/wait")
     slowdowns = [
         [1.92, 1.91, 1.42, 1.1],
@@ -55,8 +55,8 @@ class _Running:
 class Lived:
     """A world that lives: jobs come in a queue, and the first goes where there is most room.
 
-    load: how much work comes in all places' time; where all places are always taken, nobody is ever
-    seen alone, and little can be told. noise: of a run's ln runtime.
+    load: work that comes over the time of all places; if all places are always taken, no run is
+        ever seen alone, and little can be learned. noise: that of a run's ln runtime.
     """
 
     world: World
@@ -133,7 +133,7 @@ def placed_runs(count: int, seed: int = 0, world: World | None = None) -> list[P
 
 
 def keep(store: Store, runs: Sequence[PlacedRun]) -> None:
-    """Store runs as the controller does: what was observed, and then what was forecast."""
+    """Store runs as the controller does: first observations, then forecasts."""
     names = [f"placed-{place}" for place in range(len(runs))]
     store.observations.record(
         [

@@ -1,4 +1,4 @@
-"""Nodes and who is on them, as the feed tells admission."""
+"""Nodes and the tasks on them, as the feed tells admission."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def costs_of(task: TaskId, to_itself: float = 1.5) -> Costs:
-    """A task that does not get along with itself, all of it known."""
+    """Costs of a task that slows itself, all of them known."""
     return Costs((OTHERS, str(task)), np.array([[0.2, 0.2], [0.2, to_itself]]), np.ones((2, 2)))
 
 

@@ -14,7 +14,7 @@ GAP_S = 600.0
 
 
 def a_forecaster(runtimes_s: Iterable[float] = (), task: str = TASK) -> Forecaster:
-    """One run after the other, each submitted when the one before has long ended."""
+    """One run after the other, each submitted long after the previous one has ended."""
     forecaster = Forecaster()
     show(forecaster, runtimes_s, task)
     return forecaster
@@ -23,7 +23,7 @@ def a_forecaster(runtimes_s: Iterable[float] = (), task: str = TASK) -> Forecast
 def show(
     forecaster: Forecaster, runtimes_s: Iterable[float], task: str = TASK, from_s: float = START_S
 ) -> float:
-    """Let these runs happen; when the next one could be submitted."""
+    """Let these runs happen; return when the next one could be submitted."""
     at_s = from_s
     for number, runtime_s in enumerate(runtimes_s):
         run = f"{task}-{from_s}-{number}"
@@ -36,6 +36,6 @@ def show(
 
 
 def around(median_s: float, spread: float, count: int, seed: int = 1) -> list[float]:
-    """Runtimes scattered around a median, their logarithms by a normal distribution."""
+    """Runtimes scattered around a median: their logarithms have a normal distribution."""
     random = np.random.default_rng(seed)
     return [float(each) for each in median_s * np.exp(spread * random.standard_normal(count))]

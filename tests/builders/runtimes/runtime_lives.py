@@ -82,7 +82,7 @@ class Life:
 
 @asynccontextmanager
 async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
-    """Ends as with kill -9, unless the test closes it: nothing is saved."""
+    """A life that ends as with kill -9, unless the test closes it: nothing is saved."""
     store = Store.open(f"sqlite:///{folder}/store.db", clock=lambda: NOON_S)
     writer, heard, hub = Writer(store), Heard(), Hub()
     heard.listen(hub)
@@ -99,7 +99,7 @@ async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
 def a_run(
     uid: str, runtime_s: float = 60.0, *, task: TaskId = TRAIN, at_s: float = NOON_S
 ) -> Observation:
-    """One that succeeded. at_s: when it started."""
+    """A run that succeeded. at_s: when it started."""
     return Observation(
         attempt_uid=uid,
         task=task,
@@ -142,7 +142,7 @@ def steps(seed: int, n: int = 80) -> Iterator[Step]:
 def _odd(
     chance: random.Random, number: int, at_s: float, under_way: Sequence[tuple[str, TaskId]]
 ) -> Step:
-    """Seen only at its end, an amended end, or one seen again as after a restart."""
+    """A run seen only at its end, an amended end, or one seen again as after a restart."""
     if under_way and chance.random() < 0.5:
         return _step(Life.submitted, *chance.choice(under_way), at_s)
     run = a_run(f"odd{number}", 50.0, at_s=at_s)

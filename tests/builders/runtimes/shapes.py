@@ -26,7 +26,7 @@ def spread_out(random: np.random.Generator, runs: int = 40, usual_s: float = 120
 def two_moded(
     random: np.random.Generator, runs: int = 40, modes_s: tuple[float, float] = (40.0, 360.0)
 ) -> Runtimes:
-    """Three of four near the first, the others near the second, one after the other by chance."""
+    """Three of four near the first, the others near the second, in random order."""
     near = np.where(random.random(runs) < 0.75, *modes_s)
     return near * np.exp(random.normal(0, 0.05, runs))
 
@@ -46,7 +46,7 @@ def the_tasks(seed: int, each: int = 30, runs: int = 40) -> list[Runtimes]:
 
 
 def a_shape(name: str, *bins: int, outside: float = 0.0) -> Shape:
-    """Its mass evenly on some bins, but for ``outside``, which is on all."""
+    """A shape with its mass evenly on some bins, except ``outside``, which is on all bins."""
     pmf = np.full(BINS, outside / BINS)
     for place in bins:
         pmf[place] += (1 - outside) / len(bins)
@@ -54,7 +54,7 @@ def a_shape(name: str, *bins: int, outside: float = 0.0) -> Shape:
 
 
 def a_catalogue(*shapes: Shape) -> ShapeCatalogue:
-    """Of ratio-normalised shapes; without any, a narrow one around 1 and one of two modes."""
+    """Ratio-normalised shapes; by default, a narrow one around 1 and one of two modes."""
     given = shapes or (a_shape("narrow", 19, 20), a_shape("double", 19, 20, 99, 100))
     return ShapeCatalogue(
         version=1,

@@ -1,4 +1,4 @@
-"""Past runs of tasks whose times tell something, for tests of forecasts and of what shows them."""
+"""Past runs of tasks whose times have a pattern, for tests of forecasts and of their display."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AFTER_S = START_S + 40 * 86_400.0
 
 
 def a_timed_run(runtime_s: float, place: int = 0, task: TaskId = NIGHTLY) -> Observation:
-    """One that succeeded, an hour after the one before it."""
+    """A run that succeeded, an hour after the previous one."""
     at_s = START_S + 3600.0 * place
     return replace(
         an_attempt(f"{task.name}-{place}"),
@@ -52,7 +52,7 @@ def timed_runs(runtimes_s: Iterable[float], task: TaskId = NIGHTLY) -> list[Obse
 def steady_runs(
     runs: int = 60, task: TaskId = NIGHTLY, usual_s: float = 300.0
 ) -> list[Observation]:
-    """All within some percent of each other, none like another."""
+    """All within some percent of each other, no two alike."""
     dice = random.Random(3)
     return timed_runs((usual_s * dice.gauss(1, 0.03) for _ in range(runs)), task)
 
@@ -71,7 +71,7 @@ def telling_runs(runs: int = 420) -> list[Observation]:
 
 
 def a_catalogue() -> ShapeCatalogue:
-    """Two ratio shapes: all at the usual, and half of it up to twice the usual."""
+    """Two ratio shapes: all at the usual, and half of the mass up to twice the usual."""
     narrow, wide = [0.0] * BINS, [0.0] * BINS
     for place in range(19, 22):
         narrow[place] = 1 / 3
@@ -93,7 +93,7 @@ def _shape(name: str, masses: list[float], interquartile: float) -> Shape:
 
 
 def an_explanation(task: TaskId = NIGHTLY) -> Explanation:
-    """Why one task is foretold a shape."""
+    """Why a shape is foretold for one task."""
     reasons = (
         Reason("spread of the last 20", 1.4, 0.9, "spread of the last 20 1.4: more often choppy"),
         Reason("owner's spread", 0.2, -0.3, "owner's spread 0.2: less often choppy"),

@@ -1,9 +1,9 @@
-"""Event logs of Spark: real ones, and made ones line by line.
+"""Event logs of Spark: real ones, and artificial ones line by line.
 
-The real logs are of Spark 4.0.1 (JRE 17): of a join in local[2] with adaptive execution off at 200
-partitions, and with it on; and of two executors (local-cluster), of which one was killed. Left out
-of them is what says nothing here and is long, or of the machine that they were written on: starts
-of tasks, accumulables, plans, hosts, classpaths, other properties. The rest is as Spark wrote it.
+The real logs are from Spark 4.0.1 (JRE 17): a join in local[2] with adaptive execution off at 200
+partitions, and with it on; and two executors (local-cluster), one of which was killed. Long parts
+that say nothing here, and facts about the machine, are left out: starts of tasks, accumulables,
+plans, hosts, classpaths, other properties. The rest is as Spark wrote it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def a_start(
     executors: int = 2,
     cores: int = 2,
 ) -> list[bytes]:
-    """The lines with which a log begins. Nothing that is set: of a cluster of Kubernetes."""
+    """The first lines of a log. By default: from a cluster of Kubernetes."""
     set_ = {"spark.master": "k8s://https://cluster", **(properties or {})}
     return [
         line("LogStart", Spark_Version=version),

@@ -20,7 +20,7 @@ QUICK = TrackingRules(look_s=0.05, pause_s=0.05, longest_pause_s=0.2)
 
 
 def a_noisy_training() -> TrainingResult:
-    """A short one in earnest: features tell some of the size, so that some bins are missed."""
+    """A short real training: features tell only part of the size, so some bins are missed."""
     noise = np.random.default_rng(3)
     history = [
         replace(each, peak_bytes=int((each.peak_bytes or 0) * noise.lognormal(0, 0.5)))
@@ -30,7 +30,7 @@ def a_noisy_training() -> TrainingResult:
 
 
 def save(store: Store, task: str, done: TrainingResult) -> None:
-    """As the trainer's process does."""
+    """Save a training as the trainer's process does."""
     report = {**done.report.to_dict(), "plimsoll_version": "0.1.0"}
     costs = done.report.out_of_time_costs
     store.models.save(TaskId.parse(task), done.model, report, out_of_time_costs=costs)

@@ -76,7 +76,7 @@ def a_history(n_runs: int, *, seed: int = 0, heavy: int = 0) -> list[Observation
 
 
 class StepClock:
-    """Seconds that pass by ``step_s`` each time they are asked for."""
+    """A clock that advances by ``step_s`` each time it is read."""
 
     def __init__(self, step_s: float = 0.0) -> None:
         self.now_s, self.step_s = 0.0, step_s

@@ -1,4 +1,4 @@
-"""An API server that has a few objects, as far as Helm's ``lookup`` asks it."""
+"""An API server with a few objects, as far as Helm's ``lookup`` needs one."""
 
 from __future__ import annotations
 

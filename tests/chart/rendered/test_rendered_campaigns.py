@@ -1,4 +1,4 @@
-"""The rights for campaigns: none unless asked for, and where a list says so, there alone."""
+"""The rights for campaigns: none by default, and with a list only in its namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made from other files of the chart says what those say; the chart passes Helm's lint."""
+"""Parts made from other files of the chart agree with those; the chart passes Helm's lint."""
 
 from __future__ import annotations
 

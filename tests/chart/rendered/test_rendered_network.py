@@ -1,4 +1,4 @@
-"""What the NetworkPolicies let through: each port and peer, for each process."""
+"""What the NetworkPolicies allow: each port and peer, for each process."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_where_leases_are_on_pods_of_all_namespaces_reach_their_port(helm: Helm)
 
 def test_the_agent_asks_the_controller_alone(locked: dict[str, Document]) -> None:
     assert _rules(locked["agent"], "ingress") == {(9091, "namespace")}
-    # A namespace of its own has no variables of the controller's Service, so it needs the name.
+    # In another namespace there are no variables of the controller's Service, so it needs the name.
     assert _rules(locked["agent"], "egress") == {(8081, "controller"), (53, "*")}
 
 

@@ -1,4 +1,4 @@
-"""The chart's option for pods that wait: few rights, none without it, and a hook at the end."""
+"""The chart's option for pods that wait: few rights, by default none, and a hook at the end."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
 def test_a_chart_that_kubectl_applies_lets_go_nobody_and_deletes_no_webhook(
     helm: Helm, *, enabled: bool
 ) -> None:
-    """kubectl knows no hooks: it would run the Job of ``helm uninstall`` at once."""
+    """kubectl does not know hooks: it would run the Job of ``helm uninstall`` at once."""
     values = {"order": {"enabled": enabled}}
     documents = helm.render_for_kubectl(values)
     assert named(documents, "MutatingWebhookConfiguration", NAME)
@@ -134,7 +134,7 @@ def test_a_chart_that_kubectl_applies_lets_go_nobody_and_deletes_no_webhook(
 def test_without_it_all_are_let_go_where_it_was_on_before(
     helm: Helm, tmp_path: Path, there: Objects, *, way: list[str], hooks: str
 ) -> None:
-    """Of a rollback, only hooks of the revision run that it goes back to: each has to have it."""
+    """A rollback runs only hooks of the revision that it goes back to, so each needs the hook."""
     with a_cluster_with(tmp_path, there) as kubeconfig:
         done = helm.against(kubeconfig, {"persistence": {"enabled": False}}, *way)
     assert done.returncode == 0, done.stderr
@@ -172,5 +172,5 @@ def test_who_lets_go_has_rights_and_an_account_before_it_starts(
     policies = {
         each["metadata"]["annotations"]["helm.sh/hook-delete-policy"] for each in of_release
     }
-    # What a hook that failed left must not keep the next one from being made.
+    # Remains of a failed hook must not block the next one.
     assert policies == {"before-hook-creation,hook-succeeded"}

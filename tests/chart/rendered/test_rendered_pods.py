@@ -63,7 +63,7 @@ def test_the_agent_alone_sees_something_of_the_node_and_only_to_read(
 
 
 def test_only_who_has_rights_gets_a_token_of_the_api_server(rendered: list[Document]) -> None:
-    """The controller; and where pods may wait for their turn, admission and who lets them go."""
+    """The controller; and where pods may wait for their turn, admission and the releasing hook."""
     bound = {
         subject["name"]
         for document in rendered

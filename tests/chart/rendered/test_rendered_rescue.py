@@ -1,4 +1,4 @@
-"""The chart's option for agents that raise pods: none of it without it, and bound to a node."""
+"""The chart's option for agents that raise pods: off by default, and bound to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A claim that nothing would ever satisfy is refused before it waits for ever."""
+"""A claim that no volume could ever satisfy is refused before it waits for ever."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ AGENT_PORT, EXTENDER_PORT, EXTENDER_METRICS_PORT = 19_091, 19_092, 19_093
 
 @pytest.fixture(scope="module")
 def agent(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A second agent of the node, that shows metrics; gives their port."""
+    """A second agent of the node with metrics; gives their port."""
     folder = tmp_path_factory.mktemp("agent")
     words = ["--controller", controller_of(plimsoll), "--node-name", "node-1"]
     words += ["--state-dir", str(folder), "--metrics-port", str(AGENT_PORT)]
@@ -43,7 +43,7 @@ def agent(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def extender(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """An extender, for a scheduler of one's own; gives the port of its metrics."""
+    """An extender for a scheduler; gives the port of its metrics."""
     words = ["--feed", controller_of(plimsoll), "--address", "127.0.0.1"]
     words += ["--port", str(EXTENDER_PORT), "--metrics-port", str(EXTENDER_METRICS_PORT)]
     folder = tmp_path_factory.mktemp("extender")
@@ -53,7 +53,7 @@ def extender(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @contextlib.contextmanager
 def a_process(plimsoll: Plimsoll, log: Path, *words: str) -> Iterator[None]:
-    """Run a command of Plimsoll's with the token of the one that runs, for a block."""
+    """Run a command of Plimsoll's inside the block, with the token of the running Plimsoll."""
     token = ("--token-file", str(plimsoll.state / "token"))
     command = [sys.executable, "-P", "-m", "plimsoll_operator", *words, *token]
     with log.open("w") as out, subprocess.Popen(command, stderr=out) as process:
@@ -89,7 +89,7 @@ def prometheus(
 async def seen(
     prometheus: Prometheus, cluster: Cluster, plimsoll: Plimsoll
 ) -> AsyncIterator[Prometheus]:
-    """Runs have ended, one was killed and lifted, a model was trained, all since it scrapes."""
+    """Since the first scrape, runs have ended, one was killed and lifted, a model was trained."""
     async with a_shop(cluster.kubeconfig) as shop:
         await shop.enforce(minRuns=5, min="16Mi")
         await sizes_in_mode(shop, "enforce")
@@ -125,7 +125,7 @@ def _ask_for_scores() -> None:
 
 async def _work(shop: Shop) -> None:
     await create(shop, a_pod("too-big", "eat 96", task="growing", memory="64Mi"))
-    # Those that begin before anything is known are not bid for, and what follows them is sized.
+    # Runs that begin before anything is known get no bids; the ones after them are sized.
     for first, last in ((0, 2), (2, RUNS), (RUNS, RUNS + 2)):
         await until(f"{first} runs are known", lambda first=first: _learned(shop, first), WITHIN_S)
         for number in range(first, last):
@@ -134,7 +134,7 @@ async def _work(shop: Shop) -> None:
 
 def _a_run(number: int) -> Manifest:
     rows = (4000, 1000)[number % 2]
-    # Held for a while: Kubernetes tells times by the second, and a run of none saves nothing.
+    # Memory is held for a while: Kubernetes tells whole seconds, and a run of 0 s saves nothing.
     needed = f"eat {12 + 8 * rows // 1000} 2"
     return a_pod(f"run-{number}", needed, memory="256Mi", annotated=features(rows=rows))
 
@@ -148,7 +148,7 @@ async def _learned(shop: Shop, runs: int) -> bool:
 
 
 def filled_in(promql: str) -> str:
-    """As Grafana fills in the dashboard's variables."""
+    """A query with the dashboard's variables filled in as by Grafana."""
     return promql.replace("$namespace", ".*").replace("$__rate_interval", "15m")
 
 

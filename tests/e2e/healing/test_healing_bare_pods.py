@@ -1,4 +1,4 @@
-"""Bare pods that are too small, on the real node: killed by the kernel, lifted, made again."""
+"""Bare pods that are too small, on the real node: the kernel kills them, Plimsoll lifts them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def an_unknown_owner(shop: Shop) -> dict[str, object]:
-    """A controller that makes nothing again, as the owner of a pod."""
+    """An owner of a pod whose controller makes no next pod."""
     manifest = {"metadata": {"name": "unknown"}}
     owner = (await shop.core.create_namespaced_config_map(shop.namespace, manifest)).metadata
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner.name, "uid": owner.uid}

@@ -1,4 +1,4 @@
-"""Programs that size themselves by their limit, on the real node, and end when it is too small."""
+"""Programs that size themselves by their limit and end if it is too small, on the real node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRITTEN = "192Mi"
 
 
 async def lowered(shop: Shop, name: str, command: str) -> Any:
-    """A pod whose task has learned by then that it needs less than was written."""
+    """A pod whose task has already learned that it needs less than was written."""
     task = name.partition("-")[0]
 
     async def is_lowered() -> bool:

@@ -1,4 +1,4 @@
-"""Jobs that do not count what failed at a lowered limit, on the real node and by a real server."""
+"""Jobs that do not count failures at a lowered limit, on the real node with a real API server."""
 
 from __future__ import annotations
 

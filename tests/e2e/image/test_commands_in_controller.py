@@ -1,4 +1,4 @@
-"""Commands that need the store, run in the pod of the controller that leads: real image, real exec.
+"""Commands that need the store run in the leading controller's pod: real image, real exec.
 
 The pod only keeps the store: what is tested is the way there and back.
 """
@@ -40,7 +40,7 @@ def an_image(cluster: Cluster) -> str:
 
 
 def a_pod(image: str) -> dict[str, Any]:
-    """A controller's, as the chart would make it: read-only, an unprivileged user."""
+    """A controller's pod, as the chart would make it: read-only, with an unprivileged user."""
     volumes = ("state", "tmp")
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""The image of the Dockerfile, as a pod that may do as little as the chart's pods may."""
+"""The Dockerfile's image, in a pod with as few rights as the chart's pods."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class RunningPod:
-    """Admission in a container of the image, with no controller to hear of."""
+    """Admission in a container of the image, without a controller."""
 
     cluster: Cluster
     namespace: str
     name: str = "admission"
 
     def run(self, *words: str, stdin: str | None = None) -> str:
-        """Run a program in its container; what it printed."""
+        """Run a program in its container; return what it printed."""
         interactive = ("-i",) if stdin is not None else ()
         where = ("exec", *interactive, "-n", self.namespace, self.name, "--")
         return self.cluster.kubectl(*where, *words, stdin=stdin)
@@ -69,13 +69,13 @@ class RunningPod:
 
 @pytest.fixture(scope="module")
 def built() -> Image:
-    """Found built, if `make image` was run since the last change."""
+    """The image; already built if `make image` ran since the last change."""
     return build_image(TARGETS["plimsoll"], dict(os.environ), print)
 
 
 @pytest.fixture(scope="module")
 def image(cluster: Cluster, built: Image) -> str:
-    """Its name, once the node has it."""
+    """The image's name, once the node has it."""
     if not has_image(cluster.handle.layout, built.reference):
         load_image(cluster.handle.layout, built.archive)
     return built.reference
@@ -83,7 +83,7 @@ def image(cluster: Cluster, built: Image) -> str:
 
 @pytest.fixture(scope="module")
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """A namespace that admits pods of the restricted profile only."""
+    """A namespace that admits only pods of the restricted profile."""
     name = f"image-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
     enforced = "pod-security.kubernetes.io/enforce=restricted"
@@ -229,7 +229,7 @@ print(seen, len(stale), *stale[:5])
 """
     seen, stale, *which = pod.python(code).split()
     assert int(seen) > 3000
-    # Templates of libraries that are no Python until they are filled in.
+    # Templates of libraries, which are not Python until they are filled in.
     assert int(stale) <= 3, which
 
 
@@ -253,7 +253,7 @@ def test_admission_imports_no_module_of_training_and_no_kubernetes_client(pod: R
         for line in pod.log().splitlines()
         if line.startswith("import time:")
     }
-    # kubernetes.client is looked for where the package itself is hidden, and so not imported.
+    # The package itself is hidden, so a look for kubernetes.client imports nothing.
     assert {"numpy", "aiohttp", "plimsoll_operator"} <= imported
     assert not imported & {"kubernetes", "kubernetes_asyncio", "kubernetes_asyncio.client.models"}
     assert not {n for n in imported if n.startswith(TRAINING)}
@@ -285,10 +285,10 @@ def test_a_training_in_it_ends_with_a_model(pod: RunningPod) -> None:
 def test_it_starts_fast_though_nothing_can_be_compiled_at_run_time(pod: RunningPod) -> None:
     code = "import time, plimsoll_operator.processes.admission; print(time.process_time())"
     quietly = ("env", "-u", "PYTHONPROFILEIMPORTTIME")
-    # Where compiled files are then looked for, there are none.
+    # Python then looks for compiled files where there are none.
     elsewhere = "PYTHONPYCACHEPREFIX=/tmp/none"
     timed = ("python", "-P", "-c", code)
-    # Processor time, in turns: what else the machine does is no part of it.
+    # Processor time, in turns: other work of the machine does not count.
     pairs = [
         (float(pod.run(*quietly, *timed)), float(pod.run(*quietly, elsewhere, *timed)))
         for _ in range(3)

@@ -1,7 +1,7 @@
 """A real CronJob whose nights follow each other within seconds, as its real controller makes them.
 
-It catches up with a time that was missed. So a night is a minute that is over: the one before this,
-then this one.
+The controller catches up with a missed time. So a night is a minute that is over: the one before
+this, then this one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MERGE = "application/merge-patch+json"
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One scheduled time of the CronJob. minute: its Job is made for that one."""
+    """One scheduled time of the CronJob. minute: the one for which its Job is made."""
 
     shop: Shop
     minute: datetime
@@ -46,7 +46,7 @@ class Night:
         return job, pod
 
     async def next_night(self) -> Night:
-        """Let the next minute be a night, which is over as well."""
+        """Let the next minute be a night, which is over, too."""
         minute = self.minute + timedelta(minutes=1)
         await self.patched({"spec": {"schedule": hourly(minute)}})
         # After a new schedule the controller waits for its next time; any other change wakes it.
@@ -58,7 +58,7 @@ class Night:
         await self._batch.patch_namespaced_cron_job(*where, change, _content_type=MERGE)
 
     async def missed(self) -> None:
-        """Have the controller believe that it ran last some time before this night."""
+        """Make the controller believe that it last ran some time before this night."""
         before = (self.minute - timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
         status = {"status": {"lastScheduleTime": before}}
         where = (NAME, self.shop.namespace)
@@ -66,12 +66,12 @@ class Night:
 
 
 def hourly(minute: datetime) -> str:
-    """A schedule that comes by within a test at this minute alone."""
+    """A schedule that, within a test, is due only at this minute."""
     return f"{minute.minute} * * * *"
 
 
 async def a_nightly_cronjob(shop: Shop, command: str) -> Night:
-    """Create one that replaces a Job that still runs; its first night, which begins now."""
+    """Create a CronJob that replaces a running Job; return its first night, which begins now."""
     this_minute = datetime.now(UTC).replace(second=0, microsecond=0)
     first = Night(shop, this_minute - timedelta(minutes=1))
     job = a_job(NAME, command, task="auto", backoff_limit=3)

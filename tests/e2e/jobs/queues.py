@@ -1,4 +1,4 @@
-"""Batches that really queue: each pod asks for so much that the node holds two at a time."""
+"""Batches that really queue: each pod asks for so much that the node holds only two at a time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Batch:
     asked: str
     opened_s: float = 0.0
     first_end_s: float | None = None
-    """When the first pod was seen to have succeeded; all times by this process's clock."""
+    """When the first pod was seen to have succeeded; all times are by this process's clock."""
     sized_s: dict[str, float] = field(default_factory=dict)
     """Pod -> when it was first seen with another size, before it had a node."""
     ended_s: dict[str, float] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Batch:
     async def run(self, stalled_s: float) -> None:
         """Watch from the moment that the node is open until all have succeeded.
 
-        stalled_s: the longest that none ends.
+        stalled_s: the longest time in which none ends.
         """
         self.opened_s = time.monotonic()
         while len(self.ended_s) < self.size:
@@ -84,7 +84,7 @@ class Batch:
 
     @property
     def corrected_s(self) -> float:
-        """From the first pod's end to the last resize of one that waited."""
+        """From the first pod's end to the last resize of a waiting pod."""
         assert self.first_end_s is not None
         return max(self.sized_s.values()) - self.first_end_s
 

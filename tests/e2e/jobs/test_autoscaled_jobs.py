@@ -1,6 +1,6 @@
 """A VerticalPodAutoscaler and Plimsoll on one pod, on the real node: Plimsoll steps back.
 
-The autoscaler's kind is there, and its objects; nobody here acts on them.
+The autoscaler's kind and objects exist; nobody here acts on them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAYS = "the VerticalPodAutoscaler report-vpa sets its memory, so Plimsoll leaves
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def autoscaled(shop: Shop, cluster: Cluster) -> AsyncIterator[Shop]:
-    """A namespace with an autoscaler for a CronJob, which Plimsoll has heard of."""
+    """A namespace with an autoscaler for a CronJob, which Plimsoll knows."""
     cluster.apply(VPA_KIND)
     await_kinds(cluster, "crd", VPA)
     try:
@@ -52,7 +52,7 @@ VPA = VPA_KIND["metadata"]["name"]
 
 
 async def run(shop: Shop, minute: int, command: str, backoff_limit: int = 1) -> list[Any]:
-    """One run as the CronJob would make it; its pods, the first of which has a decision."""
+    """One run as the CronJob would make it; return its pods, the first with a decision."""
     name = f"{CRONJOB}-{minute}"
     job = a_job(name, command, task=CRONJOB, backoff_limit=backoff_limit, memory="64Mi")
     await create(shop, job)
@@ -89,7 +89,7 @@ async def test_plimsoll_steps_back_for_an_autoscaler_and_says_so(
     )
     assert SAYS in json.loads(told_by_command.out)["left"], told_by_command.err
 
-    # Killed at the size that the autoscaler answers for: nobody is promised more.
+    # Killed at the autoscaler's size: Plimsoll promises no more.
     (killed,) = await run(autoscaled, next(minutes), "eat 90 1", backoff_limit=0)
     await job_is(autoscaled, killed.metadata.owner_references[0].name, "Failed")
     await until(

@@ -1,4 +1,4 @@
-"""Jobs over items on the real node: learned as written, then cut, and each item is done once."""
+"""Jobs over items on the real node: they run as written, then cut, and each item is done once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ITEM_US = 20_000
 
 
 def a_job_of_single_items(name: str) -> Manifest:
-    """As its author wrote it: a pod for each item, which costs a start for each."""
+    """A Job as its author wrote it: a pod, and so a start, for each item."""
     job = a_job(name, f"share 64 {ITEM_US}", task="crunch", backoff_limit=6)
     (container,) = job["spec"]["template"]["spec"]["containers"]
     container["env"] = [
@@ -83,12 +83,12 @@ async def test_the_second_job_has_larger_chunks_and_both_do_each_item_once(
 
 
 SHARES = (126, 171)
-"""Seconds of two shares: of items that differ, so that no number of even chunks is much better."""
+"""Seconds of two shares of items that differ, so that no number of even chunks is much better."""
 MANY = 64
 
 
 def a_job_in_shares(name: str, words: str) -> Manifest:
-    """As its author wrote it: a pod for each of two workers, whose program reads a list."""
+    """A Job as its author wrote it: a pod for each of two workers, whose program reads a list."""
     job = a_job(name, words, task="listed", backoff_limit=6)
     job["metadata"]["annotations"] = {labels.ITEMS: str(MANY)}
     (container,) = job["spec"]["template"]["spec"]["containers"]
@@ -120,7 +120,7 @@ async def test_pods_do_what_is_listed_and_each_teaches_its_own_items(
             for at, seconds in enumerate(SHARES)
         ]
     )
-    # Pods that fail teach nothing, and have the controller look at their task again.
+    # Pods that fail teach nothing, but make the controller look at their task again.
     await create(shop, a_job_in_shares("failing", "heap 100000"))
     await job_is(shop, "failing", "Failed")
 

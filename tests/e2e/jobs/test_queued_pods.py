@@ -1,4 +1,4 @@
-"""A batch queued by a cold task, on the real node: corrected when its first pods have ended."""
+"""A queued batch of a cold task, on the real node, is resized when its first pods have ended."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ async def ran(shop: Shop, cluster: Cluster, task: str, size: int, mode: str) -> 
 
 
 async def is_corrected(batch: Batch, plimsoll: Plimsoll, shop: Shop, cluster: Cluster) -> None:
-    """Those that waited have another size, it is told, and what their author asked is known."""
+    """Check that waiting pods were resized, with an Event, and the author's request is known."""
     pods = {pod["metadata"]["name"]: pod for pod in await batch.pods()}
     resized = next(name for name in batch.sized_s)
     assert "Resized" in await reasons_of(shop, resized)
-    # What the user asked stays known: an observation compares with it, not with our own size.
+    # The user's request stays known: an observation compares with it, not with our own size.
     asked = {each.request_bytes for each in plimsoll.observations(shop.task(batch.task))}
     assert asked == {too_large_mib(cluster) * MIB}
     assert all(asked_of(pod) != batch.asked for name, pod in pods.items() if name in batch.sized_s)
@@ -81,7 +81,7 @@ async def test_a_suspended_job_is_sized_by_what_is_known_when_it_is_resumed(
         WITHIN_S,
     )
 
-    # Its template is not Plimsoll's to change: this API server refuses it even while suspended.
+    # Plimsoll cannot change its template: this API server refuses that even while suspended.
     container = {"name": "main", "resources": {"limits": {"memory": "64Mi"}}}
     template = {"spec": {"template": {"spec": {"containers": [container]}}}}
     answer = await batch.patch_namespaced_job(
@@ -122,7 +122,7 @@ async def test_a_queue_counts_for_a_suspended_job_what_its_pods_ask_for(
     assert limit == "700Mi", "a template outlives what is known, so its limit stays"
     assert decision_of(template)["was"] == {"request": "700Mi", "limit": "700Mi"}
 
-    # As a queue does it: counted, given nodes, and resumed.
+    # What a queue does: it counts the Job, gives it nodes, and resumes it.
     resumed = {"template": {"spec": {"nodeSelector": {"kubernetes.io/os": "linux"}}}}
     await batch.patch_namespaced_job("counted", shop.namespace, {"spec": resumed})
     await batch.patch_namespaced_job("counted", shop.namespace, {"spec": {"suspend": False}})
@@ -158,7 +158,7 @@ async def test_a_mode_that_changed_meanwhile_gives_its_pods_what_was_written(
 async def test_the_same_batch_is_done_sooner_than_without_late_binding(
     plimsoll: Plimsoll, shop: Shop, cluster: Cluster
 ) -> None:
-    # Queued whole while its task is cold, enforce mode alone would give it what it asks as well.
+    # Queued whole while its task is cold, it would get its own request in enforce mode, too.
     without = await ran(shop, cluster, "without", SMALL, "recommend")
     assert without.sized_s == {}
     late = await ran(shop, cluster, "late", SMALL, "enforce")

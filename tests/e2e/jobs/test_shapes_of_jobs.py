@@ -1,4 +1,4 @@
-"""Jobs in their shapes on the real node: indexes, Jobs that are gone at once, or ended early."""
+"""Jobs of several shapes on the real node: indexed, gone at once, or ended early."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_of_an_indexed_job_only_the_index_that_was_killed_is_lifted(
 async def test_what_a_success_policy_ends_is_no_kill_and_teaches_no_need(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    """The leader's success is the Job's; its controller ends the others while they run."""
+    """The leader's success is the Job's success; its controller ends the others while they run."""
     led = a_job("led", f"eat $(JOB_COMPLETION_INDEX)8 {LONG_S}", task="led", backoff_limit=3)
     led["spec"] |= {
         "completionMode": "Indexed",

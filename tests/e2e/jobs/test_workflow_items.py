@@ -1,4 +1,4 @@
-"""A workflow of two tasks over many items: downstream is sized from what upstream needed."""
+"""A workflow of two tasks over many items: upstream's needs size downstream."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.e2e.workloads import a_pod
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 NEEDS = (50, 100, 200, 400, 800)
-"""MiB of the upstream task, by item; downstream needs twice as much."""
+"""MiB that the upstream task needs, by item; downstream needs twice as much."""
 ITEMS = 25
 FROM_ALIGN = f"{UPSTREAM}align"
 
 
 def a_step(task: str, item: int, run: str = "r1") -> dict[str, Any]:
-    """A pod that no scheduler takes: the test writes how it ended."""
+    """A pod that no scheduler takes: the test writes its end."""
     work = {labels.RUN: run, labels.ITEM: f"s{item}"}
     pod = a_pod(f"{task}-{run}-{item}", "eat 1", task=task, memory="8Gi", annotated=work)
     pod["spec"]["schedulerName"] = "nobody"
@@ -59,7 +59,7 @@ async def has_needed(shop: Shop, plimsoll: Plimsoll, pod: Any, need_mib: int) ->
 
 
 async def context_of(shop: Shop, pod: dict[str, Any]) -> Mapping[str, float]:
-    """What admission knows of the pod's item by now."""
+    """What admission now knows about the pod's item."""
     found: Mapping[str, float] = decision_of(await create(shop, pod, dry_run=True)).get(
         "context", {}
     )

@@ -1,4 +1,4 @@
-"""CPU requests on the real node: what a pod used is what the next one requests."""
+"""CPU requests on the real node: the next pod requests what one has used."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cpu_of(pod: Any) -> tuple[str | None, str | None]:
 
 
 async def seen(plimsoll: Plimsoll, shop: Shop, runs: int) -> list[Observation]:
-    """The task's observations, once the CPU of so many is known."""
+    """The task's observations, once the CPU of that many is known."""
 
     def measured() -> list[Observation]:
         found = plimsoll.observations(shop.task("spin"))
@@ -64,7 +64,7 @@ async def seen(plimsoll: Plimsoll, shop: Shop, runs: int) -> list[Observation]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def first(enforcing: Shop, plimsoll: Plimsoll) -> Observation:
-    """The first run, at what was asked; admission knows what it used."""
+    """The first run, with the request as written; admission then knows what it used."""
     made = await create(enforcing, spinning("first"))
     assert cpu_of(made) == (ASKED, None)
     assert (await ended(enforcing, "first")).status.phase == "Succeeded"
@@ -82,7 +82,7 @@ async def first(enforcing: Shop, plimsoll: Plimsoll) -> Observation:
 async def test_what_a_run_used_is_measured(first: Observation) -> None:
     assert first.mean_cores is not None
     assert first.cpu_s is not None
-    # However busy the machine is; and one thread uses no more than one core.
+    # However busy the machine is: one thread uses no more than one core.
     assert 0.1 < first.cpu_s < SPINNING_S * 1.5
     assert first.request_cores == first.allocated_cores == 1.5
 

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 RUNS = 12
 FIRST_RUNS = 2
 ROWS = (4000, 1000)
-"""Needs that come again: of ever growing ones nothing can be learned."""
+"""Needs that come again: nothing can be learned from ever growing ones."""
 ASKED = "256Mi"
 
 
@@ -42,7 +42,8 @@ async def trained(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
         for number in range(RUNS):
             await create(shop, a_run(f"run-{number}", ROWS[number % len(ROWS)]))
             if number == FIRST_RUNS - 1:
-                # Who knows nothing bids nothing: only later runs tell what would have served.
+                # Experts that know nothing bid nothing: only later runs tell what would have
+                # served.
                 await until(
                     "the first runs are known", lambda: knows_runs(shop, FIRST_RUNS), WITHIN_S
                 )
@@ -61,7 +62,7 @@ async def knows_runs(shop: Shop, count: int) -> bool:
 
 
 def a_run(name: str, rows: int) -> Manifest:
-    # Held for a while: Kubernetes tells times by the second, and a run of none has nothing to save.
+    # Memory is held for a while: Kubernetes tells whole seconds, and a run of 0 s saves nothing.
     command = f"eat {needs_mib(rows)} 2"
     return a_pod(name, command, memory=ASKED, annotated=features(rows=rows))
 
@@ -113,7 +114,7 @@ async def test_a_dry_run_is_answered_and_leaves_nothing_behind(
     assert is_smaller(memory_of(dry))
     unknown = a_pod("unknown", "eat 8", task="unknown")
     assert decision_of(await create(trained, unknown, dry_run=True))["reason"] == "cold-start"
-    # Whatever the dry runs had set off would have been seen before this pod.
+    # Any effect of the dry runs would have been seen before this pod.
     await create(trained, a_pod("later", "eat 8", task="later"))
     await until("the later pod", lambda: plimsoll.observations(trained.task("later")), WITHIN_S)
     await until("its profile", lambda: trained.profile("later"), WITHIN_S)

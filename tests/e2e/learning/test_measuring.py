@@ -1,4 +1,4 @@
-"""What the agent learns of pods on the real node."""
+"""What the agent learns about pods on the real node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def streaming(file: Path, task: str) -> Manifest:
 
 
 async def measured(plimsoll: Plimsoll, shop: Shop, task: str) -> Observation:
-    """A task's only observation, once its peak is known."""
+    """A task's single observation, once its peak is known."""
     (found,) = await until(
         f"the peak of {task}",
         lambda: [o for o in plimsoll.observations(shop.task(task)) if o.peak_bytes is not None],
@@ -80,7 +80,7 @@ async def test_an_agent_killed_while_a_pod_runs_still_learns_its_peak(
 async def test_a_pod_whose_end_no_agent_saw_is_observed_and_teaches_no_need(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    """What was seen of it is half a run: learned, it would make the next run's size too small."""
+    """Only half of the run was seen: if that taught, the next run's size would be too small."""
     uid = (await create(shop, a_pod("left", f"eat 40 {LONG_S}", task="left"))).metadata.uid
     await running(shop, "left")
     await until("it was seen to eat", lambda: noted_peak(plimsoll, uid) >= 40 * MIB, WITHIN_S)
@@ -98,7 +98,7 @@ async def test_a_pod_whose_end_no_agent_saw_is_observed_and_teaches_no_need(
 
 
 async def gone_for(since_s: float, seconds: float) -> None:
-    """Until the pod's cgroup is gone, too, and the agent can only tell what it had written down."""
+    """The pod's cgroup is gone, too, so the agent can only report what it had written down."""
     await until("the cgroup is gone", lambda: time.time() > since_s + seconds, WITHIN_S)
 
 
@@ -107,11 +107,11 @@ def told_last(plimsoll: Plimsoll, uid: str) -> bool:
 
 
 def noted_since(plimsoll: Plimsoll, since_s: float) -> bool:
-    """Whether an agent has written down what it follows since then, in Unix seconds."""
+    """Whether an agent has written down the pods that it follows since then, in Unix seconds."""
     return (plimsoll.state / "agent" / FILE_NAME).stat().st_mtime > since_s
 
 
 def noted_peak(plimsoll: Plimsoll, uid: str) -> int:
-    """What the agent has written down of a running pod, in bytes, for the case that it dies."""
+    """What the agent has noted of a running pod, in bytes, in case the agent dies."""
     peaks = Spool(plimsoll.state / "agent").load().running.get((uid, None))
     return peaks.need_peak_bytes if peaks is not None else 0

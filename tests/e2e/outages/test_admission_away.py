@@ -1,4 +1,4 @@
-"""Admission dead, hanging, or back before its controller: pods are admitted whatever happens."""
+"""Admission dead, hanging, or back before its controller: pods are admitted in all cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIVES_UP_S = 9.0
 
 
 def failed_open(cluster: Cluster) -> int:
-    """How often the API server went on without an answer from our webhook, as it counts."""
+    """How often the API server continued without our webhook's answer, by its own count."""
     pattern = r'webhook_fail_open_count\{.*name="size\.plimsoll\.dev".*\} (\d+)'
     found = re.search(pattern, cluster.kubectl("get", "--raw", "/metrics"))
     return int(found[1]) if found else 0
@@ -53,8 +53,8 @@ async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
         await sizes_in_mode(shop, "enforce")  # the API server reads the change while it asks
         counted = failed_open(cluster)
         with plimsoll.hanging(ADMISSION):
-            # The client gives up, and the test fails, where the API server waits for longer: ten
-            # seconds for a webhook that does not say how long.
+            # If the API server waits for longer, the client gives up and the test fails: it waits
+            # ten seconds for a webhook without a timeout.
             created = shop.core.create_namespaced_pod(
                 shop.namespace, a_pod("patient", "eat 8"), _request_timeout=GIVES_UP_S
             )
@@ -81,7 +81,7 @@ async def test_admission_restarted_without_its_controller_lifts_from_its_snapsho
 
 
 def lifts_in(snapshot: Path, shop: Shop) -> dict[str, Any]:
-    """The lifts of the task "known" that a snapshot knows."""
+    """The lifts of the task "known" in a snapshot."""
     if not snapshot.exists():
         return {}
     entries = [orjson.loads(line) for line in snapshot.read_bytes().splitlines()]

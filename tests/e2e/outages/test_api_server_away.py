@@ -27,7 +27,7 @@ async def test_what_ended_while_the_api_server_was_away_is_observed_and_healed(
         await running(shop, name)
     stop_program(cluster.handle, "kube-apiserver")
     try:
-        # The agent does not need the API server; its last word tells that a pod has ended.
+        # The agent does not need the API server; its last report tells that a pod has ended.
         for uid in (fitting, heavy):
             await go_on(uid)
             await until("its end", lambda uid=uid: final_peak(plimsoll, uid), WITHIN_S)

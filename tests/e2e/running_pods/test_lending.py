@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 ASKED = "512Mi"
 SLOWLY = "5 2 " * 40
 FLAT_THEN_SLOWLY = f"steps 64 {LONG_S} {SLOWLY}"
-"""It is flat until the test has seen that it lends."""
+"""Its memory is flat until the test has seen that it lends."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -55,7 +55,7 @@ async def test_a_flat_pod_lends_and_has_all_again_before_it_uses_more_than_it_ke
     found = await until(
         "an observation", lambda: plimsoll.observations(lending.task("early")), WITHIN_S
     )
-    # What is learned of it is what its author asked for, and not what it kept.
+    # Its observation has its author's request, not the one that it kept.
     assert [(each.outcome, each.request_bytes) for each in found] == [
         (Outcome.SUCCEEDED, 512 * MIB)
     ]
@@ -92,19 +92,19 @@ async def test_a_pod_of_a_policy_without_a_word_on_lending_keeps_its_request(
 ) -> None:
     await create(shop, a_pod("kept", f"steps 64 {LONG_S}", task="kept", memory=ASKED))
     await create(lending, a_pod("later", f"steps 64 {LONG_S}", task="later", memory=ASKED))
-    # It came later, and lends by now.
+    # It came later, and now lends.
     await _lends(lending, "later")
     assert memory_of((await shop.pods())["kept"]) == (ASKED, ASKED)
 
 
 async def _events(shop: Shop, name: str) -> list[Any]:
-    # The kubelet's own, on a resize, have no eventTime, which the newer kind's client insists on.
+    # The kubelet's Events of a resize have no eventTime, which the newer kind's client requires.
     found = await shop.core.list_namespaced_event(shop.namespace)
     return [event for event in found.items if event.involved_object.name == name]
 
 
 async def _lends(shop: Shop, name: str) -> int:
-    """Wait until a pod lends; the request that it has kept, in bytes."""
+    """Wait until a pod lends; return the request that it has kept, in bytes."""
 
     async def lowered() -> int:
         pod = (await shop.pods())[name]
@@ -126,7 +126,7 @@ async def _has_all_again(shop: Shop, name: str) -> None:
 
 
 def _said(plimsoll: Plimsoll, what: str, pod: str) -> dict[str, Any]:
-    """The last line of the controller's log that says it of a pod."""
+    """The controller's last log line of this kind about a pod."""
     lines = (plimsoll.state / "controller.log").read_text().splitlines()
     found = [json.loads(line) for line in lines if f'"{what}"' in line and f"/{pod}" in line]
     return dict(found[-1])

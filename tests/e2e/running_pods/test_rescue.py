@@ -1,4 +1,4 @@
-"""Running pods on the real node that are given more before they reach their limit."""
+"""Running pods on the real node that get more before they reach their limit."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 ASKED = "160Mi"
 SLOWLY = "heed 96 4 140 10240 3"
-"""It holds 96 MiB, then grows by 10 MiB a second to 236, which is more than its limit. Where that
-is near it grows slower: a busy machine rescues later."""
+"""It holds 96 MiB, then grows by 10 MiB a second to 236, which is above its limit. Near the limit
+it grows more slowly, because a busy machine rescues later."""
 STEADILY = SLOWLY.replace("heed", "pace")
-"""By 10 MiB a second to the end: a rescue has to come within seconds."""
+"""It grows by 10 MiB a second to the end, so a rescue has to come within seconds."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rescuing(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
-    """A namespace whose pods may be rescued; nobody makes a next attempt of one."""
+    """A namespace whose pods may be rescued, and get no next attempt."""
     async with a_shop(cluster.kubeconfig) as made:
         await made.enforce(rescue="auto", retry="never")
         await sizes_in_mode(made, "enforce")
@@ -60,7 +60,7 @@ async def test_a_pod_that_grows_beyond_its_size_lives(
     (found,) = await until(
         "an observation", lambda: plimsoll.observations(rescuing.task(name)), WITHIN_S
     )
-    # What is learned of it is what it needed, and what its author asked for.
+    # Its observation has its need and its author's request.
     assert found.outcome is Outcome.SUCCEEDED
     assert found.request_bytes == 160 * MIB
     assert found.allocation_bytes == parse_bytes(limit)
@@ -84,7 +84,7 @@ async def test_another_controller_goes_on_rescuing(rescuing: Shop, plimsoll: Pli
     await plimsoll.killed(CONTROLLER)
     pod = await ended(rescuing, "passed-on")
     note = json.loads(pod.metadata.annotations[labels.RESCUED])
-    # Whether the new leader came in time or not, it knows what the pod had.
+    # Even if the new leader came too late, it knows what the pod had.
     assert (note["limit"], note["uid"]) == ("128Mi", pod.metadata.uid)
 
 

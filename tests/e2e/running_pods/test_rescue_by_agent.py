@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def raised(alarms: HandAlarms, shop: Shop, name: str, uid: str) -> None:
-    """Alarm until the kernel enforces more, as an agent does that reads on."""
+    """Send alarms until the kernel enforces more, like an agent that continues to read."""
 
     def is_more() -> bool:
-        # Read once: an alarm at the raised limit would be another one, and raise it again.
+        # Read once: an alarm at the raised limit would be a new alarm, and raise the pod again.
         alarm = alarms.alarm(uid)
         if alarm.limit_bytes > IDLE_MIB * MIB:
             return True
@@ -63,7 +63,7 @@ async def test_what_is_granted_the_agent_raises_and_the_controller_notes_and_tel
             own = alarms.sender.own
             assert own is not None
             assert own.results == {"asked": 1, "refused": 0, "failed": 0}
-            # Without the right, the controller is asked as ever.
+            # Without the right, the agent asks the controller as before.
             (tmp_path / "api-token").write_text("nobody")
             other = await an_idle_pod(shop, "other")
             alarms.sender.want([other])

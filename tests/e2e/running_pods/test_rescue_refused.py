@@ -1,7 +1,7 @@
 """A raise that the real kubelet defers, because what other pods ask for fills the node.
 
-It answers Infeasible only to more than a node may allocate at all, which no raise asks for: that
-answer is tested with a node that is none (tests/operator/controller/rescue).
+The kubelet answers Infeasible only to more than a node may allocate at all, which no raise asks
+for. That answer is tested without a real node (tests/operator/controller/rescue).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASKED = (f"{IDLE_MIB}Mi", f"{IDLE_MIB}Mi")
 
 
 def requested_bytes(pod: dict[str, Any]) -> int:
-    """What a pod asks for of its node; nothing once it has ended."""
+    """The request of a pod; nothing once it has ended."""
     if pod["status"]["phase"] in ("Succeeded", "Failed"):
         return 0
     asked = [each["resources"].get("requests", {}) for each in pod["spec"]["containers"]]
@@ -38,7 +38,7 @@ def requested_bytes(pod: dict[str, Any]) -> int:
 
 
 async def fill(cluster: Cluster, shop: Shop) -> None:
-    """Run a pod that asks for all memory of the node that no pod asks for, and uses none of it."""
+    """Run a pod that requests all memory of the node that no pod requests, and uses none of it."""
 
     def pods() -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = cluster.get("pods", "--all-namespaces")["items"]
@@ -59,7 +59,7 @@ async def fill(cluster: Cluster, shop: Shop) -> None:
 
 
 def answers(plimsoll: Plimsoll, answer: str) -> int:
-    """How often the controller has answered an alarm so."""
+    """How often the controller has given this answer to an alarm."""
     url = f"http://127.0.0.1:{plimsoll.ports.controller}/metrics"
     with urllib.request.urlopen(url, timeout=10) as shown:
         text = shown.read().decode()
@@ -68,7 +68,7 @@ def answers(plimsoll: Plimsoll, answer: str) -> int:
 
 
 async def why_left(shop: Shop, name: str) -> list[str]:
-    """What Events say of why a pod was not rescued."""
+    """What Events say about why a pod was not rescued."""
     found = await shop.core.list_namespaced_event(
         shop.namespace, field_selector=f"involvedObject.name={name}"
     )
@@ -99,11 +99,12 @@ async def test_a_raise_that_its_node_defers_is_withdrawn_and_not_asked_for_again
 
             await until("the raise is withdrawn", has_what_it_had, WITHIN_S)
             given_up = answers(plimsoll, "given_up")
-            # With room again, another pod of the node is raised, once the node is asked again.
+            # With room again, another pod of the node is raised, once the controller asks the node
+            # again.
             await shop.core.delete_namespaced_pod("filler", shop.namespace)
 
             def is_raised() -> bool:
-                # Read once, as an agent that reads on: it would be raised again at its new limit.
+                # Read once, or it would be raised again at its new limit.
                 alarm = alarms.alarm(other)
                 if alarm.limit_bytes > IDLE_MIB * MIB:
                     return True

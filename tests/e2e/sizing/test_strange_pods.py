@@ -1,6 +1,6 @@
-"""Pods that nobody expects, at the real API server: admitted always, sized where they can be.
+"""Strange pods at the real API server: always admitted, and sized where possible.
 
-Dry runs: the API server validates, defaults and asks admission as ever, and nothing is kept.
+Dry runs: the API server validates, sets defaults and asks admission as usual, but stores nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In a namespace that wants it, engines' pods are sized and healed without a label."""
+"""In a namespace that asks for it, engines' pods are sized and healed without a label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many pods that run out of memory at about the same time, and the count of what followed."""
+"""Many pods that run out of memory at about the same time, and counts of what follows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Burst:
     uids: dict[str, str] = field(default_factory=dict)
 
     async def begin(self, count: int, over_s: int) -> None:
-        """Create them; they are killed one after another over so many seconds."""
+        """Create them; they are killed one after another over that many seconds."""
 
         async def create(number: int) -> None:
             name = f"{self.task}-{number:02}"
@@ -47,7 +47,7 @@ class Burst:
         return sum(pods[name].status.phase == "Failed" for name in self.uids)
 
     async def retries(self) -> dict[str, list[Any]]:
-        """The pods made after each, by UID of the one that was killed."""
+        """The pods made after each, by UID of the killed pod."""
         found: dict[str, list[Any]] = {uid: [] for uid in self.uids.values()}
         for pod in (await self.shop.pods()).values():
             of = (pod.metadata.annotations or {}).get(labels.RETRY_OF)
@@ -56,7 +56,7 @@ class Burst:
         return found
 
     async def all_succeeded(self) -> bool:
-        """Whether each has a retry that is over. No retry need pause as the first ones do."""
+        """Whether each has a retry that is over. Retries do not pause as the first pods do."""
         retries = await self.retries()
         for pod in itertools.chain.from_iterable(retries.values()):
             if pod.status.phase == "Running":
@@ -66,7 +66,7 @@ class Burst:
         )
 
     def outcomes(self, store: Store) -> Counter[Outcome]:
-        """What was observed of the task; a doubled pod UID is an error of the test's."""
+        """The task's observations; a doubled pod UID fails the test."""
         seen = store.observations.of_task(self.shop.task(self.task))
         assert len({each.attempt_uid for each in seen}) == len(seen)
         return Counter(each.outcome for each in seen)
@@ -78,7 +78,7 @@ class Burst:
     async def nothing_lost_nothing_doubled(self, store: Store, settled_s: float) -> None:
         """Each was killed and observed once, retried once, and its retry observed once.
 
-        settled_s: how long to wait for whoever would do it once more.
+        settled_s: how long to wait for a process that might do it once more.
         """
         count = len(self.uids)
         try:
@@ -98,7 +98,7 @@ class Burst:
         assert store.retries.waiting() == []
 
     async def _as_it_stands(self) -> str:
-        """Its pods and what was said of them, a line each."""
+        """Its pods and the log's words about them, a line each."""
         lines = []
         for name, pod in (await self.shop.pods()).items():
             states = [each.state for each in pod.status.container_statuses or ()]

@@ -1,8 +1,8 @@
-"""The network of one pod, cut at the node: what the pod sends is swallowed, and nothing reaches it.
+"""The network of one pod, cut at the node: its packets are dropped, and nothing reaches it.
 
 A pod's network is a pair of links, one inside the pod, one on the node's bridge. The node's is
-taken down, in the local cluster's own network namespace. Addresses and routes in the pod stay as
-they are, so that no call of its processes fails at once.
+taken down, in the local cluster's own network namespace. Addresses and routes in the pod stay, so
+that no call of its processes fails at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def cut_off(cluster: Cluster, address: str) -> Iterator[None]:
 
 
 def _link_to(cluster: Cluster, address: str) -> str:
-    """The node's link through which its bridge has heard the pod last."""
+    """The node's link on which its bridge heard the pod last."""
     (neighbour,) = _asked(cluster, "ip", "-json", "neigh", "show", address, "dev", BRIDGE)
     heard = _asked(cluster, "bridge", "-json", "fdb", "show", "br", BRIDGE)
     (link,) = {each["ifname"] for each in heard if each["mac"] == neighbour["lladdr"]}

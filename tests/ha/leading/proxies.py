@@ -16,7 +16,7 @@ _CHUNK = 65536
 
 @dataclass(slots=True)
 class Network:
-    """What one controller reaches others through. Cut, it swallows whatever is sent."""
+    """The network through which one controller reaches others. When cut, it swallows all data."""
 
     _whole: asyncio.Event = field(default_factory=asyncio.Event)
     _servers: list[asyncio.Server] = field(default_factory=list)

@@ -50,7 +50,7 @@ async def a_pair(replicated: Replicated) -> tuple[dict[str, Any], str]:
 
 
 def ended_itself(replicated: Replicated, pod: str, restarts: int) -> float | None:
-    """When a controller's container ended once more, Unix seconds; how, is checked."""
+    """When a controller's container ended once more, Unix seconds; checks how it ended."""
     (status,) = replicated.cluster.get("pod", pod, "-n", NAME)["status"]["containerStatuses"]
     if status["restartCount"] == restarts and "terminated" not in status["state"]:
         return None

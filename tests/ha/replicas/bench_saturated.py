@@ -1,4 +1,4 @@
-"""What admission costs where both processors are busy: `make bench-saturated` runs this."""
+"""What admission costs when both processors are busy: `make bench-saturated` runs this."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.node, pytest.mark.alone]
 SATURATED_S = 3.0
 TURNS = 5
 LEAST_SHARE = 0.7
-"""Of a bare webhook's pace: 87% on a quiet machine, 76% beside another busy program."""
+"""Least share of a bare webhook's pace: 87% on a quiet machine, 76% beside another busy program."""
 
 
 async def test_with_both_processors_busy_it_costs_little_more_than_any_webhook(
@@ -32,7 +32,7 @@ async def test_with_both_processors_busy_it_costs_little_more_than_any_webhook(
             await until("decided", load.decides)
             await until("patched", plain.decides)
             without, least, with_it = list[Counted](), list[Counted](), list[Counted]()
-            # By turns: whatever else the machine does hits all alike.
+            # By turns: other work of the machine affects all alike.
             for _ in range(TURNS):
                 without.append(await load.for_s(SATURATED_S, unlabelled(), 0.0))
                 least.append(await plain.for_s(SATURATED_S, labelled(), 0.0))

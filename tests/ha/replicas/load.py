@@ -1,4 +1,4 @@
-"""Pods created from many connections, by dry run or for good, with a pause or without."""
+"""Pods created from many connections, by dry run or really, with a pause or without."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.conftest import Cluster
 
 CONNECTIONS = 16
 PAUSE_S = 0.1
-"""Of each connection between two creations. Without it, a small machine's processors are busy with
-nothing else, and its API server alone takes as long to call any webhook as to create a pod."""
+"""Each connection's pause between two creations. Without it, a small machine's processors do
+nothing else, and the API server takes as long to call any webhook as to create a pod."""
 
 
 @dataclass(slots=True)
 class Counted:
-    """What became of the creations of one phase."""
+    """Results of the creations of one phase."""
 
     decided: int = 0
     undecided: int = 0
@@ -104,7 +104,7 @@ class Load:
             counted.lasted_s = time.monotonic() - began_s
 
     async def for_s(self, seconds: float, pod: dict[str, Any], pause_s: float = PAUSE_S) -> Counted:
-        """Create copies of a pod for so long."""
+        """Create copies of a pod for that long."""
         async with self.going_on(pod, pause_s) as counted:
             await asyncio.sleep(seconds)
         return counted
@@ -116,7 +116,7 @@ def labelled() -> dict[str, Any]:
 
 
 def kept() -> dict[str, Any]:
-    """A labelled pod to be created for good, which nobody schedules."""
+    """A labelled pod that is really created, and that nobody schedules."""
     pod = labelled()
     pod["metadata"] = {"generateName": "kept-", "labels": pod["metadata"]["labels"]}
     pod["spec"]["schedulerName"] = "nobody"
@@ -124,7 +124,7 @@ def kept() -> dict[str, Any]:
 
 
 def unlabelled() -> dict[str, Any]:
-    """The same pod, of which the webhook never hears."""
+    """The same pod in a namespace that the webhook does not see."""
     pod = labelled()
     del pod["metadata"]["labels"][labels.TASK]
     pod["metadata"]["labels"]["example.com/task"] = "under-load"

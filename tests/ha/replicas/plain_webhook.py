@@ -1,6 +1,6 @@
 """The least that any webhook costs: one that gives every pod the same patch and knows nothing.
 
-What the API server spends on calling a webhook and on applying its patch is no less for this one.
+The API server spends no less on calling this webhook and on applying its patch.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Answering(asyncio.Protocol):
         self._read = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not an asyncio.Transport by class, where uvloop makes it.
+        # uvloop's transport is not a subclass of asyncio.Transport.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:

@@ -22,15 +22,15 @@ from tests.rigs.servers.databases import PostgreSQL
 
 SHOP = "ha-shop"
 UNTOUCHED = "ha-shop-untouched"
-"""A namespace whose pods the webhook is not asked about, and the controller sees all the same."""
+"""A namespace whose pods the webhook does not see, but the controller does."""
 PLAIN = "ha-shop-plain"
-"""A namespace where another webhook is asked, which does nothing but answer."""
+"""A namespace with another webhook, which only answers."""
 _SECRET = "postgresql"
 
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """What is installed. url: of its database, as this process and the pods reach it."""
+    """An installation. url: of its database, as this process and the pods reach it."""
 
     release: Release
     database: PostgreSQL
@@ -44,18 +44,18 @@ class Replicated:
         return await asyncio.to_thread(self.cluster.kubectl, *words)
 
     async def rolled(self, deployment: str) -> None:
-        """Restart a Deployment's pods one after another, until all are others."""
+        """Restart a Deployment's pods one after another, until all are new."""
         name = f"deployment/{NAME}-{deployment}"
         await self.kubectl("rollout", "restart", "-n", NAME, name)
         await self.kubectl("rollout", "status", "-n", NAME, name, "--timeout=240s")
 
     async def scaled(self, deployment: str, count: int) -> None:
-        """Ask for so many pods of a Deployment, without waiting for them."""
+        """Ask for that many pods of a Deployment, without waiting for them."""
         name = f"deployment/{NAME}-{deployment}"
         await self.kubectl("scale", "-n", NAME, name, f"--replicas={count}")
 
     async def only(self, component: str, count: int) -> None:
-        """Wait until there are no more pods than that, those that are about to end included."""
+        """Wait until there are no more pods than that, including those that are about to end."""
         selector = f"app.kubernetes.io/component={component}"
 
         async def found() -> bool:
@@ -79,13 +79,13 @@ class Replicated:
         return ready[0] if ready else None
 
     def holder(self) -> str | None:
-        """Who holds the Lease; empty if it was given back."""
+        """The holder of the Lease; empty if it was given back."""
         lease = self.cluster.get("lease", f"{NAME}-controller", "-n", NAME)
         found: str | None = lease["spec"].get("holderIdentity")
         return found
 
     def stands_by(self, pod: str) -> bool:
-        """Whether a controller's pod says that it waits for another's end."""
+        """Whether a controller's pod says that it waits for the end of another."""
         path = f"/api/v1/namespaces/{NAME}/pods/{pod}:8081/proxy/readyz"
         done = subprocess.run(
             self.cluster.handle.kubectl("get", "--raw", path),

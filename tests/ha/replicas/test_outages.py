@@ -45,7 +45,7 @@ async def test_admission_decides_on_without_the_database(
             assert await load.decides()
             began_s = asyncio.get_running_loop().time()
             await until("it is not asked any more", lambda: replicated.leader() is None)
-            # Another might reach the database: whoever cannot gives the lead away.
+            # Another might reach the database: a leader that cannot gives the lead away.
             await until("nobody leads", lambda: not replicated.holder())
             took_s = asyncio.get_running_loop().time() - began_s
             words = speed.within("giving the lead away", took_s, STEPS_DOWN_WITHIN_S)
@@ -64,7 +64,8 @@ async def test_admission_serves_without_controllers_and_admits_when_its_knowledg
         await replicated.only("controller", 0)
         counted = await load.for_s(2.0, labelled())
         assert (counted.refused, counted.undecided) == ([], 0)
-        # New replicas know nothing, and nobody tells them: they admit, unchanged, and are ready.
+        # New replicas know nothing, and nobody tells them: they admit pods unchanged, and are
+        # ready.
         await replicated.rolled("admission")
         await replicated.only("admission", 2)
         counted = await load.for_s(2.0, labelled())

@@ -1,4 +1,4 @@
-"""Tasks trained by the pods of a Job, as the chart has it, while the leader is lost."""
+"""The pods of the chart's Job train tasks while the leader is lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PODS_END_WITHIN = timedelta(seconds=30)
 
 
 def runs_of(task: TaskId, draws: random.Random) -> list[Observation]:
-    """As many runs as a first training needs, and some more."""
+    """The runs that a first training needs, and some more."""
     now_s = time.time() - 3600
     return [
         Observation(
@@ -63,15 +63,15 @@ async def test_each_task_is_trained_once_by_pods_although_the_leader_is_lost(
         trained = {task: store.trainings.newest(task) for task in tasks}
     assert [len(each) for each in trained.values()] == [1] * TASKS
     assert [each[0].failure for each in trained.values()] == [None] * TASKS
-    # Tasks of other tests may be due as well: their rounds come one after the other. One is over
-    # when all of its trainings were told, and its pods end by themselves a moment later.
+    # Tasks of other tests may be due as well: their rounds come one after the other. A round is
+    # over when all its trainings were reported, and its pods end by themselves a moment later.
     rounds = await until("all rounds but the last have ended", lambda: ended_rounds(replicated))
     for (_, ended), (begun, _) in pairwise(rounds):
         assert ended - begun < PODS_END_WITHIN
 
 
 async def ended_rounds(replicated: Replicated) -> list[tuple[datetime, datetime]]:
-    """When Jobs were made and completed, oldest first; none while one before the last goes on."""
+    """When Jobs were made and completed, oldest first; none while one before the last runs."""
     jobs = json.loads(await replicated.kubectl("get", "jobs", "-n", "plimsoll", "-o", "json"))
     found = sorted(
         (each["metadata"]["creationTimestamp"], each["status"].get("completionTime"))

@@ -71,7 +71,7 @@ async def test_pods_created_as_fast_as_the_cluster_takes_them_are_all_decided_in
         f"{counted.per_s:.0f} with, {without_per_s:.0f} without the webhook:"
         f" {share:.0%} (no bound)",
     )
-    # With both processors busy, how long one waits is up to whoever else wants them.
+    # With both processors busy, waiting times depend on other programs.
     FIGURES.note("ha.kept_slowest_creation_s", f"{counted.slowest_s:.2f} (no bound)")
     assert counted.refused == before.refused == after.refused == []
     assert counted.undecided == 0

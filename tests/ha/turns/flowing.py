@@ -1,4 +1,4 @@
-"""Pods that come one after another, run for a moment and end, and how long they waited for whom."""
+"""Pods that come one after another, run for a moment and end, and how long each waited."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NOT_OVER = "status.phase!=Succeeded,status.phase!=Failed"
 
 @dataclass(slots=True)
 class Flow:
-    """The kubelet of nodes that have so many places in all, and a clock beside it.
+    """The kubelet of nodes with that many places in all, and a clock beside it.
 
-    started: by name, the UIDs of pods that got a node. held: those that were seen behind the gate.
+    started: by name, the UIDs of pods that got a node. held: pods that were seen behind the gate.
     """
 
     shop: Shop
@@ -29,9 +29,9 @@ class Flow:
     started: dict[str, set[str]] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     longest_idle_s: float = 0.0
-    """A place was free, somebody was held, and nobody started."""
+    """The longest time in which a place was free, a pod was held, and none started."""
     longest_held_s: float = 0.0
-    """Of one pod, whether there was room or not."""
+    """The longest time for which one pod was held, with or without room."""
     _busy_s: float | None = None
     _held_since_s: dict[str, float] = field(default_factory=dict)
     _runs_since_s: dict[str, float] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Flow:
             await asyncio.sleep(LOOK_EVERY_S)
 
     def see(self, pods: Sequence[Any], now_s: float) -> None:
-        """Note who is held and who runs now. now_s: on a clock that cannot jump."""
+        """Note which pods are held and which run. now_s: on a clock that cannot jump."""
         held = {pod.metadata.name for pod in pods if _is_held(pod)}
         running = {pod.metadata.name: pod.metadata.uid for pod in pods if pod.spec.node_name}
         new = running.keys() - self._runs_since_s.keys()
@@ -73,9 +73,9 @@ class Flow:
 
 
 async def create_until_gated(waiting: Waiting, gated: int, every_s: float) -> dict[str, str]:
-    """Create pods of both tasks in turns until so many were gated; the UIDs of all by name.
+    """Create pods of both tasks in turns until that many were gated; return all UIDs by name.
 
-    Some are not gated: those that come while nobody could hold them, or let them go.
+    Some are not gated: those that come while nobody could hold or release them.
     """
     made: dict[str, str] = {}
     while gated:

@@ -1,4 +1,4 @@
-"""Jobs that wait for their turn suspended: resumed in it, and whoever of Plimsoll is killed."""
+"""Jobs that wait for their turn suspended are resumed in it, whatever process is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIDE_BY_SIDE: dict[str, Any] = {"completionMode": "Indexed", "completions": 2, "
 
 @pytest_asyncio.fixture
 async def waiting(node: Cluster, own: Shop, tmp_path: Path) -> AsyncIterator[Waiting]:
-    """Nodes are full, and new Jobs wait suspended; its author suspended one of them."""
+    """Nodes are full, and new Jobs wait suspended; one of them was suspended by its author."""
     async with a_shop(node.kubeconfig) as shop:
         await shop.enforce(order="enforce", jobsWait="suspended")
         async with pods_that_wait(node, shop, own.namespace, tmp_path) as made:
@@ -46,20 +46,20 @@ async def would_wait(waiting: Waiting) -> bool:
 
 
 async def end_all(waiting: Waiting) -> None:
-    """All that runs succeeds."""
+    """Let all running pods succeed."""
     for name, pod in (await waiting.shop.pods()).items():
         if pod.spec.node_name and pod.status.phase in ("Pending", "Running"):
             await waiting.shop.end(name, "succeeded")
 
 
 async def pods_used(shop: Shop) -> str | None:
-    """How many pods a quota of the namespace counts; None until it was counted."""
+    """The number of pods that a quota of the namespace counts; None until it has counted."""
     quota = await shop.core.read_namespaced_resource_quota("pods", shop.namespace)
     return (quota.status.used or {}).get("pods")
 
 
 async def may_have(waiting: Waiting, priority_class: str) -> bool:
-    """Whether the API server takes a pod of that class."""
+    """Whether the API server accepts a pod of that class."""
     try:
         await waiting.create_job("classed", tried=True, priorityClassName=priority_class)
         await waiting.create("classed", COMPUTES, tried=True, priorityClassName=priority_class)
@@ -100,7 +100,7 @@ async def test_priorities_hold_and_quotas_count_pods_behind_gates_but_none_of_su
 
     await until("the pods behind gates are counted, and no other", counts_the_gated)
     assert await waiting.suspended() == {MINE, "side-by-side", "low-job"}
-    # Of one place, those of a lower class get nothing, though they came first.
+    # If one place is free, pods of a lower class get nothing, though they came first.
     await waiting.shop.end("waits-1", "succeeded")
     await until("the other has a node", lambda: waiting.node_of("gated"))
     assert await waiting.held() == {"low"}
@@ -139,7 +139,7 @@ async def test_jobs_are_resumed_in_their_turn_and_all_of_their_pods_together(
     assert await waiting.suspended() == {MINE}
     for pod in pods:
         assert pod.spec.scheduling_gates is None
-        # Not one of those who came without an order.
+        # It is none of the pods that came without an order.
         assert labels.HELD in pod.metadata.annotations
     jobs = client.BatchV1Api(waiting.shop.core.api_client)
     hurries = await jobs.read_namespaced_job("hurries", waiting.shop.namespace)

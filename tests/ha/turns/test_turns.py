@@ -1,4 +1,4 @@
-"""Pods that wait for their turn: released in it, and whoever of Plimsoll is killed."""
+"""Pods that wait for their turn are released in it, whatever process is killed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SEED = 20261123
 MANY_ROUNDS = 50
 FEW_GATED, MANY_GATED = 40, 300
 GATED_SHARE = 0.5
-"""About: the others come while admission is killed, or has not heard the controller."""
+"""An estimate: the others come while admission is killed, or has not heard the controller."""
 FEW_KILLS = 5
 BETWEEN_KILLS_S = 5.0
 
@@ -78,7 +78,7 @@ async def test_who_gets_along_comes_first_and_all_come(waiting: Waiting) -> None
     assert labels.HELD in pod.metadata.annotations
     assert await waiting.shop.events("Released")
 
-    # Of Jobs, only those wait that bear it. Who does not would overtake those who do: all go.
+    # Only Jobs that can wait are held. A Job that cannot would overtake them, so all are released.
     await waiting.create_job("plain")
     plain = await until("the Job has a pod", lambda: waiting.pod_of_job("plain"))
     assert await waiting.held() == {plain}
@@ -96,14 +96,14 @@ async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting, speed:
         await waiting.create(f"held-{number}", COMPUTES)
     assert len(await waiting.held()) == 6
 
-    # The controller is away: admission lets them go.
+    # The controller is away: admission releases them.
     await processes["controller"].kill_for_good()
     await waiting.none_held("the controller was killed", speed)
     assert not await waiting.holds()
     processes["controller"].start()
     await until("a new pod would wait again", waiting.holds)
 
-    # Admission is away: no new pod is held, and the controller goes on.
+    # Admission is away: no new pod is held, and the controller continues.
     for number in range(3):
         await waiting.create(f"again-{number}", COMPUTES)
     assert len(await waiting.held()) == 3
@@ -153,7 +153,7 @@ async def test_all_start_once_whoever_is_killed_at_random(
 
 
 async def killed_while_they_flow(waiting: Waiting, kills: int, gated: int) -> dict[str, str]:
-    """Kill as often as that while so many gated pods come; the UIDs of all pods by name."""
+    """Kill that often while that many gated pods come; return the UIDs of all pods by name."""
     chance = random.Random(SEED)
     killing = asyncio.create_task(waiting.whole.kill_any(kills, BETWEEN_KILLS_S, chance))
     try:

@@ -35,10 +35,10 @@ async def a_plimsoll_that_holds(
     replicas: int = 1,
     **of_controller: str,
 ) -> AsyncIterator[Whole]:
-    """Start it with a Lease, and with an account that may let pods go; end it with the block.
+    """Start it with a Lease, and with an account that may release pods; end it with the block.
 
-    own: its namespace, which is there. without: programs that are not started. replicas: of
-    controller and admission. of_controller: more variables of the controller's environment.
+    own: its namespace, which exists. without: programs that are not started. replicas: of
+        controller and admission. of_controller: more variables of the controller's environment.
     """
     for each in rights(own):
         cluster.apply(each)
@@ -53,7 +53,7 @@ async def a_plimsoll_that_holds(
 
 
 def rights(own: str) -> list[dict[str, Any]]:
-    """What the chart gives admission where pods may wait, in another namespace than usual."""
+    """The chart's rights of admission where pods may wait, in another namespace than usual."""
     text = GOLDEN.read_text().replace(f"namespace: {NAME}\n", f"namespace: {own}\n")
     text = text.replace(f"namespace: {NAME}}}", f"namespace: {own}}}")
     text = text.replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
@@ -68,7 +68,7 @@ def rights(own: str) -> list[dict[str, Any]]:
 def told(
     cluster: Cluster, folder: Path, own: str, of_controller: Mapping[str, str]
 ) -> Mapping[str, dict[str, str]]:
-    """What the chart tells controller and admission, by its process."""
+    """The chart's settings of controller and admission, by process."""
     token = folder / TOKEN
     token.write_text(cluster.kubectl("create", "token", ACCOUNT, "-n", own).strip())
     both = {"PLIMSOLL_LEASE": LEASE, "PLIMSOLL_NAMESPACE": own}

@@ -1,4 +1,4 @@
-"""Nodes that no kubelet keeps, a past that says who slows whom, and pods that wait for a turn.
+"""Nodes without kubelets, a past that says which task slows which, and pods that wait.
 
 The nodes have slots, which no real node has, so that only pods of these tests are scheduled there.
 """
@@ -34,7 +34,7 @@ SLOT = "example.com/slot"
 SLOTS = 2
 HEARTBEAT_S = 10.0
 LONGEST_S = 60.0
-"""No pod waits longer than that for a Plimsoll that is away."""
+"""No pod waits longer for a Plimsoll that is away."""
 COMPUTES, WAITS = "computes", "waits"
 SLOWDOWNS = [[1.9, 1.08], [1.07, 1.01]]
 PAST_RUNS = 300
@@ -45,7 +45,7 @@ def teach(store: Store, shop: Shop) -> None:
     kinds = tuple(str(shop.task(name)) for name in (COMPUTES, WAITS))
     world = World("two", kinds, np.array([1.0, 1.0]), np.array(SLOWDOWNS))
     keep(store, placed_runs(PAST_RUNS, seed=5, world=world))
-    # What is kept above counts as forecast already: these runs tell how long the tasks take.
+    # The runs above already count as forecast: these runs tell how long the tasks take.
     store.observations.record([_a_run(TaskId.parse(kind), at) for kind in kinds for at in range(5)])
 
 
@@ -120,7 +120,7 @@ class Waiting:
     whole: Whole
 
     async def create(self, name: str, task: str, *, tried: bool = False, **of_pod: str) -> Any:
-        """A bare pod that takes a slot. tried: nothing is created. of_pod: more of its spec."""
+        """A bare pod that takes a slot. tried: a dry run. of_pod: more of its spec."""
         body = a_manifest(task)
         body["spec"].update(of_pod)
         body["metadata"]["name"] = name
@@ -128,7 +128,7 @@ class Waiting:
         return await self.shop.core.create_namespaced_pod(self.shop.namespace, body, **more)
 
     async def create_job(self, name: str, *, tried: bool = False, **spec: Any) -> Any:
-        """A Job of pods that compute, one if nothing else is said. tried: nothing is created."""
+        """A Job of pods that compute, by default of one. tried: a dry run."""
         template = a_manifest(COMPUTES)
         if "priorityClassName" in spec:
             template["spec"]["priorityClassName"] = spec.pop("priorityClassName")
@@ -138,7 +138,7 @@ class Waiting:
         return await batch.create_namespaced_job(self.shop.namespace, body, **more)
 
     async def suspended(self) -> set[str]:
-        """The Jobs that are suspended, whoever did it."""
+        """The suspended Jobs, whoever suspended them."""
         batch = client.BatchV1Api(self.shop.core.api_client)
         found = await batch.list_namespaced_job(self.shop.namespace)
         return {job.metadata.name for job in found.items if job.spec.suspend}
@@ -150,7 +150,7 @@ class Waiting:
         return next(of_job, None)
 
     async def refused(self, name: str, change: dict[str, Any], *, job: bool = False) -> str:
-        """What the API server says to admission's account that would change a pod, or a Job."""
+        """The API server's answer when admission's account changes a pod or a Job."""
         settings = client.Configuration(host=API)
         settings.ssl_ca_cert = self.shop.core.api_client.configuration.ssl_ca_cert
         token = (self.whole.folder / TOKEN).read_text()
@@ -171,7 +171,7 @@ class Waiting:
         return ""
 
     async def none_is_held(self) -> bool:
-        """Whether nobody waits for a turn."""
+        """Whether no pod waits for a turn."""
         return not await self.held()
 
     async def gates(self) -> dict[str, list[str]]:
@@ -186,12 +186,12 @@ class Waiting:
         return {name for name, gates in (await self.gates()).items() if labels.ORDER_GATE in gates}
 
     async def node_of(self, name: str) -> str | None:
-        """Where a pod is; None while it has no node."""
+        """A pod's node; None while it has none."""
         found: str | None = (await self.shop.pods())[name].spec.node_name
         return found
 
     async def run(self, name: str, task: str) -> str:
-        """Create a pod that runs from now on; its node."""
+        """Create a pod that runs from now on; return its node."""
         await self.create(name, task)
         node = await until(f"{name} has a node", lambda: self.node_of(name))
         now = datetime.now(UTC).strftime(RFC_3339)
@@ -235,7 +235,7 @@ class Waiting:
         FIGURES.note(f"let go after {since}, s", speed.within(since, took_s, LONGEST_S))
 
     async def end_what_runs(self) -> None:
-        """Be the kubelet: what has a node succeeds."""
+        """Act as the kubelet: pods that have a node succeed."""
         while True:
             for name, pod in (await self.shop.pods()).items():
                 if pod.spec.node_name and pod.status.phase in ("Pending", "Running"):
@@ -259,7 +259,7 @@ class Waiting:
 
 
 async def full(waiting: Waiting) -> dict[str, str]:
-    """Run pods in all slots; the node of each."""
+    """Run pods in all slots; return the node of each."""
     first = {
         "computes-0": await waiting.run("computes-0", COMPUTES),
         "waits-0": await waiting.run("waits-0", WAITS),

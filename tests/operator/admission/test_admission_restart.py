@@ -1,4 +1,4 @@
-"""A replica that starts anew: with a snapshot, without one, with the controller down."""
+"""A replica that starts again: with a snapshot, without one, with the controller down."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def a_first_life(folder: Path) -> None:
 
 
 async def test_a_restarted_replica_serves_at_once_with_the_controller_down(tmp_path: Path) -> None:
-    """It lowers nothing, for what is killed now is not seen; it raises what asks for too little."""
+    """It lowers nothing, because nobody sees kills now; it raises pods that ask for too little."""
     await a_first_life(tmp_path)
     async with (
         running(settings_in(tmp_path, NOBODY)) as server,
@@ -60,7 +60,7 @@ async def test_a_restarted_replica_serves_at_once_with_the_controller_down(tmp_p
 async def test_a_restarted_replica_lowers_as_soon_as_the_controller_is_heard(
     tmp_path: Path,
 ) -> None:
-    """Nothing is new in the feed, so that a question that waits for news is answered much later."""
+    """The feed has no news, so a request that waits for news gets its answer much later."""
     board = FeedBoard("e1")
     board.publish(knowledge_of())
     async with a_feed(board) as url:
@@ -97,7 +97,7 @@ async def test_a_damaged_snapshot_is_told_put_aside_and_done_without(
 
 
 async def test_the_feed_goes_on_where_the_snapshot_ended(tmp_path: Path) -> None:
-    """The second life is told of one more task only, and still knows the first."""
+    """The second life gets only one more task from the feed, and still knows the first."""
     board = FeedBoard("e1")
     board.publish(knowledge_of())
     async with a_feed(board) as url:
@@ -141,7 +141,7 @@ async def test_a_snapshot_that_cannot_be_written_does_not_stop_serving(tmp_path:
 async def test_a_write_that_is_broken_off_does_not_spoil_the_last_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its thread goes on when the process ends and writes once more, into the same file."""
+    """When the process ends, its thread still runs and writes once more, into the same file."""
     begun, go_on, written = threading.Event(), threading.Event(), []
 
     def slow_at_first(path: Path, lines: Iterable[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""A pod that its engine makes before the lift of its run is known is answered a moment later."""
+"""A pod that its engine makes before its run's lift is known gets its answer a moment later."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def known(*lifts: Lift, mode: Mode = Mode.ENFORCE) -> Knowledge:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits for a lift does so beyond any pause of the machine."""
+    """A pod that waits for a lift waits longer than any pause of the machine."""
     monkeypatch.setattr("plimsoll_operator.admission.early.LONGEST_S", 3600.0)
 
 

@@ -1,4 +1,4 @@
-"""A review of an excluded namespace that arrives all the same: its object stays as it is."""
+"""A review of an excluded namespace that still arrives leaves its object unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints at nodes, from the feed to the answer; whatever fails, the pod has its size."""
+"""Hints at nodes, from the feed to the answer; if anything fails, the pod still has its size."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_while_the_controller_is_silent_a_pod_is_sized_without_a_hint(
     async with a_server(tmp_path, KNOWN) as (caller, server, board):
         tell_nodes(board, TRAIN, node_1=3, node_2=0)
         await until_true(lambda: len(server.state.placing) == 2)
-        # Whatever was heard is too long ago, although the feed may be heard while this runs.
+        # All that was heard counts as too old, although the feed may be heard while this runs.
         monkeypatch.setattr(node_hint, "MOST_SILENCE_S", -1.0)
         pod = await admitted(caller)
         assert preferred(pod) == []
@@ -183,9 +183,9 @@ async def test_a_replica_takes_as_many_nodes_as_it_compares(tmp_path: Path) -> N
 
 
 async def until_kept(board: FeedBoard, folder: Path, word: str) -> None:
-    """Wait until a replica's copy has a word of what it knows of nodes.
+    """Wait until a replica's copy has a word of its knowledge of nodes.
 
-    What nodes do is not written for itself: it goes along when something is learned of a task.
+    News of nodes alone is not written: it is written when something is learned about a task.
     """
     board.publish(knowledge_of(TaskId("team", "later")))
     snapshot = folder / "snapshot.jsonl"
@@ -237,7 +237,7 @@ async def test_a_load_that_makes_no_sense_costs_only_its_node(tmp_path: Path) ->
 
 
 class OlderMessage(msgspec.Struct):
-    """What an admission reads that knows nothing of hints."""
+    """A message as an admission without hints reads it."""
 
     revision: int
     tasks: dict[str, Any]
@@ -245,7 +245,7 @@ class OlderMessage(msgspec.Struct):
 
 
 class OlderRemoved(msgspec.Struct):
-    """The same of what was removed."""
+    """The same for removed entries."""
 
     tasks: Sequence[str]
 

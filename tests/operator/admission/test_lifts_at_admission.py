@@ -1,4 +1,4 @@
-"""A run's lift at admission: given where Plimsoll may act, only written down where it may not."""
+"""A run's lift at admission: given where Plimsoll may act, only noted where it may not."""
 
 from __future__ import annotations
 

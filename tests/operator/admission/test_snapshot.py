@@ -58,7 +58,7 @@ def a_state() -> AdmissionState:
 
 
 def a_version_before_items(text: bytes) -> bytes:
-    """As it wrote the same state: its header says nothing of items."""
+    """The same state as that version wrote it: its header says nothing about items."""
     header, rest = text.split(b"\n", 1)
     data = orjson.loads(header)
     del data["items"]
@@ -108,7 +108,7 @@ def damaged_cases() -> list[object]:
 
 
 def resigned(text: bytes, **header: object) -> bytes:
-    """A header changed and the checksum made to match: whole, but not ours."""
+    """A changed header with a matching checksum: the file is whole, but not ours."""
     first, *rest = text.rstrip(b"\n").split(b"\n")[:-1]
     body = b"\n".join([orjson.dumps({**orjson.loads(first), **header}), *rest]) + b"\n"
     return body + orjson.dumps({"sha256": hashlib.sha256(body).hexdigest()}) + b"\n"

@@ -1,4 +1,4 @@
-"""Pods by strangers: whatever they write, nobody else's sizes, knowledge or data are touched."""
+"""Pods by strangers: whatever they write, they change nobody else's sizes, knowledge or data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.rigs.drawing import examples
 from tests.rigs.servers.admission_servers import knowledge_of
 
 SECRET_MIB: Final = 7_777
-"""What another namespace's task needed: nothing of it may show here."""
+"""The need of another namespace's task: none of it may show here."""
 VICTIM = TaskId("shop", "train")
 EVIL = "evil"
 VICTIM_RUN = "pod:0f3c2f5e-0000-4000-8000-000000000001"
@@ -91,7 +91,7 @@ STRANGERS = st.builds(a_strangers, TASK_LABELS, ANNOTATIONS, QUANTITIES)
 
 
 def state_of(*, with_others: bool, mode: Mode = Mode.ENFORCE) -> AdmissionState:
-    """What admission knows of the stranger's own task; with_others: and of the victim's."""
+    """Admission's knowledge of the stranger's own task; with_others: and of the victim's."""
     mine = knowledge_of(TaskId(EVIL, "train"), mode=mode)
     state = AdmissionState(default_policy=Policy(mode=mode), tasks={mine.task: mine})
     if with_others:
@@ -128,7 +128,7 @@ def test_whatever_a_pod_says_in_its_own_words_no_size_goes_beyond_its_policys_ma
     wanted = None if sized.decision is None else sized.decision.allocation_bytes
     if sized.identity is None or sized.identity.task.name != "train" or wanted is None:
         return
-    # What is not lowered stays as its author wrote it, and nothing of it is Plimsoll's.
+    # A pod that is not lowered stays as its author wrote it, without any mark of Plimsoll.
     assert wanted <= 2 * GIB or not [each for each in sized.patch if "memory" in str(each)]
 
 
@@ -160,7 +160,7 @@ def test_no_waiting_pod_is_resized_in_recommend_mode_whatever_is_forged_on_it(po
 
 
 def imitating(name: str) -> APod:
-    """A pod that says to be of the victim's run, and its retry, with the victim's annotations."""
+    """A pod that claims to be of the victim's run, or its retry, with the victim's annotations."""
     pod = a_train(name).in_namespace(EVIL)
     return decided(pod, attempt=900).annotated(
         {
@@ -209,7 +209,7 @@ def a_charge(need_mib: float) -> Ended:
 
 @pytest.mark.slow
 async def test_what_strangers_runs_cost_does_not_choose_who_serves_others(tmp_path: Path) -> None:
-    """The worst a flood can do: in one pool it does choose; kept apart it does not."""
+    """The worst that a flood can do: it chooses the expert in one pool, but not in others."""
 
     async def after(*, flood: bool, folder: Path) -> dict[str, Any]:
         folder.mkdir()
@@ -230,7 +230,7 @@ async def test_what_strangers_runs_cost_does_not_choose_who_serves_others(tmp_pa
 
 
 def test_in_one_pool_a_flood_changes_what_others_are_held_to_cost() -> None:
-    """Why namespaces do not share one: the test above must be able to fail."""
+    """The reason why namespaces share no pool: the test above must be able to fail."""
 
     def costs(flood: bool) -> dict[str, float]:
         fleet = TaskStandings()

@@ -43,7 +43,7 @@ JOBS_RESOURCE = {"group": "batch", "version": "v1", "resource": "jobs"}
 
 
 def api_settings(folder: Path, api: GateServer) -> dict[str, Any]:
-    """What the chart tells admission where pods may wait."""
+    """The chart's settings of admission where pods may wait."""
     pair = Pair.make(folder / "api")
     token = folder / "api-token"
     token.write_text("a-token")
@@ -75,7 +75,7 @@ class Holding:
 
 @pytest_asyncio.fixture
 async def held(tmp_path: Path) -> AsyncIterator[Holding]:
-    """It has seen somebody lead, and was told that the task is ordered."""
+    """The server has seen somebody lead, and the feed has said that the task is ordered."""
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(a_gate_server())
         api.renew()
@@ -156,7 +156,7 @@ async def test_who_is_ordered_is_read_back_from_the_copy_on_disk(tmp_path: Path)
     load_snapshot(tmp_path / "snapshot.jsonl", state)
     assert (set(state.ordered), state.orders_jobs) == ({str(TRAIN)}, True)
     async with a_server(tmp_path, KNOWN) as (_, server, board):
-        # The new feed's full message, which says nothing of it, has replaced what was on disk.
+        # The new feed's full message does not mention it, and has replaced the copy from the disk.
         await until_true(lambda: not server.state.ordered)
 
 
@@ -169,7 +169,7 @@ async def test_an_order_that_nobody_understands_is_none(held: Holding, entry: An
 
 @pytest_asyncio.fixture
 async def holding_jobs(tmp_path: Path) -> AsyncIterator[Holding]:
-    """As above, and the policy has Jobs wait as a whole."""
+    """As above, and by the policy Jobs wait as a whole."""
     known = knowledge_of(order=Order.ENFORCE, jobs_wait=JobsWait.SUSPENDED)
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(a_gate_server())
@@ -203,7 +203,7 @@ async def test_a_job_that_waits_is_sized_and_asked_for_twice_alike(holding_jobs:
     template = job["spec"]["template"]
     assert template["metadata"]["annotations"][labels.MAY_WAIT] == "false"
     assert labels.HELD in template["metadata"]["annotations"]
-    # By its template's request the queue tells whether there is room; its limit stays.
+    # The queue finds room by the template's request; its limit stays.
     assert memory_of(APod(template)) == (SIZED[0], "2Gi")
     before = jobs_counted(holding_jobs, "held")
     again = (

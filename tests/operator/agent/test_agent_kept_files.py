@@ -1,4 +1,4 @@
-"""Files that are read at every tick stay open, and never tell of another cgroup than theirs."""
+"""Files that are read at every tick stay open, and never show another cgroup than their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CGROUPS = "/sys/fs/cgroup"
 
 
 def descriptors(below: Path | str) -> int:
-    """How many files below a folder are open; others come and go with what is collected."""
+    """How many files below a folder are open; others come and go with garbage collection."""
     count = 0
     for each in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the agent keeps to itself: maxima that tell the controller nothing new."""
+"""What the agent does not send: maxima that tell the controller nothing new."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def node(tmp_path: Path) -> Node:
 def test_messages_of_a_pod_that_grows_for_a_minute(
     node: Node, known_mib: int | None, most: int
 ) -> None:
-    """By 10 MiB a second, to 600 MiB; its first sight is not counted."""
+    """It grows by 10 MiB a second, to 600 MiB; the first report is not counted."""
     node.grows_to(4)
     node.learns(known_mib)
     before = len(node.reports)
@@ -159,7 +159,7 @@ def test_an_agent_sends_once_a_second_at_most() -> None:
         sender.wake()
         three.wait(0.05)
     sender.stop(60.0)
-    # One that comes late is followed in time for the pace, so none is measured from another.
+    # After a late one the next keeps its own time, so none is measured from another.
     assert all(at - began_s >= 0.95 * number for number, at in enumerate(at_s[:4]))
 
 

@@ -49,7 +49,7 @@ def a_report(*, final: bool) -> PeakReport:
 
 
 def metrics_of(*, followed: int = 0, dropped: int = 0, waiting: int = 0) -> AgentMetrics:
-    """Of an agent that follows so many cgroups, and has dropped and holds so many reports."""
+    """Metrics of an agent with that many followed cgroups and dropped and waiting reports."""
     outbox = Outbox(2**20, 60.0, time.monotonic)
     reports = [replace(a_report(final=False), pod_uid=f"uid-{n}") for n in range(dropped + waiting)]
     outbox.restore(Waiting(report, 120.0) for report in reports[:dropped])

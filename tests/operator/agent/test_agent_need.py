@@ -13,7 +13,7 @@ from tests.builders.agent.cgroup_trees import a_reading, peaks_of
 
 
 def mib(reading: dict[str, int | None]) -> CgroupSample:
-    """A reading written in MiB, but for counts."""
+    """A reading written in MiB, except counts."""
     counts = ("limit_hits",)
     return a_reading(**{k: v if v is None or k in counts else v * MIB for k, v in reading.items()})
 
@@ -123,7 +123,7 @@ def test_a_temporary_file_that_was_seen_is_not_taken_for_a_spike_when_it_goes() 
         **QUIET, "usage_bytes": 900, "kernel_peak_bytes": 900, "inactive_file_bytes": 890,
     }  # fmt: skip
     gone: dict[str, int | None] = {**QUIET, "kernel_peak_bytes": 950}
-    assert need_mib(QUIET, spilled, gone) == 60  # 50 of it written after the last reading
+    assert need_mib(QUIET, spilled, gone) == 60  # 50 of them written after the last reading
 
 
 def test_a_pod_first_seen_after_its_end_needs_its_peak_less_the_cache_left() -> None:

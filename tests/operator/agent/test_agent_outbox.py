@@ -1,4 +1,4 @@
-"""What waits for the controller, in memory and on disk."""
+"""Reports that wait for the controller, in memory and on disk."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_where_cpu_cannot_be_read_there_is_no_pace() -> None:
 
 @pytest.mark.slow
 def test_a_task_whose_memory_stands_still_is_still_seen_to_spin(tmp_path: Path) -> None:
-    """The sampler reads CPU now and then even where nothing else moves; the last report tells."""
+    """The sampler sometimes reads CPU even where nothing else moves; the last report has it."""
     pod = f"kubepods/burstable/pod{UID}"
     tree, now_s = RecordedTree(tmp_path), 1_700_000_000.0
     sampler = Sampler(Version.V2, {}, lambda: now_s)

@@ -12,7 +12,7 @@ from tests.builders.agent.cgroup_trees import CONTAINER
 from tests.rigs.node.real_pods import a_cold_file, a_real_pod, follow, follow_steps
 
 OVERHEAD_BYTES = 24 * MIB
-"""A bare Python interpreter with its page tables and what the kernel keeps for it."""
+"""A bare Python interpreter with its page tables and the kernel's memory for it."""
 
 
 @pytest.mark.slow
@@ -168,5 +168,5 @@ file.close()
         reports = follow_steps(pod, [spill, spill_more_and_delete])
 
     assert reports[None].kernel_peak_bytes > 220_000_000
-    # Only what the last interval wrote passes for need.
+    # Only pages that the last interval wrote count as need.
     assert reports[None].need_peak_bytes < 20_000_000 + OVERHEAD_BYTES

@@ -129,12 +129,12 @@ def test_cpu_time_of_a_cgroup_whose_memory_rests_is_read_now_and_then(node: Node
 def test_an_agent_that_restarts_carries_on_from_what_was_known(node: Node) -> None:
     node.tree.write(f"{POD}/{CONTAINER}", current=200 * MIB, peak=200 * MIB, anon=200 * MIB)
     node.tick()
-    # A kernel that keeps no peak: what was sampled exists nowhere else.
+    # This kernel keeps no peak: samples exist nowhere else.
     node.tree.write(f"{POD}/{CONTAINER}", current=5 * MIB, peak=None, anon=5 * MIB)
     node.tree.remove(f"{POD}/{PAUSE}")
     node.sampler = Sampler(Version.V2, node.sampler.running(), lambda: WALL_S)
 
-    # What ended while no agent was there is told now; what was told before is not told again.
+    # Pods that ended while no agent lived are reported now; earlier reports are not repeated.
     assert {key: report.final for key, report in node.tick().items()} == {PAUSE: True}
     node.tree.remove(f"{POD}/{CONTAINER}")
     reports = node.tick()

@@ -1,4 +1,4 @@
-"""Sending: what is kept, what is given up, over real HTTP and HTTPS on loopback."""
+"""Sending over real HTTP and HTTPS on loopback: what is kept, and what is given up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def uids(outbox: Outbox) -> list[str]:
 
 
 class RecordingPost:
-    """Answers by rule, and remembers what it took."""
+    """Answers by rule, and remembers what it accepted."""
 
     def __init__(self, rule: Callable[[Sequence[PeakReport]], Answer]) -> None:
         self.rule = rule

@@ -1,4 +1,4 @@
-"""Who is watched between two ticks, and when the alarm is raised."""
+"""Which pods are watched between two ticks, and when the alarm is raised."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EMPTY = CgroupSample(
 
 
 class Node:
-    """A node of version 1 cgroups, at a time of ours. Sizes in MiB."""
+    """A node of version 1 cgroups, with a clock that tests set. Sizes in MiB."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -89,7 +89,7 @@ def node(tmp_path: Path) -> Node:
 
 
 def settled(node: Node, name: str, anon: float, cache: float = 0) -> None:
-    """Flat for a while, so that it is known not to grow."""
+    """It is flat for a while, so that it counts as not growing."""
     node.holds(name, anon, cache)
     for _ in range(5):
         node.tick()

@@ -33,7 +33,7 @@ def uid(number: int) -> str:
 
 @dataclass(slots=True)
 class MeteredNode:
-    """A recorded node, and all that reads it at a tick. The clock is ours."""
+    """A recorded node, and all that reads it at a tick. Tests set the clock."""
 
     root: Path
     version: int
@@ -62,7 +62,7 @@ class MeteredNode:
         (self.proc / "stat").write_text(STAT.format(busy=busy, idle=idle))
 
     def pod(self, number: int, cpu_s: float) -> None:
-        """A pod that has used so much."""
+        """A pod that has used that much."""
         folder = f"kubepods/pod{uid(number)}"
         if self.version == 2:
             RecordedTree(self.cgroups).write(folder, usage_usec=int(cpu_s * 1e6), current=MIB)

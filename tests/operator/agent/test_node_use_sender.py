@@ -1,4 +1,4 @@
-"""The use of a node is sent after peaks, and costs them nothing, whoever answers."""
+"""The use of a node is sent after peaks, and never harms them, whatever the answer."""
 
 from __future__ import annotations
 

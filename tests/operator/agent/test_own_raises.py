@@ -1,4 +1,4 @@
-"""What an agent raises itself, tells, and leaves to the controller."""
+"""What an agent raises itself, reports, and leaves to the controller."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ RESIZE = "/api/v1/namespaces/shop/pods/train-1/resize"
 
 @dataclass(slots=True)
 class Wires:
-    """A controller and an API server that answer by rule, at a time of ours."""
+    """A controller and an API server that answer by rule, with a clock that tests set."""
 
     now_s: float = 0.0
     grants: int = 200
     taken: int = 200
     away: bool = False
     denies: bool = False
-    """Nothing is granted any more."""
+    """Grant nothing any more."""
     said: list[tuple[str, Any]] = field(default_factory=list)
     raises: list[tuple[str, Any]] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Wires:
 
     @property
     def told(self) -> list[int]:
-        """How many raises each request tells of."""
+        """How many raises each request reports."""
         return [len(body["raised"]) for path, body in self.said if path == GRANTS_PATH]
 
 
@@ -138,7 +138,7 @@ def test_nothing_is_granted_by(answer: tuple[int, str]) -> None:
 
 
 def paths(wires: Wires, names: Sequence[str], *, taken: bool = True) -> list[str]:
-    """What is said of these pods' alarms, where the first pod has a grant."""
+    """The alarm sender's paths for these pods' alarms, where the first pod has a grant."""
     raised: list[str] = []
     own = wires.own()
     own.renew(["uid-train-1"])

@@ -1,4 +1,4 @@
-"""Calls of Airflow's REST API: a small server answers as Airflow does, or as it should not."""
+"""Calls of Airflow's REST API; a small server answers as Airflow does, or wrongly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Asking = Callable[[AirflowClient], Awaitable[Any]]
 
 
 async def ask(address: str, asking: Asking, **settings: Any) -> list[str]:
-    """What Airflow's user is told while something is asked."""
+    """The words for Airflow's user while a call is made."""
     told: list[str] = []
     given = {"user": USER, "password": PASSWORD, "first_pause_s": 0.001, **settings}
     login = given.pop("login", None)

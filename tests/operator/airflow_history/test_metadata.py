@@ -1,4 +1,4 @@
-"""Airflow's metadata database is read on both kinds of servers, and what is none is told."""
+"""Airflow's metadata database is read on both kinds of servers; other databases are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def a_table(schema: sa.MetaData, name: str, *more: sa.Column[Any]) -> sa.Table:
 
 
 def of_tries() -> list[sa.Column[Any]]:
-    # SQLite keeps no zone, as Airflow's own type of times.
+    # Like Airflow's own type of times, SQLite keeps no zone.
     kind = sa.TIMESTAMP(timezone=True)
     return [
         sa.Column("try_number", sa.Integer),

@@ -1,4 +1,4 @@
-"""A try that Airflow remembers becomes an attempt, of the task that its next pod will be of."""
+"""A try that Airflow remembers becomes an attempt of the same task as its next pod."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_pod_of_the_same_try_has_the_same_task_and_run() -> None:
     ],
 )
 def test_names_are_those_of_airflows_labels(text: str, value: str) -> None:
-    """The values are of make_safe_label_value of the provider cncf-kubernetes 10.25.0."""
+    """The values come from make_safe_label_value of the provider cncf-kubernetes 10.25.0."""
     assert label_value(text) == value
 
 
@@ -130,7 +130,7 @@ def test_a_function_that_ran_in_an_executors_pod_is_a_task_of_its_own() -> None:
     pod = {"limits": {"memory": "1Gi"}}
     past = replace(A_TRY, pod_name=None, pod_namespace=None, resources=None, pod_resources=pod)
     assert attempt_of(past).task.name == "airflow-worker.nightly.chunk"
-    # Of an operator's task both pods are remembered: the operator's does the work.
+    # For an operator's task both pods are remembered: the operator's pod does the work.
     both = replace(A_TRY, pod_resources=pod)
     assert attempt_of(both).task.name == "nightly.chunk"
 

@@ -36,7 +36,7 @@ def a_pod_that(
     deleted: str | None = None,
     **status: Any,
 ) -> APod:
-    """Limited to 128Mi as a rule; it ran from 00:00 to 01:00. message: the termination message."""
+    """By default limited to 128Mi; it ran from 00:00 to 01:00. message: the termination message."""
     pod = ended(a_train() if limited else a_train().limited(None), reason, exit_code)
     built = pod.built()
     (of_container,) = built["status"]["containerStatuses"]
@@ -129,7 +129,7 @@ ROWS = {
     "evicted before it answered with exit 0": Row(
         pod=a_pod_that("Completed", 0, reason="Evicted"), cause=Cause.EVICTED
     ),
-    # kube-state-metrics shows no reason of a disruption, but that the pod was deleted.
+    # kube-state-metrics shows no reason of a disruption, only that the pod was deleted.
     "preempted": Row(
         pod=a_pod_that(
             "Error", 143, conditions=disrupted("PreemptionByScheduler"), deleted="00:01:15"

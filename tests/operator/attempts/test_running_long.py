@@ -1,4 +1,4 @@
-"""Runs that run long: when one does, by its own forecast, and what is said of it."""
+"""Runs that run long: when one does, by its own forecast, and what is reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOON_S = 1_700_000_000.0
 
 
 def forecast_of(*runtimes_s: float) -> RunForecast:
-    """What is forecast of a run after those, submitted at noon."""
+    """The forecast of a run after those, submitted at noon."""
     forecaster = Forecaster()
     for number, runtime_s in enumerate(runtimes_s):
         forecaster.learn(str(TRAIN), "lab", runtime_s, NOON_S - 1000 + number)
@@ -93,7 +93,7 @@ def test_deadlines_of_runs_that_ended_are_not_kept() -> None:
 
 
 class Watching:
-    """Running runs at a clock of their own, and what they told."""
+    """Running runs with a clock that tests set, and their reports."""
 
     def __init__(self) -> None:
         self.now_s = NOON_S

@@ -1,4 +1,4 @@
-"""What programs say at their end, as they spell it, and what they say of other things."""
+"""Programs' words at their end, as they spell them, and their words about other things."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The truth table's boundaries, and every reason that is the cluster's and not the pod's."""
+"""The truth table's boundaries, and every reason that lies in the cluster and not in the pod."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def stored(**spec: Any) -> dict[str, Any]:
 
 
 def owned_by(kind: str, uid: str) -> dict[str, Any]:
-    """The metadata of what is owned."""
+    """The metadata of an owned object."""
     return {"ownerReferences": [{"kind": kind, "name": "n", "uid": uid, "controller": True}]}
 
 

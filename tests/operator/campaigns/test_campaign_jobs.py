@@ -1,4 +1,4 @@
-"""The Job of a run: what the template says, the run's memory and values, what others see of it."""
+"""The Job of a run: its template, the run's memory and values, and what others see of it."""
 
 from __future__ import annotations
 

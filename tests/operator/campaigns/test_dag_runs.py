@@ -1,4 +1,4 @@
-"""Which DAG run is triggered next, by what Airflow says of those that are there."""
+"""Which DAG run is triggered next, by what Airflow says about the existing ones."""
 
 from __future__ import annotations
 

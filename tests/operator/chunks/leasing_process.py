@@ -1,4 +1,4 @@
-"""A process that leases one job's items: run by a test, and killed by it."""
+"""A process that leases one job's items; a test runs it and kills it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker makes of an answer that makes no sense: as of none, it does its share."""
+"""A worker treats an answer that makes no sense like no answer: it does its share."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Client = TestClient[Any, Any]
 
 
 class Clock:
-    """A second goes by each time that somebody looks."""
+    """A clock on which a second passes each time it is read."""
 
     now_s = 1000.0
 
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Shelf:
-    """One in memory, which is full at times."""
+    """A shelf in memory, which is sometimes full."""
 
     def __init__(self) -> None:
         self.records: dict[JobName, Any] = {}
@@ -52,7 +52,7 @@ class Shelf:
 
 
 def keeper(shelf: Shelf, shares: int = 2, items: int = 100, name: JobName = JOB) -> Keeper:
-    """One that has the job open, as its shelf has it."""
+    """A keeper that has opened the job from its shelf."""
     kept = Keeper(shelf, Clock())
     job = Job(items=items, workers=2, start_s=1.5, wait_s=0.05)
     kept.open(LeasedJob(name, "uid-1", job, shares), shelf.records.get(name))

@@ -1,4 +1,4 @@
-"""A worker that was answered and is cut off then goes on at once, and never beyond what it said."""
+"""A worker that is cut off after an answer continues at once, and never beyond what it said."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_worker(
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """Answers the first request, takes all others and says nothing, as who drops packets."""
+    """A server that answers the first request and leaves all others without an answer."""
     held: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -145,7 +145,7 @@ def test_many_owed_pieces_that_are_told_as_one_are_owed_on_both_sides_of_its_own
 
 
 class Lossy:
-    """A record, and a network that loses and delays what is said in both directions."""
+    """A record, and a network that loses and delays messages in both directions."""
 
     def __init__(self, items: int, shares: int, seed: int) -> None:
         self.leases = Leases(items, shares)

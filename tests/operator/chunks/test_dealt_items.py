@@ -38,7 +38,7 @@ def test_shares_are_those_of_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("url", ["", "http://127.0.0.1:9/"])
 def test_of_no_items_a_pod_does_nothing_and_asks_nobody(url: str) -> None:
-    """As by the formula: the Job of a day without input succeeds."""
+    """As with the formula: the Job of a day without input succeeds."""
     told = {"PLIMSOLL_ITEMS": "0", "PLIMSOLL_SHARES": "4", "JOB_COMPLETION_INDEX": "3"}
     worker = plimsoll_chunks.Worker.from_environment({**told, "PLIMSOLL_CHUNKS_URL": url})
     assert list(plimsoll_chunks.items(worker)) == []

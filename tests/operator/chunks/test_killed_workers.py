@@ -61,7 +61,7 @@ class Rig:
         self.allow(ITEMS)
 
     def allow(self, items: int) -> None:
-        """Have each worker do so many items and no more until it is allowed to."""
+        """Let each worker do that many items, and no more until it is allowed to."""
         beside = self.folder / "allowed.new"
         beside.write_text(str(items))
         beside.replace(self.folder / "allowed")
@@ -134,7 +134,7 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[ProgramServer]:
-    """What forks servers of leases: to load their libraries is most of what one takes."""
+    """A server that forks servers of leases: loading their libraries takes most of their time."""
     checkout = Path(__file__).parents[3]
     with a_program_server(leasing_process.__name__, (), checkout=checkout) as server:
         yield server
@@ -212,7 +212,7 @@ def test_a_worker_that_came_before_the_server_does_its_share_and_nobody_else_doe
 
 
 def _all_heard_and_cut_off(rig: Rig) -> list[tuple[str, subprocess.Popen[bytes]]]:
-    """Workers that each have their first lease, none of it done, and no server any more."""
+    """Workers that each have their first lease, with nothing done, and no server any more."""
     rig.allow(0)
     server = rig.server()
     workers = [rig.worker(index) for index in range(SHARES)]
@@ -273,7 +273,7 @@ def test_an_item_whose_work_fails_is_not_acknowledged(rig: Rig) -> None:
     worker = plimsoll_chunks.Worker(
         "failing", ITEMS, 0, SHARES, rig.url, str(JOB), token_for(KEY, JOB.namespace, JOB.run)
     )
-    # As a loop whose body raises: nobody asks for more.
+    # Like a loop whose body raises: nobody asks for more.
     _, count = next(plimsoll_chunks.ranges(worker))
     assert count == 1
     assert rig.progress() == [0, ITEMS // SHARES, ITEMS - ITEMS // SHARES]

@@ -31,7 +31,7 @@ def test_without_a_list_shares_are_even(told: dict[str, str]) -> None:
 
 
 def test_who_has_a_list_leases_nothing() -> None:
-    """Whoever leases believes that shares are even: a list would have items done by nobody."""
+    """A worker that leases assumes even shares: with a list, nobody would do some items."""
     worker = read(PLIMSOLL_STARTS=STARTS, PLIMSOLL_CHUNKS_URL="http://127.0.0.1:9")
     assert worker.url is None
     assert read(PLIMSOLL_STARTS="", PLIMSOLL_CHUNKS_URL="http://127.0.0.1:9").url is not None

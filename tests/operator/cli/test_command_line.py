@@ -35,7 +35,7 @@ WITHOUT_A_STORE = (
 
 
 def said_by(done: Ended) -> str:
-    """What a command that failed said, which is all it printed."""
+    """The message of a failed command, which is all that it printed."""
     assert done.returncode == 1, done
     assert not done.stdout
     assert "Traceback" not in done.stderr
@@ -142,7 +142,7 @@ def test_the_api_commands_say_that_there_is_no_cluster(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
-    """By the script that --show-completion prints, in a real bash."""
+    """Completions by the script that --show-completion prints, in a real bash."""
     binary = tmp_path / "bin" / "plimsoll"
     binary.parent.mkdir()
     binary.write_text(f'#!/bin/sh\nexec {" ".join(PLIMSOLL)} "$@"\n')

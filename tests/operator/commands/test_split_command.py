@@ -1,4 +1,4 @@
-"""`plimsoll split`: what is known of a task's chunks, and how its Jobs are best cut."""
+"""`plimsoll split`: what is known about a task's chunks, and how its Jobs are best cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKERS, ITEMS_A_POD = 4, 50
 
 
 def chunks_of(job: str, pods: int = 8, sigma: float = 1.5) -> list[Observation]:
-    """A Job's pods, which one after the other are taken by the first worker that is free."""
+    """A Job's pods; the first free worker takes the next one."""
     draw = np.random.default_rng(3)
     free, made = [NOON_S] * WORKERS, []
     for index in range(pods):

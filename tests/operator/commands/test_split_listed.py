@@ -24,7 +24,7 @@ LISTED = ((27, 130.0), (27, 124.0), (4, 20.0), (4, 22.0), (2, 9.0))
 
 
 def pods_of(job: str, at_s: float, chunks: Sequence[tuple[int, float]]) -> Iterator[Observation]:
-    """Two workers take them one after the other."""
+    """Two workers take the chunks one after the other."""
     free = [at_s, at_s]
     for index, (items, seconds) in enumerate(chunks):
         at = free.index(min(free))
@@ -112,7 +112,7 @@ def test_the_page_draws_it(store: Store) -> None:
 
 @pytest.mark.slow
 def test_a_chunk_that_was_killed_counts_with_its_own_items(store: Store) -> None:
-    """A small one that dies tells of small ones, whatever the largest had."""
+    """The death of a small chunk says something about small ones, whatever the largest had."""
     killed = an_attempt("killed").knowing(**{CHUNK_ITEMS: 4.0}).in_run("job:two:2")
     dead = killed.ending(Outcome.OOM_KILLED).given(64 * MIB).running(NOON_S + 900, NOON_S + 905)
     again = list(pods_of("two", NOON_S + 1000, LISTED))

@@ -1,4 +1,4 @@
-"""What runs used of the CPU, from the agent's last report to what admission decides with."""
+"""CPU used by runs, from the agent's last report to admission's decision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.predictor.store.attempts.test_store_usage import a_run
 
 
 def decided_cpu(pod: APod) -> APod:
-    """As admission leaves it: four cores were asked for, one is requested."""
+    """A pod as admission leaves it: its author asked for four cores, it requests one."""
     cpu = CpuNote(
         request_millicores=1000,
         was_millicores=4000,
@@ -62,7 +62,8 @@ async def test_a_run_teaches_what_it_used(tmp_path: Path) -> None:
         assert (observation.request_cores, observation.allocated_cores) == (4.0, 1.0)
         assert (observation.mean_cores, observation.peak_cores) == (1.5, 2.5)
         async with asyncio.timeout(120):
-            # Written beside the profile, whose API server is away: that must not matter.
+            # It is written beside the profile; that the profile's API server is away must not
+            # matter.
             keeping = asyncio.create_task(inside.controller.profiles.run())
             while inside.known.cpu is None:
                 await asyncio.sleep(0.05)

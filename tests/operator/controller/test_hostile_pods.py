@@ -1,6 +1,6 @@
-"""Thousands of pods by authors who want to harm: all stays bounded, and others keep what is theirs.
+"""Thousands of pods by hostile authors: all stays bounded, and others keep their own.
 
-Figures are bytes and counts. What a pod costs is measured in the store's own pages.
+Figures are bytes and counts. A pod's cost is measured in the store's own pages.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ FEW_PODS, MANY_PODS, MANY_ROUNDS = 4_000, 10_000, 40
 """Many in `make soak`."""
 AT_ONCE: Final = 200
 MOST_STORED_BYTES: Final = 4096
-"""A pod, in the store."""
+"""Bytes of a pod in the store."""
 MOST_STORED_OF_A_TASK_BYTES: Final = 3072
-"""A task, beside its pods: its sums, and what its experts and its forecaster know."""
+"""Bytes of a task without its pods: its sums, and the state of its experts and forecaster."""
 MOST_SNAPSHOT_BYTES: Final = 32 * 2**20
 CALM: Final = TaskId("calm", "train")
 
@@ -73,7 +73,7 @@ async def follow(reader: FeedClient, board: FeedBoard) -> int:
 
 
 async def live_through(inside: Inside, chunk: Sequence[HostilePod]) -> None:
-    """The pods are created, run and end, all at once; nothing of it may raise."""
+    """The pods are created, run and end, all at once; no step may raise."""
     see = inside.controller.watch.see_pod
     await asyncio.gather(*(see(pod.document, gone=False) for pod in chunk[::5]))
     await asyncio.gather(*(see(pod.running(), gone=False) for pod in chunk))
@@ -120,7 +120,7 @@ async def live_calmly(inside: Inside) -> None:
 
 
 def is_calm(inside: Inside, state: AdmissionState) -> bool:
-    """Whether that namespace has all of it still, here and at admission."""
+    """Whether that namespace still has all of it, here and at admission."""
     known = inside.controller.book.look(CALM)
     return (
         len(known.lifts) == 1

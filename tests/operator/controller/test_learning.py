@@ -56,7 +56,7 @@ def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
 async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
         inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
-        # Sixty attempts were forty runs: what counts is how many runs were known.
+        # Sixty attempts were forty runs: the number of known runs counts.
         learns.restore(TaskSummary(task=TRAIN, observations=60, runs_known=40), a_saved(40))
         learns.consider(TRAIN)
         assert not wanted(queue)

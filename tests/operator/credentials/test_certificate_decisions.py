@@ -41,9 +41,10 @@ def a_pair(now_s: float = START_S, lifetime_s: float = LIFETIME_S) -> Pair:
 
 @dataclass(slots=True)
 class World:
-    """What is in the cluster, and a leader's memory: steps are carried out on it.
+    """The state of the cluster, and a leader's memory: steps are carried out on it.
 
-    shown: the authority of what replicas show; they read the Secret some time after its change.
+    shown: the authority of the replicas' certificate; they read the Secret some time after its
+        change.
     """
 
     now_s: float = START_S
@@ -88,7 +89,7 @@ class World:
         return decision
 
     def check(self) -> None:
-        """What replicas show, and what the Secret would have them show, is trusted."""
+        """Check that the replicas' certificate, and the one in the Secret, are trusted."""
         trusted = self.published
         if trusted is None:
             return
@@ -99,7 +100,7 @@ class World:
             assert state.served.authorities[0] in trusted
 
     def look(self) -> list[Step]:
-        """Steps until there is nothing to do now."""
+        """Take steps until there is nothing to do now."""
         done: list[Step] = []
         while (step := self.step().step) not in (Step.REST, Step.WAIT):
             done.append(step)
@@ -107,7 +108,7 @@ class World:
         return done
 
     def mounted(self) -> None:
-        """Replicas have read the Secret."""
+        """Let replicas read the Secret."""
         served = self.state().served
         assert served is not None
         self.shown = served.authorities[0]
@@ -117,7 +118,7 @@ class World:
         self.running_s += seconds
 
     def crashes(self) -> None:
-        """Another leader takes over: nothing is remembered, its clock began somewhere else."""
+        """Let another leader take over: it remembers nothing, and its clock began elsewhere."""
         self.prepared = None
         self.running_s = 7.0
 

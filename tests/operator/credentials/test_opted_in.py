@@ -1,4 +1,4 @@
-"""Namespaces whose SizingPolicy wants their pods recognised are in the webhooks, and no others."""
+"""The webhooks have the namespaces whose SizingPolicy wants pods recognised, and no others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def configuration() -> dict[str, Any]:
 
 
 def patched(before: dict[str, Any], namespaces: list[str]) -> dict[str, Any]:
-    """As the API server merges the patch: webhooks by their names, and lists as a whole."""
+    """Merge the patch as the API server does: webhooks by their names, and lists as a whole."""
     after = copy.deepcopy(before)
     for change in selectors_for(before, namespaces):
         (one,) = (each for each in after["webhooks"] if each["name"] == change["name"])

@@ -1,4 +1,4 @@
-"""The demo's two programs, run for real at small sizes, and what measures them."""
+"""The demo's two programs, really run at small sizes, and their measurement."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TASK = "shop/train"
 
 
 class Clock:
-    """Stands until it is set."""
+    """A clock that stands still until it is set."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

@@ -1,4 +1,4 @@
-"""When an extender stops to compute, and when it begins again."""
+"""When an extender stops computing, and when it begins again."""
 
 from __future__ import annotations
 

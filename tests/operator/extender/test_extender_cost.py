@@ -1,4 +1,4 @@
-"""What scores cost, beside reading the question and answering without any."""
+"""The cost of scores, compared with reading the question and answering without any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extender over real HTTP, from the feed to the scores; whatever fails, scores are equal."""
+"""The extender over real HTTP, from the feed to the scores; if anything fails, scores are equal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = ("node-1", "node-2", "node-3")
 
 
 async def told(extender: RunningExtender, board: FeedBoard, **running: int) -> None:
-    """Tell who runs where, and wait until it is there."""
+    """Tell which tasks run where, and wait until the extender knows it."""
     tell_nodes(board, TRAIN, **running)
     await until_true(lambda: len(extender.scorer.state.placing) == len(running))
 
@@ -75,7 +75,7 @@ async def test_a_burst_is_not_sent_to_one_node(tmp_path: Path) -> None:
     async with an_extender(tmp_path, KNOWN) as (scheduler, extender, board):
         await told(extender, board, node_1=2, node_2=0, node_3=1)
         assert await scheduler.scores(POD, *NAMES) == [0, 10, 0]
-        # The pod that was just scored counts on its node before it is told to run there.
+        # The pod that was just scored counts on its node before the feed reports it there.
         assert await scheduler.scores(POD, *NAMES) == [0, 10, 10]
 
 
@@ -107,7 +107,7 @@ async def test_while_the_controller_is_silent_scores_are_equal(
 ) -> None:
     async with an_extender(tmp_path, KNOWN) as (scheduler, extender, board):
         await told(extender, board, node_1=3, node_2=0)
-        # Whatever was heard is too long ago, although the feed may be heard while this runs.
+        # All that was heard counts as too old, although the feed may be heard while this runs.
         monkeypatch.setattr(node_hint, "MOST_SILENCE_S", -1.0)
         assert await scheduler.scores(POD, *NAMES) == [0, 0, 0]
         assert counted(extender, Graded.SILENT) == 1
@@ -166,7 +166,7 @@ async def test_a_question_that_does_not_arrive_is_answered_all_the_same(tmp_path
 
 
 class SlowClock:
-    """A clock by which each look takes as long as it is told: all is late, whatever it costs."""
+    """A clock on which each look takes a given time: every answer is late, whatever it costs."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0

@@ -1,4 +1,4 @@
-"""The controller's side of the feed: what each reader is told."""
+"""The controller's side of the feed: what each reader gets."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_state_in_parts_is_read_to_its_end_even_after_many_removals() -> None:
         board.remove(task)
     message = told(board, epoch=None)
     seen = set(message.tasks)
-    # Each part is small, and none of those that follow makes the reader start over.
+    # Each part is small, and no later part makes the reader start again.
     while message.revision < message.head:
         assert len(message.tasks) <= 1
         message = told(board, since=message.revision, epoch=message.epoch)

@@ -1,4 +1,4 @@
-"""Admission's side of the feed: what it keeps of what it is told."""
+"""Admission's side of the feed: what it keeps of the messages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reader:
         self.heard += 1
 
     async def take(self, board: FeedBoard) -> None:
-        """Read on from where it is to where the board is."""
+        """Read on to the board's newest revision."""
         while True:
             position = self.client.position
             text = board.message(position.revision, position.epoch)
@@ -182,7 +182,7 @@ async def test_one_bad_entry_does_not_spoil_the_others(reader: Reader, bad: Any)
     tasks = {"bad": bad, "train": knowledge_of(TRAIN).to_dict()}
     await reader.client.take(decode_message(message_with(**tasks)))
     assert set(reader.state.tasks) == {TRAIN}
-    # A removal is what null means on its own; everything else is counted.
+    # A null alone is a removal; everything else is counted.
     assert reader.failures == ({} if bad is None else {"bad-entry": 1})
 
 
@@ -220,7 +220,7 @@ async def test_it_follows_a_real_feed(tmp_path: Path, board: FeedBoard) -> None:
         async with reader.running():
             await until_true(lambda: TRAIN in reader.state.tasks)
             board.publish(knowledge_of(JOIN))
-            # A message is heard once all of it is taken: after its first task is seen.
+            # A message counts as heard when all of it is taken: after its first task is seen.
             await until_true(lambda: JOIN in reader.state.tasks and reader.heard >= 2)
     assert not reader.failures
 

@@ -1,4 +1,4 @@
-"""Models on the feed: each travels once, whoever reads, and whatever else changes."""
+"""Models on the feed: each travels once, for every reader, whatever else changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(slots=True)
 class Reader:
-    """What a reader of a version has understood, and how far it has read."""
+    """What a reader of one version has understood, and how far it has read."""
 
     version: int
     state: AdmissionState

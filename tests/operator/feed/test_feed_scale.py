@@ -1,4 +1,4 @@
-"""Five hundred tasks with models: what admission's replicas take, and how soon they hear."""
+"""Five hundred tasks with models: bytes that admission's replicas read, and how soon."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ async def test_five_hundred_models_fit_and_one_update_is_everywhere_long_before_
 ) -> None:
     figures = await measure(tmp_path, tasks=500, models=500)
     assert figures.rss_bytes <= 250e6
-    # On a machine that does nothing else it takes a hundredth; `make bench-scale` has the seconds.
+    # On an idle machine it takes a hundredth of that; `make bench-scale` has the seconds.
     assert figures.update_s <= figures.retrained_s / 10
 
 
 def told_bytes(tasks: int) -> tuple[int, int]:
-    """What a new reader is told of so many tasks in all, and what of one that changed."""
+    """Bytes for a new reader about that many tasks in all, and about one that changed."""
     board = FeedBoard("e1", max_message_bytes=2**30)
     board.set_defaults(Policy())
     for number in range(tasks):

@@ -1,4 +1,4 @@
-"""Objects by their paths: what is sent, and what becomes of each answer. A real HTTP server."""
+"""Objects by their paths: what is sent, and the effect of each answer. A real HTTP server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def an_api_server(
 
 
 async def echo(request: web.Request) -> web.Response:
-    """What was asked, as an object."""
+    """The request as an object."""
     body = await request.text()
     return web.json_response(
         {

@@ -1,4 +1,4 @@
-"""Errors: of the API server, by what follows from them; of ours, by who can mend them."""
+"""Errors: the API server's, by their consequences; our own, by who can mend them."""
 
 from __future__ import annotations
 

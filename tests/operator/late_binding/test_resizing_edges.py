@@ -34,7 +34,7 @@ def knowing(known: Knowledge) -> AdmissionState:
 
 
 def needing(need_mib: int) -> AdmissionState:
-    """So that a pod of it gets that many MiB."""
+    """Knowledge by which a pod gets that many MiB."""
     return knowing(replace(knowledge_of(headroom=1.0), max_need_bytes=need_mib * MIB))
 
 
@@ -105,7 +105,7 @@ def test_a_resize_takes_the_number_of_the_attempt_that_its_run_has_reached() -> 
 
 
 PLANNED = replace(note_on(WAITING), before_bytes=4000 * MIB)
-"""Written before a resize from 4000Mi to 2000Mi."""
+"""A note written before a resize from 4000Mi to 2000Mi."""
 
 
 def test_a_resize_that_never_came_about_is_put_right() -> None:

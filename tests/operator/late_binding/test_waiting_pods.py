@@ -138,7 +138,7 @@ def test_a_namespace_whose_pods_fill_the_index_takes_no_room_from_others() -> No
         assert waiting.see(a_waiting(number).built())
     assert len(waiting.of_task(TRAIN)) == 5
     assert waiting.held_bytes <= 20_000
-    # Whoever has most is turned away, and what it has stays.
+    # The namespace that has most is turned away, and keeps what it has.
     held = waiting.of_task(TaskId("evil", "train"))
     assert not waiting.see(flood.named("evil-99", uid="evil-99").built())
     assert waiting.of_task(TaskId("evil", "train")) == held != []

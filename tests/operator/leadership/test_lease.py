@@ -1,4 +1,4 @@
-"""Who may take a Lease, by clocks that need not agree."""
+"""Which candidate may take a Lease, by clocks that need not agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leader that could not renew ends by itself, whatever else hangs."""
+"""A leader that could not renew ends by itself, even if all else hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Dockerfile's promises, as far as reading it can tell; test_image.py runs what it builds."""
+"""The Dockerfile's promises, as far as its text can tell; test_image.py runs the built image."""
 
 from __future__ import annotations
 

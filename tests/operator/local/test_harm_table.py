@@ -1,4 +1,4 @@
-"""What `make test-harm` shows of a scenario's two runs, and what it calls harm."""
+"""What `make test-harm` shows about a scenario's two runs, and what it calls harm."""
 
 from __future__ import annotations
 

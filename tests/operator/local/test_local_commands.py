@@ -1,4 +1,4 @@
-"""The local cluster's command line hands on what is not its own."""
+"""The local cluster's command line passes on words that are not its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Go runtime of a local cluster's programs is told."""
+"""Settings of the Go runtime in a local cluster's programs."""
 
 from __future__ import annotations
 

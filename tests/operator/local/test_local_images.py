@@ -1,4 +1,4 @@
-"""What decides an image, and what of this machine goes into its build."""
+"""What determines an image, and which parts of this machine go into its build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a local cluster: one as ever, or two that share nothing they take for their own."""
+"""The nodes of a local cluster: one as usual, or two that share nothing of their own."""
 
 from __future__ import annotations
 

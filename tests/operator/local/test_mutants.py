@@ -1,4 +1,4 @@
-"""What `make mutants` changes, and which tests it holds against a change."""
+"""What `make mutants` changes, and which tests it runs against a change."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def start(folder: Path, *lanes: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_lanes_run_beside_each_other(folder: Path) -> None:
-    """Each waits for the other's file: one after the other, neither would end."""
+    """Each waits for the other's file: run one after the other, neither would end."""
     process = start(folder, "one=meet-1", "two=meet-2")
     said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert process.returncode == 0, said
@@ -176,7 +176,7 @@ def test_interrupted_it_ends_all_that_it_has_started(
 
 @pytest.mark.slow
 def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder: Path) -> None:
-    """One that has left its session is no child of anybody who would end it."""
+    """A process that has left its session has no parent that would end it."""
     stray = killed(folder)
     until(lambda: is_gone(stray))
 
@@ -199,7 +199,7 @@ def test_what_a_run_left_that_was_killed_with_its_guard_is_ended_by_the_next(fol
 
 
 def killed(folder: Path, *, with_its_guard: bool = False) -> str:
-    """Kill a run; the process that one of its targets has started in a session of its own."""
+    """Kill a run; return a process that one of its targets started in a session of its own."""
     run, begun = start(folder, "one=strays,last"), folder / "waits.pid"
     until(begun.exists)
     guard = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()[0]
@@ -267,7 +267,7 @@ def test_a_second_run_is_refused_while_the_first_goes_on(folder: Path) -> None:
 
 
 class Noting(Run):
-    """A run whose targets note on which cluster they were; ``long`` ends after ``last``."""
+    """A run whose targets note their cluster; ``long`` ends after ``last``."""
 
     last = "fourth"
     long_ends: asyncio.Event

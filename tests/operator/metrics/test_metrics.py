@@ -39,7 +39,7 @@ def an_attempt(
     peak_bytes: int | None = None,
     attempt: int = 1,
 ) -> Observation:
-    """A minute long, and asked for a GiB."""
+    """An attempt of a minute that asked for a GiB."""
     return Observation(
         attempt_uid=uid,
         task=task,
@@ -59,7 +59,7 @@ def value(metrics: ControllerMetrics, name: str, **labels: str) -> float:
 
 
 def of_memory(metrics: ControllerMetrics, name: str, **labels: str) -> float:
-    """In MiB-minutes."""
+    """The value in MiB-minutes."""
     counted = value(metrics, f"memory_{name}_byte_seconds_total", **labels)
     return counted / MIB / MINUTE_S
 
@@ -134,7 +134,7 @@ def test_in_recommend_mode_nothing_is_saved_whatever_the_pod_says() -> None:
 
 
 async def seen(inside: Inside, *, at_most_s: float = 10.0) -> None:
-    """Late peaks are amended by now."""
+    """Wait until late peaks are amended."""
     async with asyncio.timeout(at_most_s):
         while of_memory(inside.controller.metrics, "wasted", outcome="succeeded") == 0:
             await asyncio.sleep(0.01)
@@ -188,7 +188,7 @@ async def test_the_ledger_tells_a_first_kill_from_one_after_a_lift(tmp_path: Pat
 
 def series(metrics: ControllerMetrics) -> int:
     text = generate_latest(metrics.registry).decode()
-    # When a series began is told only until a process asks not to, as ours do.
+    # The library shows when a series began, unless a process switches that off, as ours do.
     told = [line for line in text.splitlines() if not line.startswith("#")]
     return sum("_created{" not in line and "_created " not in line for line in told)
 

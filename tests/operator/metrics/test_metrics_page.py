@@ -1,4 +1,4 @@
-"""docs/metrics.md names every metric there is, and none that there is not."""
+"""docs/metrics.md names every metric that exists, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The namespaces that are left alone: which they are, and that every process knows the same."""
+"""The namespaces that are left alone: which they are; every process knows the same."""
 
 from __future__ import annotations
 

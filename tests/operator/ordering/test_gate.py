@@ -69,7 +69,7 @@ def test_a_release_names_a_version_and_keeps_what_was_preferred() -> None:
 
 
 def test_a_release_requires_no_node() -> None:
-    """A pod whose required nodes are gone before it is bound would wait for ever."""
+    """If a pod's required nodes were gone before it is bound, it would wait for ever."""
     assert "required" not in str(release_to(created(gated(OURS)), ["best"]))
     assert "affinity" not in release_to(created(gated(OURS)), [])["spec"]
 

@@ -1,4 +1,4 @@
-"""Who waits for a turn, and who never does, whatever the policy says."""
+"""Which pods wait for a turn, and which never do, whatever the policy says."""
 
 from __future__ import annotations
 

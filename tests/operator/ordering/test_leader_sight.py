@@ -1,4 +1,4 @@
-"""Whether anybody leads, as who does not lead sees it."""
+"""Whether anybody leads, as seen by a process that does not lead."""
 
 from __future__ import annotations
 

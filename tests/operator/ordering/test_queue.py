@@ -1,4 +1,4 @@
-"""Who is next: the pair that wastes least, nobody overtaken for long, nobody held in vain."""
+"""Which pod is next: the pair that wastes least, none overtaken for long, none held in vain."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def place(name: str, *residents: str, cores: int = 1) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is so when somebody is chosen."""
+    """The situation when a pod is chosen."""
 
     places: Sequence[Place] = ()
     of_priority: Callable[[int], Sequence[Place]] | None = None
@@ -63,7 +63,7 @@ class Moment:
         return next_releases(queue, self.of_priority or (lambda _priority: self.places), self.known)
 
     def next(self, *queue: Waiter) -> Release | None:
-        """The only one, if any."""
+        """The single release, if any."""
         found = self.all(*queue)
         assert len(found) <= 1
         return found[0] if found else None
@@ -207,7 +207,7 @@ def test_nobody_of_a_lower_priority_goes_before_a_higher_one() -> None:
     release = Moment(BUSY).next(waiter(1), waiter(2, priority=7))
     assert release is not None
     assert release.waiter.uid == "uid-0002"
-    # The higher one does not fit, the lower one does: the scheduler has the higher one first.
+    # The higher one does not fit, the lower one does: the scheduler gets the higher one first.
     first = Moment(BUSY).next(waiter(1), waiter(2, priority=7, cores=3))
     assert first == Release(waiter(2, priority=7, cores=3), Why.TURN)
     # Neither fits: both wait.
@@ -216,7 +216,7 @@ def test_nobody_of_a_lower_priority_goes_before_a_higher_one() -> None:
 
 
 def test_each_priority_has_its_own_room() -> None:
-    """What takes room of a lower priority would be taken away."""
+    """A pod in the room of a lower priority would preempt it."""
     moment = Moment(of_priority=lambda priority: BUSY if priority else (place("full", cores=0),))
     assert moment.next(waiter(1)) is None
     release = moment.next(waiter(1), waiter(2, priority=7))

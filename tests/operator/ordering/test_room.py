@@ -1,4 +1,4 @@
-"""What is left on nodes, by requests and priorities, and what waits for the scheduler."""
+"""The room left on nodes, by requests and priorities, and pods that wait for the scheduler."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_pods_of_a_job_are_awaited_until_each_is_there(book: RoomBook) -> No
     book.expect(JOB_UID, [one, one], until_s=10.0)
     assert free(book) == 1000
     first = a_pod().named("job-a", "uid-a").labelled("train").owned_by_job().with_cpu("500m")
-    for _ in range(2):  # as often as it is seen, it is one
+    for _ in range(2):  # seen twice, it is still one
         book.see(first.with_spec(nodeName="n").built(), gone=False)
         assert free(book) == 1000
     assert free(book, 0, 10.0) == 1500

@@ -61,7 +61,7 @@ def test_who_waits(job: Job) -> None:
     assert suspension is not None
     assert suspension.outcome is Outcome.HELD
     assert waits_for_turn(APod(job).patched(suspension.patch).built())
-    # Its pods are neither held once more nor taken for such as nobody has ordered.
+    # Its pods are neither held again nor taken for pods without an order.
     assert suspension.notes[labels.MAY_WAIT] == "false"
     assert labels.HELD in suspension.notes
 

@@ -1,4 +1,4 @@
-"""A Job that waits suspended: marked, read as a pod that waits, resumed, and left to others."""
+"""A Job that waits suspended: marked, read as a waiting pod, resumed, and left to others."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_who_does_not(job: dict[str, Any]) -> None:
 
 
 def noted(job: dict[str, Any], order: Order) -> str | None:
-    """What admission writes on the template."""
+    """Admission's note on the template."""
     state = AdmissionState(default_policy=Policy(mode=Mode.ENFORCE, order=order))
     patch = patch_for_new_job(job, notes_for_job(job) or {}, Moment(state, "shop"))
     found: dict[str, str] = {}

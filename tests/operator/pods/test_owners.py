@@ -138,7 +138,7 @@ def test_other_bare_pods_are_plimsolls_to_make_again(pod: APod) -> None:
 
 
 def test_a_label_that_anybody_may_write_does_not_make_a_bare_pod_an_engines() -> None:
-    """Flyte's labels have plain names; a bare pod with one of them is still tried again."""
+    """Flyte's labels have plain names; a bare pod with one of them is still retried."""
     pod = a_pod().labelled(**{"execution-id": "7"})
     found = identify(pod.built())
     assert found is not None

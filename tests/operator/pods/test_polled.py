@@ -1,4 +1,4 @@
-"""Bare pods at whose input somebody sits."""
+"""Bare pods whose input a person uses."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from plimsoll_operator.pods.queue_managers import MANAGED, is_counted_by_kueue
 from tests.builders.pods import APod, a_pod
 
-# Of a real Kueue 0.15.2: a pod that its webhook let in, and one of a Deployment that it stops.
+# From a real Kueue 0.15.2: a pod that its webhook let in, and one of a Deployment that it stops.
 QUEUED = a_pod().with_labels({"kueue.x-k8s.io/queue-name": "shop", MANAGED: "true"})
 
 

@@ -1,4 +1,4 @@
-"""Names of tasks: what was generated is taken off, and two names that people wrote stay two."""
+"""Names of tasks: generated parts are removed, and two names that people wrote stay two."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_only_what_lives_as_long_as_its_task_may_have_any_name(
 
 
 def a_jobs_pod(template: dict[str, Any], name: str) -> APod:
-    """As the Job's controller makes it of the template that admission has seen."""
+    """A pod that the Job's controller makes of the template that admission has seen."""
     job = {"metadata": {"generateName": "load-tpcds-"}, "spec": {"template": template}}
     patched = jsonpatch.apply_patch(job, patch_for_job(job))["spec"]["template"]
     return AUTO.owned_by_job(name).annotated(patched["metadata"]["annotations"])

@@ -1,4 +1,4 @@
-"""A Job that does not count what failed at a lowered limit: whose, and by which rules."""
+"""A Job that does not count failures at a lowered limit: whose Job, and by which rules."""
 
 from __future__ import annotations
 

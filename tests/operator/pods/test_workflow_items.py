@@ -1,4 +1,4 @@
-"""Which run of a workflow a pod belongs to, what it works on, and what of it is written on it."""
+"""A pod's run of a workflow, its item, and what is written on the pod about them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ EVERYTHING = {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.5, "minRu
 
 
 def cpu_of(namespace: Any, profile: Any = None) -> CpuPolicy:
-    """Of a SizingPolicy's and a TaskProfile's field cpu; nothing of them may be ignored."""
+    """The policy of a SizingPolicy's and a TaskProfile's field cpu; no part may be ignored."""
     resolved = resolve(Policy(), {"cpu": namespace}, {"cpu": profile})
     assert resolved.problems == ()
     return resolved.policy.cpu

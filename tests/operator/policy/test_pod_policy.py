@@ -1,4 +1,4 @@
-"""What a pod itself says goes over its task's policy."""
+"""A pod's own words win over its task's policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The admission server as the process it is: what it loads, how large it is, how it ends."""
+"""The admission server as a process: what it loads, how large it is, how it ends."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def free_port() -> int:
 
 
 def start(folder: Path, port: int) -> subprocess.Popen[str]:
-    """A server process, told everything by its environment."""
+    """A server process with all its settings in the environment."""
     settings = settings_in(folder, "http://127.0.0.1:1", drain_s=DRAIN_S, listen_port=port)
     environment = {
         f"PLIMSOLL_{name.upper()}": str(value)
         for name, value in settings.model_dump(exclude={"excluded_namespaces"}).items()
         if value is not None
     }
-    # What Kubernetes sets for a Service called plimsoll must not be taken for a setting.
+    # Kubernetes' variables of a Service called plimsoll must not count as settings.
     environment |= {"PLIMSOLL_PORT": "tcp://10.0.0.1:443", "PLIMSOLL_SERVICE_HOST": "10.0.0.1"}
     return subprocess.Popen(
         [sys.executable, "-c", MAIN],
@@ -75,7 +75,7 @@ def start(folder: Path, port: int) -> subprocess.Popen[str]:
 
 
 def until_said(process: subprocess.Popen[str], event: str) -> str:
-    """Read a process's log up to the line of an event; all of it that was read."""
+    """Read a process's log up to the line of an event; return what was read."""
     assert process.stdout is not None
     read: list[str] = []
     for line in process.stdout:

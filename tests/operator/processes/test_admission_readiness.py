@@ -67,7 +67,7 @@ async def test_knowledge_that_is_too_old_admits_unchanged_and_stays_ready(tmp_pa
             await until_true(lambda: TRAIN in server.state.tasks)
             assert patch_in(await caller.review(POD)) != []
             await feed.aclose()
-            # Nobody answers any more, so what was heard can be made as old as it has to be.
+            # Nobody answers any more, so the last news can be made as old as needed.
             await until_true(lambda: server.freshness.failed_s is not None)
             assert server.freshness.heard_s is not None
             server.freshness.heard_s -= HOUR_S
@@ -118,7 +118,7 @@ async def test_a_new_leaders_feed_replaces_what_the_old_one_told(tmp_path: Path)
 
 
 def a_board(epoch: str, mode: Mode) -> FeedBoard:
-    """What a leader tells: a policy, and one task."""
+    """A leader's message: a policy, and one task."""
     board = FeedBoard(epoch)
     board.set_defaults(Policy(mode=mode))
     board.publish(knowledge_of())

@@ -48,7 +48,7 @@ class Site:
         self.uses: list[NodeUse] = []
         self.refused = 0
         self.is_older = False
-        """Whether it is from before agents told the use of nodes."""
+        """Whether it is older than agents' reports of the use of nodes."""
         self.port = 0
         self._runner: web.AppRunner | None = None
 
@@ -159,7 +159,7 @@ time.sleep(600)
 
 
 def let_go(child: subprocess.Popen[bytes]) -> None:
-    """Have a child that holds memory free it, and wait."""
+    """Make a child that holds memory free it, and wait."""
     assert child.stdin is not None
     child.stdin.close()
 
@@ -197,7 +197,7 @@ async def test_the_use_of_the_node_and_of_a_busy_pod_is_told(
     assert use.node == "n1"
     assert use.cpu_share is not None
     assert use.memory_share is not None
-    # What one pod computed, the node did.
+    # The node did what one pod computed.
     assert use.pods_cores[UID] <= 1.2 * (os.cpu_count() or 1) * use.cpu_share
 
 
@@ -227,14 +227,14 @@ async def test_an_older_controller_that_knows_no_use_of_nodes_has_all_peaks(
 async def test_a_killed_agent_carries_on_and_loses_no_peak_and_no_end(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:
-    await site.close()  # nobody listens: what is known is in the agent's file only
+    await site.close()  # nobody listens: only the agent's file has the knowledge
     agent.start()
     child = pod.start("held = b'x' * 120_000_000; import time; time.sleep(600)")
     await until(lambda: b'"need_peak_bytes":12' in agent.spooled())
     agent.kill()
     child.kill()
     child.wait()
-    pod.remove_container()  # it ends while neither agent nor controller is there
+    pod.remove_container()  # it ends while neither agent nor controller lives
     await site.open()
     agent.start()
     await until(lambda: site.book.final(UID) and len(site.finals) >= 2)

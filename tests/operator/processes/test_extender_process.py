@@ -1,4 +1,4 @@
-"""The extender as the process it is: how its command starts, what it loads, how it ends."""
+"""The extender as a process: how its command starts, what it loads, how it ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_TRIES = 3600
 
 
 def start(folder: Path, feed_url: str, port: int) -> subprocess.Popen[str]:
-    """Run the command, told where all is by its options."""
+    """Run the command with all places in its options."""
     token_file = extender_settings(folder, feed_url).feed_token_file
     words = ["--feed", feed_url, "--token-file", str(token_file), "--address", "127.0.0.1"]
     words += ["--port", str(port), "--metrics-port", "0", "--drain", str(DRAIN_S)]
@@ -45,7 +45,7 @@ def start(folder: Path, feed_url: str, port: int) -> subprocess.Popen[str]:
 
 
 async def scored(scheduler: Scheduler) -> list[int]:
-    """The first scores above 0: until it listens, and has heard the feed, there are none."""
+    """The first scores above 0: there are none until it listens and has read the feed."""
     for _ in range(MOST_TRIES):
         try:
             found = await scheduler.prioritize(

@@ -1,4 +1,4 @@
-"""What the leader keeps right: what counts as trouble, and that one thing does not stop another."""
+"""What the leader keeps right: what counts as trouble; one thing does not stop another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process is told, by flags or by its environment; and what is wrong with it, in words."""
+"""A process's settings, by flags or by its environment, and their faults in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker of a round of trainings: a process, a store, and what is left when it is killed."""
+"""A worker of a round of trainings: a process, a store, and the state after a kill."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def store(store_url: str) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ProgramServer]:
-    """What forks workers whose libraries are loaded: to load them is most of what one takes."""
+    """A server that forks workers with loaded libraries: loading takes most of their time."""
     with a_program_server(PROGRAM, NUMERIC) as server:
         yield server
 

@@ -34,7 +34,7 @@ WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.trainer")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a worker ended: its exit status, what it said, its log."""
+    """How a worker ended: its exit status, output and log."""
 
     status: int
     said: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What is known of a task that a model sizes, for tests of its status."""
+"""Knowledge of a task that a model sizes, for tests of its status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: their words, their shape, and that telling one twice is telling it once."""
+"""Events: their words and shape; an Event sent twice counts once."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             LIFTED,
             "Lifted",
             "Warning",
-            "killed for want of memory at 512Mi; attempt 2 of this run gets 1Gi",
+            "killed for lack of memory at 512Mi; attempt 2 of this run gets 1Gi",
         ),
         pytest.param(
             events.lifted(512 * MIB, GIB, 2, cause=Cause.CHILD),
             "Lifted",
             "Warning",
-            "killed for want of memory at 512Mi (a child process was killed at the limit);"
+            "killed for lack of memory at 512Mi (a child process was killed at the limit);"
             " attempt 2 of this run gets 1Gi",
         ),
         pytest.param(

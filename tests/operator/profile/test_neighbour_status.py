@@ -1,4 +1,4 @@
-"""What a profile says of a task's neighbours."""
+"""What a profile says about a task's neighbours."""
 
 from __future__ import annotations
 

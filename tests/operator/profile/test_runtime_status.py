@@ -1,4 +1,4 @@
-"""What a TaskProfile's status says of its runs' times."""
+"""What a TaskProfile's status says about its runs' times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile says of a task's Jobs over items."""
+"""What a profile says about a task's Jobs over items."""
 
 from __future__ import annotations
 

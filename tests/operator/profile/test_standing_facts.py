@@ -1,4 +1,4 @@
-"""Who serves a task and why, and whether it drifts, in words."""
+"""Which expert serves a task and why, and whether the task drifts, in words."""
 
 from __future__ import annotations
 

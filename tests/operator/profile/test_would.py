@@ -1,4 +1,4 @@
-"""What enforcing would have come to, counted in recommend mode, beside what a replay says of it."""
+"""What enforcing would have done, counted in recommend mode, compared with a replay."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MINUTE = EndedRun(need_bytes=300 * MIB, runtime_s=3600.0, request_bytes=REQUEST_
 
 @dataclass(frozen=True)
 class PastRun:
-    """What a run needed, and for how long it ran."""
+    """A run's need and runtime."""
 
     need_bytes: int
     minutes: int
 
 
 def history(seed: int, n: int = 80) -> list[PastRun]:
-    """Runs of one level, some far above it: these a learned size kills."""
+    """Runs of one level, and some far above it, which a learned size kills."""
     chance = random.Random(seed)
     return [
         PastRun(
@@ -56,7 +56,7 @@ def a_train(name: str) -> APod:
 
 
 async def ran(inside: Inside, number: int, run: PastRun) -> None:
-    """Decided by what is known now, changed in nothing, observed and learned from."""
+    """Decide a run by what is known now without changing it, observe it, and learn from it."""
     pod = a_train(f"train-{number}")
     decided = pod.patched(size(pod.built(), AdmissionState(tasks={TRAIN: inside.known})).patch)
     assert decided.built()["spec"] == pod.built()["spec"]
@@ -68,7 +68,7 @@ async def ran(inside: Inside, number: int, run: PastRun) -> None:
 
 
 async def recommended(folder: Path, runs: list[PastRun]) -> Would:
-    """What recommend mode has counted over a task's life."""
+    """Recommend mode's counts over a task's life."""
     async with an_inside(folder, Mode.RECOMMEND) as inside:
         for number, run in enumerate(runs):
             await ran(inside, number, run)

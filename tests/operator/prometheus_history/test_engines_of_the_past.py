@@ -1,4 +1,4 @@
-"""Pods of engines in a Prometheus' past have the names that live ones have."""
+"""Pods of engines in a Prometheus' past have the same names as live ones."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.builders.engines.all import TASKS
 from tests.builders.engines.runs import Chance, Json, Task
 
 OF_THE_LIVE_ONLY = {("dagster", "a mapped step")}
-"""Its item's key is told from the step's by a variable, which no series has."""
+"""A variable tells its item's key from the step's, and no series has it."""
 RUNS = 20
 
 
 def of_the_past(pod: Json) -> PastPod:
-    """As kube-state-metrics shows it that may export all labels and annotations."""
+    """As shown by a kube-state-metrics that may export all labels and annotations."""
     metadata = pod["metadata"]
     name = metadata.get("name") or f"{metadata['generateName']}x7k2p"
     past = PastPod("shop", name, uid="u")

@@ -1,4 +1,4 @@
-"""How an attempt of the past ended: by the same table as one whose pod is still there."""
+"""How a past attempt ended: by the same table as for a pod that still exists."""
 
 from __future__ import annotations
 

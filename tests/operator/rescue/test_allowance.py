@@ -16,11 +16,11 @@ from tests.builders.agent.grants import a_grant
 
 USED = 1024 * MIB
 RAISED = 165 * MIB
-"""What the controller would raise the same pod to (tests/operator/controller/rescue)."""
+"""The limit to which the controller would raise the same pod (tests/operator/controller/rescue)."""
 
 
 def spent(allowance: Allowance, alarm: Alarm, used_bytes: int = USED, now_s: float = 0.0) -> int:
-    """The limit that it is raised to; 0 where the controller is to be asked."""
+    """The limit to which it is raised; 0 if the agent has to ask the controller."""
     found = allowance.spend(alarm, used_bytes, now_s)
     return 0 if found is None else found.raised.limit_bytes
 

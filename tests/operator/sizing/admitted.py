@@ -15,7 +15,7 @@ from tests.rigs.servers.admission_servers import knowledge_of
 
 ASKING = a_pod().asking("4Gi").limited("4Gi")
 FITS = "1127Mi"
-"""What knowledge_of() gives: 1.1 times its largest need of 1Gi."""
+"""The size by knowledge_of(): 1.1 times its largest need of 1Gi."""
 
 
 def state_of(*knowledge: Knowledge, mode: Mode = Mode.ENFORCE) -> AdmissionState:

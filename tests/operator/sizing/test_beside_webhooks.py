@@ -1,4 +1,4 @@
-"""Plimsoll among other mutating webhooks, in every order: what it says of a pod is what it has."""
+"""Plimsoll among other mutating webhooks, in every order: its decision on a pod is true."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _main(pod: APod) -> int:
 
 
 def check(pod: APod, other: Hook, ours: Hook, *, first: bool) -> None:
-    """Whatever the order, the pod is as good as without Plimsoll, and its decision is true."""
+    """In any order the pod is as good as without Plimsoll, and its decision is true."""
     without, _ = admitted(pod, [other])
     hooks = [ours, other] if first else [other, ours]
     found, asked = admitted(pod, hooks)
 
     assert asked.count(hooks.index(ours)) <= 2
     assert is_valid(found) or not is_valid(without), "it would be refused"
-    # A class that another webhook changes is not Plimsoll's to keep.
+    # Plimsoll need not keep a class that another webhook changes.
     classes = {qos_of(pod.built()), qos_of(without.built())}
     assert qos_of(found.built()) in classes, "another class"
     note, (request, limit) = read_note(found.built()), memory(found.built(), _main(found))

@@ -29,10 +29,10 @@ from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 USE = CpuUse(runs=20, high_cores=0.5, peak_cores=2.0)
 SIZED = "600m"
-"""1.2 times what was used."""
+"""The request: 1.2 times what was used."""
 BURSTABLE = a_pod().asking("4Gi").limited("8Gi").with_cpu("4")
 FITS = "1127Mi"
-"""What knowledge_of() gives of memory."""
+"""The memory by knowledge_of()."""
 
 
 def known(

@@ -1,4 +1,4 @@
-"""A suspended Job's template: a queue counts what its pods will ask for, and nothing is lost."""
+"""A suspended Job's template: a queue counts its pods' future requests, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.rigs.servers.admission_servers import knowledge_of
 
 ASKING = a_pod().asking("4Gi").limited("4Gi")
 FITS = "1127Mi"
-"""What knowledge_of() gives: 1.1 times its largest need of 1Gi."""
+"""The size by knowledge_of(): 1.1 times its largest need of 1Gi."""
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 OF_A_TEMPLATE = ("labels", "annotations")

@@ -76,7 +76,7 @@ def test_one_without_a_limit_gets_none() -> None:
 
 
 def test_one_that_is_raised_to_its_limit_or_above_asks_for_a_little_less() -> None:
-    """Not for a larger limit: that may be all that a LimitRange allows."""
+    """Not even for a larger limit: it may be the most that a LimitRange allows."""
     pod = after(a_pod().asking("64Mi").limited("256Mi").with_cpu("2", "2"))
     assert memory_of(pod) == ("1126Mi", FITS)
     assert decision_of(pod)["allocation"] == "1126Mi"
@@ -151,7 +151,7 @@ _CPU = st.none() | st.sampled_from(["0", "100m", "500m", "0.5", "600m", "1", "10
 
 @st.composite
 def _resources(draw: st.DrawFn) -> dict[str, Any]:
-    """Of one container. The API server refuses a request above its limit."""
+    """One container's resources. The API server refuses a request above its limit."""
     found: dict[str, Any] = {"requests": {}, "limits": {}}
     for of, amounts, parse in (("memory", _MEMORY, parse_bytes), ("cpu", _CPU, parse_millicores)):
         request, limit = draw(amounts), draw(amounts)

@@ -109,7 +109,7 @@ def test_a_retry_is_cut_to_a_cap_that_came_since() -> None:
 
 
 def test_an_annotation_copied_from_elsewhere_lifts_nothing() -> None:
-    """Without its memory it says nothing, and without run-of it is no retry."""
+    """Without its memory the annotation says nothing, and without run-of the pod is no retry."""
     state = state_of(knowledge_of())
     retry = a_retry(lifted("pod:first"))
     assert memory_of(after(retry.asking("4Gi").limited("4Gi"), state)) == (FITS, FITS)

@@ -1,4 +1,4 @@
-"""A hint at nodes on a new pod: who gets one, what it says, and what stays as it was written."""
+"""A hint at nodes on a new pod: which pods get one, what it says, and what stays as written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 NOW = Heard(now_s=100.0, age_s=1.0)
 LOUD = [(1, 2)]
-"""Two of the task itself, which does not get along with itself."""
+"""Two pods of the task itself, which slows itself."""
 
 
 def a_state(placing: Placing = Placing.ENFORCE, **policy: Any) -> AdmissionState:
@@ -52,7 +52,7 @@ def hinted(pod: APod, state: AdmissionState | None = None, heard: Heard = NOW) -
 
 
 def patched(pod: APod, state: AdmissionState | None = None) -> APod:
-    """As the API server would have it, with its size and its hint."""
+    """The pod as in the API server, with its size and its hint."""
     state = state or a_state()
     sized = size(pod.built(), state)
     hint = hint_for(pod.built(), sized, state, NOW)

@@ -1,4 +1,4 @@
-"""Scores of nodes for one pod: whose pods get unequal ones, and by what."""
+"""Scores of nodes for one pod: which pods get unequal ones, and why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POD = a_pod().asking("2Gi")
 
 
 def a_state(placing: Placing = Placing.ENFORCE, **policy: Any) -> AdmissionState:
-    """Three nodes, with two, none and one of a task that does not get along with itself."""
+    """Three nodes, with two, none and one pod of a task that slows itself."""
     state = AdmissionState(tasks={TRAIN: knowledge_of(placing=placing, **policy)})
     rows = np.array([[0.2, 0.2], [0.2, 0.4]])
     state.placing.costs = Costs((OTHERS, str(TRAIN)), rows, np.ones((2, 2)))
@@ -50,7 +50,7 @@ def test_a_node_on_which_a_task_has_no_memory_loses_to_one_where_tasks_slow_each
     state = a_state()
     state.placing.put_load("free", NodeLoad(8000, 6000, 1024))
     state.placing.put_load("half", NodeLoad(8000, 6000, 4096))
-    # The costs are 0.8, 0.5 of a run for the GiB that finds no room, and 0.4.
+    # The costs are 0.8, then 0.5 of a run for the GiB without room, and 0.4.
     assert scored(POD, state).scores == [0, 8, 10]
     assert scored(POD.asking("1Gi"), state).scores == [0, 10, 5]
 

@@ -1,4 +1,4 @@
-"""Pods whose size a safeguard holds: what was written stays, and is raised at most."""
+"""Pods whose size a safeguard holds: what was written stays, or is raised."""
 
 from __future__ import annotations
 
@@ -205,12 +205,12 @@ BY_PEOPLE = RAY.annotated({ATTEMPTS: "3"})
 def hours_after(
     pod: APod, hours: float, lift: Lift | None = None, said: int | None = None
 ) -> tuple[str, dict[str, object]]:
-    """The size of a pod so many hours after another run's kill, and its decision."""
+    """The size of a pod that many hours after another run's kill, and its decision."""
     killed = lift or Lift(2 * GIB, 2, GIB, killed_s=KILLED_S)
     known = knowledge_of()
     known = replace(known, lifts={"run:other": killed})
     known = replace(known, policy=replace(known.policy, attempts=said))
-    told = Knowledge.from_dict(known.to_dict())  # as admission hears of it
+    told = Knowledge.from_dict(known.to_dict())  # as admission learns it
     patch = size(pod.built(), state_of(told), now_s=KILLED_S + hours * HOURS).patch
     sized = pod.patched(patch)
     return str(memory_of(sized)[0]), decision_of(sized)

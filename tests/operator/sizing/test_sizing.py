@@ -1,4 +1,4 @@
-"""One pod sized: what becomes of it, by what is known and what people set."""
+"""One pod sized, by what is known and what people set."""
 
 from __future__ import annotations
 

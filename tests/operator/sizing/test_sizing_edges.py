@@ -1,4 +1,4 @@
-"""What admission makes of a pod's own words where one of them could be taken for another."""
+"""Admission's reading of a pod's own words where one could be taken for another."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_limit_above_the_request_keeps_a_pod_from_its_first_size() -> None:
 
 
 def full(pod: APod, *, left_bytes: int) -> APod:
-    """The pod with annotations up to that many bytes below what the API server takes."""
+    """The pod with annotations up to that many bytes below the API server's limit."""
     key = "example.com/notes"
     return pod.annotated({key: "x" * (MAX_ALL_ANNOTATIONS_BYTES - len(key) - left_bytes)})
 

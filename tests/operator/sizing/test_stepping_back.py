@@ -1,4 +1,4 @@
-"""Plimsoll beside others who set a pod's memory: it steps back, and says for whom."""
+"""Plimsoll steps back where others set a pod's memory, and says for whom."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 SIZED = ("1127Mi", "1127Mi")
-"""Of a task whose largest need is 1Gi."""
+"""The size of a task whose largest need is 1Gi."""
 ASKING = a_pod().asking("2Gi").limited("4Gi")
 POD = ASKING.owned_by_job("report-29391234").received()
 OTHER = "another webhook changed its memory after Plimsoll had sized it"
@@ -40,7 +40,7 @@ def sized(pod: APod, known: AdmissionState | None = None) -> Sized:
 
 
 def after(pod: APod, known: AdmissionState | None = None) -> APod:
-    """The pod as admission answers it; asked once more, it answers the same."""
+    """The pod after admission's answer; a second call gives the same answer."""
     answer = sized(pod, known)
     changed = pod.patched(answer.patch)
     assert sized(changed, known).patch == []
@@ -131,7 +131,7 @@ def test_the_limit_that_another_webhook_set_beside_the_size_stays(limit: str | N
 
 
 def test_a_pod_that_is_given_its_memory_later_is_left() -> None:
-    """Plimsoll leaves a BestEffort pod; the webhook that follows may give any pod such a size."""
+    """Plimsoll leaves a BestEffort pod; a later webhook may give any pod such a size."""
     pod = after(a_pod().received())
     assert memory_of(pod) == (None, None)
     pod = after(pod.asking("2Gi").limited("2Gi"))

@@ -21,7 +21,7 @@ def lines_of(path: Path) -> list[bytes | None]:
 
 
 def zstd(text: bytes) -> bytes:
-    """As Spark writes it: a frame each time it flushes."""
+    """A log as Spark writes it: a frame for each flush."""
     made = io.BytesIO()
     for part in text.splitlines(keepends=True):
         packed = pyarrow.BufferOutputStream()

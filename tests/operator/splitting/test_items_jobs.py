@@ -28,7 +28,7 @@ ITEMS, SHARES, WORKERS = 400, 40, 4
 
 @cache
 def one_each(largest: int = 10) -> Learned:
-    """Chunks of short items: every pod more costs more than it brings."""
+    """Chunks of short items: every additional pod costs more than it gains."""
     found = learned_of([ChunkRun(largest, 0.1, 1.5, 20 * MIB) for _ in range(40)])
     assert found is not None
     return found
@@ -36,7 +36,7 @@ def one_each(largest: int = 10) -> Learned:
 
 @cache
 def differing() -> Learned:
-    """Chunks that differ much: with more pods nobody waits for the last one."""
+    """Chunks that differ much: with more pods the end does not wait for one chunk."""
     found = learned_of([ChunkRun(50, float(s), 1.5, 20 * MIB) for s in (10, 20, 40, 400) * 4])
     assert found is not None
     return found
@@ -122,7 +122,7 @@ def test_no_more_pods_run_at_once_than_as_it_was_written() -> None:
 
 
 def few(**spec: Any) -> Json:
-    """A Job of eight pods, which had better be more."""
+    """A Job of eight pods that should have more."""
     job = a_job(completions=8, parallelism=8, **spec)
     for each in job["spec"]["template"]["spec"]["containers"][0]["env"]:
         if each["name"] == "PLIMSOLL_SHARES":

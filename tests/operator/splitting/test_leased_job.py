@@ -1,4 +1,4 @@
-"""A Job that leases its items: what its template is told when it is created, and what is read."""
+"""A Job that leases its items: what is written on its template at its creation, and read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def after(job: Json, found: CutJob) -> Json:
 
 
 def knowing(weight: float = 0.0, learned: Learned | None = None) -> Moment:
-    """What admission knows of leases. weight: of the task's policy."""
+    """Admission's knowledge of leases. weight: of the task's policy."""
     known = knowledge_of(mode=Mode.ENFORCE)
     known = replace(known, policy=replace(known.policy, memory_weight=weight))
     leased = {TRAIN: learned or growing()}
@@ -154,7 +154,7 @@ def test_whose_pods_cannot_lease_or_whose_template_is_compared_leases_nothing(
 def test_a_copy_that_leases_nothing_is_told_nothing_of_the_leases_of_the_other(
     leases: bool,
 ) -> None:
-    """Else its pods would wait for an answer, into the deadline that the copy was given."""
+    """Otherwise its pods would wait for an answer until the copy's deadline."""
     written = a_leased_job()
     copied = after(written, answered(written))
     if leases:
@@ -257,7 +257,7 @@ def test_a_job_has_ended_when_it_says_so(conditions: object, ended: bool) -> Non
 
 
 def roomed(moment: Moment, job: Json | None = None) -> dict[str, str]:
-    """What the template is told of leases and their memory."""
+    """What the template says about leases and their memory."""
     found = cut_new_job(job or a_leased_job(), moment, LEASING)
     assert found is not None
     assert found.outcome is Outcome.LEASED

@@ -37,13 +37,13 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def moment(mode: Mode = Mode.ENFORCE) -> Moment:
-    """Two shares of items that differ have told: even chunks of no number are much better."""
+    """Knowledge from two shares of items that differ: no number of even chunks is much better."""
     runs = [ChunkRun(ITEMS // PODS, seconds, 1.5, 20 * MIB) for seconds in (90.0, 220.0)]
     return moment_of(mode, learned_of(runs))
 
 
 def listed(starts: str | None = "", items: int = ITEMS, pods: int = PODS, **spec: Any) -> Json:
-    """As its author wrote it. starts: None leaves the variable out, "" leaves its value out."""
+    """A Job as its author wrote it. starts: None omits the variable, "" omits its value."""
     job = a_job(completions=pods, parallelism=PODS, **spec)
     told = [{"name": "PLIMSOLL_ITEMS", "value": str(items)}]
     told.append({"name": "PLIMSOLL_SHARES", "value": str(pods)})
@@ -109,7 +109,7 @@ def test_without_the_variable_its_chunks_are_even() -> None:
 
 
 def test_even_chunks_leave_the_variable_empty() -> None:
-    """Forty single items that cost a start each: what is best is even."""
+    """Forty single items that cost a start each: even chunks are best."""
     job = a_job()
     main_of(job)["env"].append({"name": STARTS})
     made = after(job, answered(job))
@@ -128,7 +128,7 @@ def test_where_nothing_is_enforced_it_is_only_said() -> None:
 
 
 def beside(kind: str, *names: str) -> Callable[[Json], None]:
-    """One container more, that has these variables."""
+    """Add a container with these variables."""
 
     def add(job: Json) -> None:
         values = {"PLIMSOLL_SHARES": str(PODS), STARTS: None}
@@ -161,7 +161,7 @@ def env_of_main(job: Json) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
 def test_who_reads_the_shares_alone_keeps_them_even(kind: str) -> None:
-    """Its formula would come to other items than the list."""
+    """Its formula would give other items than the list."""
     job = listed()
     job["spec"]["template"]["metadata"]["annotations"] = {labels.CONTAINER: main_of(job)["name"]}
     beside(kind, "PLIMSOLL_SHARES")(job)
@@ -248,7 +248,7 @@ def test_a_job_that_lists_its_shares_leases_nothing() -> None:
 
 
 def pod_of(job: Json, index: int | None) -> Json:
-    """As the Job controller makes it."""
+    """A pod as the Job controller makes it."""
     template = job["spec"]["template"]
     own = {} if index is None else {INDEX: str(index)}
     metadata = {**template["metadata"]}
@@ -264,7 +264,7 @@ def test_each_pod_says_how_many_items_it_does_and_so_do_its_retries() -> None:
 
 
 def test_what_is_observed_and_what_is_explained_are_the_pods_own_items() -> None:
-    """The controller reads it of the pod itself, also where admission was away."""
+    """The controller reads it from the pod itself, also where admission was away."""
     made = cut_in(listed())
     starts = numbers_in(env_of(made)[STARTS])
     last = len(starts) - 2

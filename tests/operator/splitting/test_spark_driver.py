@@ -1,4 +1,4 @@
-"""What a new driver of Spark is given, and when it is left as it was written."""
+"""What a new driver of Spark gets, and when it is left as written."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def given(pod: APod, state: AdmissionState, unhealed: str | None = None) -> Give
 
 
 def patched(pod: APod, state: AdmissionState, outcome: Outcome = Outcome.GIVEN) -> dict[str, Any]:
-    """As the API server would have it."""
+    """The pod as in the API server."""
     found = given(pod, state)
     assert found is not None
     assert found.outcome is outcome
@@ -244,7 +244,7 @@ def test_two_applications_of_one_name_in_two_namespaces_are_two() -> None:
 
 
 def executor_after(step: str | None, told: int | None, **knows: Any) -> APod:
-    """An executor of 256Mi whose task is known to need some 500 MB, as it is admitted."""
+    """An executor of 256Mi after admission; its task is known to need some 500 MB."""
     known = replace(knowledge_of(**knows), task=EXECUTORS)
     state = AdmissionState(tasks={EXECUTORS: known})
     if told is not None:

@@ -1,4 +1,4 @@
-"""Where an option of spark-submit is put, and when there is no sure place for one."""
+"""Where an option of spark-submit is put, and when there is no safe place for one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURS = ["--conf", SETTING]
 
 
 def started(container: dict[str, Any]) -> dict[str, Any] | None:
-    """The container with the setting; None where there is no sure place for it."""
+    """The container with the setting; None if there is no safe place for it."""
     operations = replaced(container, "", SETTING)
     if operations is None:
         return None

@@ -1,4 +1,4 @@
-"""Shapes are learned once a day by a process of its own, in turn with trainings."""
+"""A separate process learns shapes once a day, in turn with trainings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FAILS = (
 
 @dataclass(slots=True)
 class Yard:
-    """A store and who learns from it. now_s: what its clock says."""
+    """A store and the process that learns from it. now_s: the clock's time."""
 
     store: Store
     turn: asyncio.Semaphore
@@ -62,7 +62,7 @@ async def a_yard(folder: Path, command: Sequence[str] = COMMAND) -> AsyncIterato
 
 
 def record(store: Store, runs: int) -> None:
-    """So many runs of each of six tasks, three of which hardly vary."""
+    """That many runs of each of six tasks, three of which hardly vary."""
     dice = random.Random(5)
     for place in range(6):
         spread = (0.02, 0.7)[place % 2]
@@ -115,7 +115,7 @@ async def test_where_no_task_ran_often_enough_nothing_is_tried(tmp_path: Path) -
         record(yard.store, SUPPORT - 1)
         assert not await yard.learning.look()
         record(yard.store, SUPPORT)
-        # Not within the hour after an attempt, had there been one.
+        # After an attempt this would come only an hour later, but there was none.
         assert await yard.learning.look()
 
 

@@ -1,4 +1,4 @@
-"""What features say of runtimes is fitted by a process of its own, as enough is new."""
+"""A separate process fits what features say about runtimes, when enough is new."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FAILS = (
 
 @dataclass(slots=True)
 class Yard:
-    """A store and who fits to it. heard: how often the controller was told. now_s: the clock."""
+    """A store and its fitting process. heard: reports to the controller. now_s: the clock."""
 
     store: Store
     learning: FeatureLearning
@@ -65,7 +65,7 @@ async def a_yard(folder: Path, command: Sequence[str] = COMMAND) -> AsyncIterato
 
 
 def record(store: Store, runs: int) -> None:
-    """What they ask for says which of them take ten times as long."""
+    """Their request says which of them take ten times as long."""
     dice = random.Random(3)
     long = [dice.random() < 0.5 for _ in range(runs)]
     found = timed_runs([(60.0, 600.0)[each] + dice.uniform(0, 7) for each in long], NIGHTLY)

@@ -1,4 +1,4 @@
-"""The tests' own interpreter for controllers: what trains is forked, and ends as a real one."""
+"""The tests' own interpreter for controllers: trainers are forked, and end like real ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_all_else_is_python_whose_children_get_the_interpreter(interpreter: Inte
 def test_who_kills_what_was_started_kills_the_forked_one(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
-    """It waits for its store, which another has locked, when what was started is killed."""
+    """The trainer waits for its locked store when the started process is killed."""
     path = tmp_path / "store.db"
     Store.open(f"sqlite:///{path}").close()
     told = {spawning.STORE_URL: f"sqlite:///{path}"}
@@ -81,12 +81,12 @@ def test_who_kills_what_was_started_kills_the_forked_one(
             assert process.stdout is not None
             await_writers(process.stdout.fileno(), {os.getpid(), process.pid})
             process.kill()
-            process.stdout.read()  # to its end, which comes when nobody can write any more
+            process.stdout.read()  # to its end: nobody can write any more
     assert process.returncode == -signal.SIGKILL
 
 
 def await_writers(pipe: int, known: set[int]) -> None:
-    """Wait until a process that is not known has the pipe."""
+    """Wait until an unknown process has the pipe."""
     named, give_up_s = os.readlink(f"/proc/self/fd/{pipe}"), time.monotonic() + WITHIN_S
     while not any(has(int(pid), named) for pid in os.listdir("/proc") if is_other(pid, known)):
         assert time.monotonic() < give_up_s, "nothing was forked"
@@ -94,7 +94,7 @@ def await_writers(pipe: int, known: set[int]) -> None:
 
 
 def is_other(name: str, known: set[int]) -> bool:
-    """Whether this is a process that is not known."""
+    """Whether this is an unknown process."""
     return name.isdigit() and int(name) not in known
 
 

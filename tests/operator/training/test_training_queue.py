@@ -37,7 +37,7 @@ class Noted:
 
 @dataclass(slots=True)
 class Yard:
-    """A queue under test, and what came of it."""
+    """A queue under test, and its results."""
 
     store: Store
     log: Path
@@ -137,7 +137,7 @@ async def test_one_training_runs_at_a_time(log: Path) -> None:
 async def test_a_task_waits_its_interval_and_others_go_before_it(log: Path) -> None:
     rules = QueueRules(min_interval_s=0.5)
     async with a_yard(log, rules) as yard:
-        # At once: asked for when the interval is over already, it would be first again.
+        # All at once: asked for after the interval, it would be first again.
         yard.ask("good", "good", "other")
         await yard.until_results(3)
         first, second, third = yard.noted("start")

@@ -1,4 +1,4 @@
-"""What would change a size: the same decision, taken again with one thing other."""
+"""What would change a size: the same decision, made again with one thing changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kills and rescues of a task cost."""
+"""The cost of a task's kills and rescues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOUR_S = 3600.0
 
 
 def an_attempt(outcome: Outcome = Outcome.SUCCEEDED, need_gb: float = 3.0) -> Observation:
-    """It ran for an hour, at last with 4 GB."""
+    """An attempt that ran for an hour, in the end with 4 GB."""
     return Observation(
         attempt_uid="a",
         task=TRAIN,
@@ -36,7 +36,7 @@ def an_attempt(outcome: Outcome = Outcome.SUCCEEDED, need_gb: float = 3.0) -> Ob
 
 
 def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
-    """From 2 GB to 4, after half an hour."""
+    """A raise from 2 GB to 4, after half an hour."""
     return DecisionRecord(
         task=TRAIN,
         attempt_uid=uid,

@@ -1,4 +1,4 @@
-"""What finished runs taught of neighbours, as data."""
+"""What finished runs taught about neighbours, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading trainings' reports: of this version, of others, of none."""
+"""Reading trainings' reports: from this version, from others, or without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign's page: what is on it, that the command says the same, and where it is linked."""
+"""A campaign's page: its content, which agrees with the command, and the links to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that asks for less than it needs is told so in words."""
+"""A task that asks for less than it needs gets words about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.builders.reports import an_attempt, killed
 
 
 def a_run(asked_mib: int | None, needed_mib: int | None, name: str = "r1") -> Observation:
-    """One that succeeded with 512Mi."""
+    """A run that succeeded with 512Mi."""
     return replace(
         an_attempt(name),
         request_bytes=None if asked_mib is None else asked_mib * MIB,

@@ -1,4 +1,4 @@
-"""What a size goes by, and what raises it, in words."""
+"""What determines a size, and what raises it, in words."""
 
 from __future__ import annotations
 

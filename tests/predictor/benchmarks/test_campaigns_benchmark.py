@@ -1,4 +1,4 @@
-"""The comparison of a campaign's two orders: what is served is charged, and when it is reached."""
+"""The comparison of a campaign's two orders: what is served, its charge, and when it comes."""
 
 from __future__ import annotations
 

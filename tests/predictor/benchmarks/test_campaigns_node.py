@@ -1,4 +1,4 @@
-"""What `make bench-campaigns-node` makes of campaigns, their orders and production. No cluster."""
+"""The figures of `make bench-campaigns-node`: campaigns, orders, production. No cluster."""
 
 from __future__ import annotations
 

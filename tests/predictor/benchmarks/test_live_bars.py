@@ -1,4 +1,4 @@
-"""`make bench-live` says by its exit status whether what it measured reaches its bounds."""
+"""The exit status of `make bench-live` says whether its measurements reach their bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What foresight gains, and how the figures of placing are reckoned."""
+"""What foresight gains, and how the figures of placing are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of queues on two nodes, whose runs are made up here, and repeats that fail."""
+"""The figures of queues on two nodes, with invented runs, and repeats that fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plimsoll_predictor.placing.placed_run import PlacedRun
 
 
 def a_repeat(times: float = 0.8, waited_s: float = 30.0) -> Repeat:
-    """Runs of each kind; ordered, each takes so many times as long as usual."""
+    """Runs of each kind; when ordered, each takes ``times`` as long as usual."""
 
     def played(factor: float, held: bool) -> Played:
         return Played.of(
@@ -105,7 +105,7 @@ def test_each_kind_takes_as_long_alone_on_whichever_machine() -> None:
 
 @pytest.mark.parametrize("arithmetic", [200.0, 900.0, 3000.0])
 def test_who_waits_computes_little_however_slow_a_node_is(arithmetic: float) -> None:
-    """By its program's words: turns, millions of steps in each, a pause in ms."""
+    """The words of its program: turns, millions of steps in each, a pause in ms."""
     commands = Pace(arithmetic, 5.0).commands(8.0)
     computed = {}
     for kind in ("cpu", "mixed", "wait"):
@@ -120,7 +120,7 @@ def test_who_waits_computes_little_however_slow_a_node_is(arithmetic: float) -> 
 
 @pytest.mark.slow
 def test_two_that_halve_each_other_gain_nothing_fairly_beside_two_that_they_slow() -> None:
-    """Who waits is slowed by a fifth beside who computes: the best mix always has it there."""
+    """One that waits is slowed by a fifth beside one that computes, where the best mix puts it."""
     slow = {"cpu": {"cpu": 2.0, "wait": 1.0}, "wait": {"cpu": 1.2, "wait": 1.0}}
     runs = [
         PlacedRun(

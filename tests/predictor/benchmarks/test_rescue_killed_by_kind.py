@@ -1,4 +1,4 @@
-"""What `make bench-rescue` says of each kind and pace of growing tasks."""
+"""What `make bench-rescue` says about each kind and pace of growing tasks."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tests.builders.runtimes.runtime_logs import a_log, a_log_run
 
 
 def a_figure(log: str = LLNL, method: str = OWN, **changed: Any) -> dict[str, Any]:
-    """Of LLNL's log, each figure just as good as it is to be."""
+    """Figures of LLNL's log, each just good enough."""
     figure = {
         "log": log,
         "method": method,
@@ -150,7 +150,7 @@ def test_a_peer_learns_what_its_features_tell(name: str) -> None:
     ]
     log = a_log(runs)
     found = judge_peer(log, name).score
-    # Nothing was asked for: what all runs took is all that a request can tell.
+    # Nothing was asked for: a request tells only what all runs took.
     assert found.pin_runs < 0.2 * judge(log, METHODS["requested-time"]).score.pin_runs
     assert 0.85 <= found.p95_coverage <= 1
 

@@ -1,4 +1,4 @@
-"""Constants chosen on the other traces: the one that is left out has no say."""
+"""Constants chosen on the other traces, without the one that is left out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = [each.words for each in configurations()]
 
 
 def found(**waste_gb_h: dict[str, float]) -> dict[tuple[str, str], Figures]:
-    """Rules waste 100 with ten failures; what is tried as much, but for what is given."""
+    """Rules waste 100 with ten failures; so does each trial, except the given ones."""
     return {
         (trace, name): Figures(waste_gb_h.get(trace, {}).get(name, 100.0), 10)
         for trace in TRACES

@@ -1,4 +1,4 @@
-"""Bars of what the other traces choose: each trace beside its rule, and all together."""
+"""Bars of the other traces' choice: each trace compared with its rule, and all together."""
 
 from __future__ import annotations
 

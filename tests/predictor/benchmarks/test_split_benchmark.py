@@ -1,4 +1,4 @@
-"""The benchmark of splitting: what it writes, and what its bars hold against."""
+"""The benchmark of splitting: what it writes, and what its bars reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The synthetic situation of the thesis: what is stated of it holds, and nothing hidden leaks."""
+"""The synthetic situation of the thesis: statements about it hold, and nothing hidden leaks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_tables_12_and_13_add_up_to_the_static_allocations() -> None:
 
 
 def test_the_classifier_is_handed_nothing_of_a_run_before_it_has_ended() -> None:
-    """Its training data at each decision are runs that completed by then."""
+    """The training data of each decision are runs that completed before it."""
     rows = the_default_tasks()[HEAVY_2]
     sizer = ClassifierSizer(rows, Effort(), SEED)
     first, second = trace_rows(rows)[:2]

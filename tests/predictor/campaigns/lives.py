@@ -1,4 +1,4 @@
-"""A cluster in memory that runs what a campaign asks for, and may lose its controller."""
+"""A cluster in memory that runs a campaign's Jobs, and may lose its controller."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RULES = Rules(
 
 
 def rows(count: int) -> list[dict[str, str]]:
-    """As many scenarios, each with its number."""
+    """That many scenarios, each with its number."""
     return [{"n": str(place)} for place in range(count)]
 
 
@@ -47,7 +47,7 @@ def by_scenario(run: CampaignRun) -> int:
 
 
 def registered(values: Sequence[dict[str, str]], memory_mib: int = 256) -> list[CampaignRun]:
-    """What a campaign begins with."""
+    """The rows with which a campaign begins."""
     return [
         CampaignRun(scenario=place, values=each, memory_bytes=memory_mib * MIB)
         for place, each in enumerate(values)
@@ -81,7 +81,7 @@ class Life:
         return cls(rules, {run.key: run for run in runs}, need)
 
     def look(self, killed_after: int | None = None) -> Steps:
-        """One look of a controller that is killed after so many of its actions."""
+        """One look of a controller that is killed after that many of its actions."""
         steps = next_steps(
             self.rules,
             list(self.stored.values()),
@@ -104,7 +104,7 @@ class Life:
         return steps
 
     def finish(self, random: Random | None = None) -> None:
-        """Have Jobs end, all or those that chance picks; what ends is observed."""
+        """Let Jobs end, all or random ones; their ends are observed."""
         for key, job in list(self.jobs.items()):
             if job.succeeded or job.failed or (random is not None and random.random() < 0.5):
                 continue
@@ -134,7 +134,7 @@ class Life:
         )
 
     def until_ended(self, most: int = 500) -> Steps:
-        """Look and finish until it has ended."""
+        """Look and let Jobs end until the campaign has ended."""
         for _ in range(most):
             steps = self.look()
             if steps.ended:

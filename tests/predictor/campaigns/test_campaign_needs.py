@@ -1,4 +1,4 @@
-"""Which scenario teaches most, and what a campaign found out."""
+"""Which scenario teaches most, and what a campaign found."""
 
 from __future__ import annotations
 

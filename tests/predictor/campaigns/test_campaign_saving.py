@@ -1,4 +1,4 @@
-"""What sizing would save on all scenarios, those that were not run among them."""
+"""What sizing would save on all scenarios, including those that were not run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TODAY = 500 * MIB
 
 
 def scenarios(count: int, need: Callable[[int], float]) -> list[CampaignRun]:
-    """All of them run, in order."""
+    """All scenarios run, in order."""
     return [
         CampaignRun(
             scenario=n,

@@ -105,7 +105,7 @@ def test_a_seed_draws_the_same_and_reaches_all_of_a_range() -> None:
     assert found == drawn(AXES, 20, seed=3) != drawn(AXES, 20, seed=4)
     rows = sorted(int(str(each["rows"])) for each in found)
     assert all(10 <= each <= 100_000 for each in rows)
-    # Each twentieth of the range, by factors, is drawn from once.
+    # There is one draw from each twentieth of the range, by factors.
     assert rows[0] <= 16
     assert rows[-1] >= 63_000
     assert 600 < rows[10] < 1600

@@ -43,7 +43,7 @@ def test_whether_more_runs_would_change_anything_is_asked_from_the_newest_on(
 
 @pytest.mark.slow
 def test_a_campaign_does_not_stop_while_there_is_much_to_learn() -> None:
-    """The kinds that are known come first, and each of their runs is as expected."""
+    """The known kinds come first, and each of their runs is as expected."""
     rules = replace(RULES, stop=StopRule(change=0.01, runs=5))
     known = [{"n": str(n % 6), "kind": "ab"[n % 2]} for n in range(40)]
     others = [{"n": "1", "kind": f"other {n}"} for n in range(8)]

@@ -1,4 +1,4 @@
-"""Scenarios of real runs: each once, weighted, and so chosen that they resemble all."""
+"""Scenarios of real runs: each once, weighted, and chosen to resemble all."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_requests_are_whole_steps_whatever_the_last_digits() -> None:
         use = replace(USE, high_cores=high_cores)
         return decide_cpu(FOUR_CORES, use, policy, ANYWHERE).request_millicores
 
-    # 3 x 0.1 is a hair above 0.3 in floating point, and still three tenths.
+    # In floating point 3 x 0.1 is slightly above 0.3, but still counts as three tenths.
     assert [asked_at(cores) for cores in (0.1 * 3, 0.3, 0.3001, 0.309)] == [300, 300, 310, 310]
 
 

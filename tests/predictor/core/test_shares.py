@@ -1,4 +1,4 @@
-"""A room that namespaces share: a flood takes away its own, and never more than others'."""
+"""A room that namespaces share: a flood pushes out its own keys once it holds the most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was needed for an item before: which features that makes, and what is forgotten."""
+"""Earlier needs for an item: which features they give, and what is forgotten."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_of_many_upstream_tasks_the_latest_are_told() -> None:
     siblings = noted(*(("r1", f"t{number}", 1.0 + number) for number in range(30)))
     latest = {f"{UPSTREAM}t{number}" for number in range(30 - MOST_UPSTREAM, 30)}
     assert set(siblings.features("r1", ITEM, "call")) == latest
-    # Who asks does not take the place of another one.
+    # The task that asks does not take the place of another one.
     told = siblings.features("r1", ITEM, "t29")
     assert set(told) == {f"{UPSTREAM}t{n}" for n in range(29 - MOST_UPSTREAM, 29)} | {EARLIER}
 

@@ -60,7 +60,7 @@ def test_a_peak_that_came_late_is_what_was_needed(store: Store) -> None:
 
 
 def test_they_are_found_by_an_index_of_their_own(tmp_path: Path) -> None:
-    """Of a million observations without items, none is read."""
+    """A million observations without items are not read."""
     open_store(tmp_path).close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
         plan = connection.execute(

@@ -20,11 +20,11 @@ KILLED = replace(
     allocation_bytes=GIB,
     written_limit_bytes=8 * GIB,
 )
-"""It got 1Gi where 4Gi and a limit of 8Gi were written."""
+"""An attempt that got 1Gi where 4Gi and a limit of 8Gi were written."""
 PRESSED_OUT = replace(
     KILLED, outcome=Outcome.EVICTED, cause=Cause.NODE_PRESSURE, allocation_bytes=8 * GIB
 )
-"""Only its request was lower."""
+"""An attempt of which only the request was lower."""
 AS_WRITTEN = Lift(4 * GIB, attempt=2, after_bytes=GIB, as_written=True)
 
 

@@ -21,7 +21,7 @@ NOW_S = 10_000.0
 
 
 def a_task(shown: Shown, runs: int = 2) -> Knowledge:
-    """Its runs needed 100Mi at most, and 101Mi is bid."""
+    """A task whose runs needed at most 100Mi; the bid is 101Mi."""
     rule = Rule(base_bytes=101.0 * MIB)
     built = AKnownTask().built
     return replace(
@@ -146,7 +146,7 @@ def test_the_request_is_reached_in_three_steps(climb: Climb, sizes: list[float])
     [(900, 900), (1500, 1100), (1100, 1100)],
 )
 def test_room_above_the_request_is_a_tenth_of_what_was_needed(bid_mib: int, size_mib: int) -> None:
-    """A heap fills what it is given: more room would lead to larger peaks, and these to more."""
+    """A heap fills its allocation: more room would lead to larger peaks, and these to more room."""
     rule = Rule(base_bytes=float(bid_mib * MIB))
     task = replace(a_task(Shown()), rule=rule, max_need_bytes=1000 * MIB)
     assert first_size(task, request_mib=1024)[0] == pytest.approx(size_mib, abs=1)

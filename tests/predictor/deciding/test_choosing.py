@@ -1,4 +1,4 @@
-"""What a ceiling costs where it is too small: the lifts over the bins' ceilings."""
+"""The cost of a ceiling that is too small: the lifts over the bins' ceilings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_just_below_the_last_ceiling_the_lift_goes_a_little_over_it() -> None:
 
 def test_a_ladder_of_many_small_bins_does_not_make_failing_cheap() -> None:
     many = [100, 130, 170, 220, 290, 380, 500, 1000]
-    # Were the first failure all that is charged, 100 MiB would be tried in vain nine times in ten.
+    # If only the first failure were charged, 100 MiB would be tried in vain nine times in ten.
     probabilities = np.array([0.1, 0, 0, 0, 0, 0, 0, 0.9])
     choice = cheapest_ceiling(probabilities, bins_up_to(*many), penalty=2.0)
     assert choice.ceiling_bytes == 1000 * MIB

@@ -1,4 +1,4 @@
-"""Ceilings: equally cheap ones, runtimes that nobody measured, and room over the largest need."""
+"""Ceilings: equally cheap ones, unmeasured runtimes, and room over the largest need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_of_equally_cheap_ceilings_the_largest_is_chosen() -> None:
 
 
 def cost_of(runtimes_s: tuple[float, float]) -> float:
-    """Of a run that is surely of the first bin and leaves ten of 100 MiB unused, in MiB-seconds."""
+    """MiB-seconds of a run that is surely of the first bin and leaves ten of 100 MiB unused."""
     bins = bins_of((100, 200), (90.0, 200.0), runtimes_s)
     choice = cheapest_ceiling(np.array([1.0, 0.0]), bins, penalty=1.0)
     assert choice.bin == 0

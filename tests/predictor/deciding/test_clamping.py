@@ -1,4 +1,4 @@
-"""What may hold back a size, and that none of it cuts below what the author wrote."""
+"""What may hold back a size; none of it cuts below what the author wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task never seen gets, and what comes after if that was too little."""
+"""What an unknown task gets, and what follows if that was too little."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_kill_at_the_first_size_is_answered_with_the_request(share: float) -> 
     policy = Policy(first_size=share)
     killed_bytes = first_bytes(4 * GIB, policy)
     assert killed_bytes is not None
-    # All that the kill taught: more than this.
+    # The kill taught only that more than this is needed.
     known = Knowledge(task=TaskId("shop", "train"), policy=policy, max_need_bytes=killed_bytes)
     failed = FailedAttempt(allocation_bytes=killed_bytes, attempt=1, request_bytes=4 * GIB)
     lift = next_allocation(failed, known, Bounds())

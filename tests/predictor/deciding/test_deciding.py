@@ -29,7 +29,7 @@ def sized(task: AKnownTask, ask: Ask, bounds: Bounds = ANYWHERE) -> Decision:
 
 
 def waiting_for_five() -> AKnownTask:
-    """Its policy wants five runs before anything is lowered."""
+    """A task whose policy wants five runs before anything is lowered."""
     return AKnownTask().under(min_runs=5)
 
 

@@ -29,7 +29,7 @@ def sized(task: AKnownTask, request_mib: int | None, limit_mib: int | None = Non
 
 
 def new_task() -> AKnownTask:
-    """Its policy tries three quarters of the request first."""
+    """A task whose policy first tries three quarters of the request."""
     return AKnownTask().after(0).needing(None).under(first_size=0.75, min_runs=5)
 
 

@@ -1,4 +1,4 @@
-"""What follows a run that failed by itself, by its size, its attempts and its lift."""
+"""What follows when a run failed by itself, by its size, its attempts and its lift."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.builders.stores import an_attempt
 FAILED = replace(
     an_attempt().built, outcome=Outcome.FAILED, exit_code=1, written_limit_bytes=4 * GIB
 )
-"""It got 1Gi where 4Gi was written."""
+"""An attempt that got 1Gi where 4Gi was written."""
 FULL = replace(FAILED, allocation_bytes=4 * GIB)
 AS_WRITTEN = Lift(4 * GIB, attempt=2, after_bytes=GIB, as_written=True)
 KILLED_AS_WRITTEN = Lift(8 * GIB, attempt=2, after_bytes=4 * GIB)

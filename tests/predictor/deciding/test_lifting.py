@@ -49,7 +49,7 @@ def nothing_known() -> AKnownTask:
 
 
 def binned() -> AKnownTask:
-    """Ceilings 300, 600 and 900Mi, most seen 800Mi."""
+    """A task with ceilings of 300, 600 and 900Mi, and a largest need of 800Mi."""
     return AKnownTask().served_by(CLASSIFIER, a_model())
 
 

@@ -131,9 +131,9 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def last_size_bytes(fast_from_bytes: int, runs: int = 200) -> int:
-    """The size of a task's last run; its peak is half of what it is given.
+    """The size of a task's last run; its peak is half of its allocation.
 
-    fast_from_bytes: with less, it takes twice its time.
+    fast_from_bytes: with less, it takes twice the time.
     """
     chance, fleet, task = random.Random(7), TaskStandings(), TaskId("shop", "cache")
     known = Knowledge(task=task, policy=Policy(mode=Mode.ENFORCE, overhead_s=1.0))

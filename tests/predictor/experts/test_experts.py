@@ -1,4 +1,4 @@
-"""The experts: one contract for all of them, what they are charged, and who serves."""
+"""The experts: one contract for all of them, their charges, and which serves."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_the_safe_expert_is_left(rival_gb: float, champion: str) -> None:
 def test_yardsticks_are_charged_and_never_serve() -> None:
     fleet = TaskStandings()
     for _ in range(50):
-        # Max-seen alone is right: everything else is charged a failure.
+        # Only max-seen is right: every other expert is charged a failure.
         bids = dict.fromkeys(PANEL, 0.5 * GB) | {MAX_SEEN: 1.0 * GB}
         fleet.learn(TASK, ended(1.0, bids=bids))
         assert fleet.standing(TASK).champion not in YARDSTICKS

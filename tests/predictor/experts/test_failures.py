@@ -72,7 +72,7 @@ def test_a_size_that_fails_each_time_is_proven_in_a_task_that_failed_as_written_
 
 
 def by_chance(share: float, seed: int, runs: int = 2000) -> Iterator[tuple[int | None, Failures]]:
-    """The floor before each run of a task whose attempts fail by chance, at whatever size."""
+    """The floor before each run of a task whose attempts fail by chance, at any size."""
     chance, failures = random.Random(seed), Failures()
     for run in range(runs):
         floor_bytes = failures.floor_bytes

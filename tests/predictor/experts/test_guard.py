@@ -151,7 +151,7 @@ def served(standing: Standing, pool: Pool, number: int, need_bytes: float) -> in
 
 
 def hostile(standing: Standing, pool: Pool, runs: range) -> int:
-    """Runs that need a little more than they are about to be given, below their request."""
+    """Runs that need a little more than they are about to get, below their request."""
     failures = 0
     for number in runs:
         knowledge = standing.inform(

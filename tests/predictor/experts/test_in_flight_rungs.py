@@ -1,4 +1,4 @@
-"""Where many of a task's runs were killed, another is expected to need what these got since."""
+"""If many of a task's runs were killed, another is expected to need their present sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll_predictor.knowledge.sizing_constants import SERVED
 
 
 def a_past(runs: int, request_bytes: float | None = 1000.0, need_bytes: float = 10.0) -> Past:
-    """Runs that needed so much each."""
+    """Runs that needed that much each."""
     past = Past()
     for _ in range(runs):
         past.add(EndedRun(need_bytes, 60.0, request_bytes), {})

@@ -1,6 +1,6 @@
-"""What holds for every expert that can serve, whatever is asked.
+"""Rules for every expert that can serve, for any request.
 
-The experts are those of ``plimsoll_predictor.experts.panel``: a new one is here by itself.
+The experts are those of ``plimsoll_predictor.experts.panel``: a new one is tested automatically.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ LIFTS = st.dictionaries(
 
 @st.composite
 def served_by(draw: st.DrawFn, expert: str) -> Knowledge:
-    """What is known of a task with ended runs that this expert serves."""
+    """Knowledge of a task with ended runs that this expert serves."""
     standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
     for need_bytes, runtime_s, request_bytes, rows in draw(RUNS):
         run = EndedRun(float(need_bytes), runtime_s, request_bytes)
@@ -109,7 +109,7 @@ EACH_EXPERT = pytest.mark.parametrize("expert", EXPERTS)
 def test_whoever_serves_decides_itself_and_is_named(
     expert: str, data: st.DataObject, ask: Ask
 ) -> None:
-    """A new expert that deciding does not ask, or that nobody can tell from another, fails here."""
+    """A new expert that deciding does not ask, or that does not differ from another, fails here."""
     knowledge = replace(
         data.draw(served_by(expert)),
         policy=Policy(mode=Mode.ENFORCE),

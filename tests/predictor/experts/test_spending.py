@@ -1,4 +1,4 @@
-"""An error budget: what is counted, what it allows, and what sizes do as it is spent."""
+"""An error budget: what it counts and allows, and how sizes change as it is spent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 
 
 def spending(*, runs: int, kills: int) -> Spending:
-    """The kills came first."""
+    """A task whose kills came first."""
     counted = Spending()
     for number in range(kills):
         counted.kill(f"run-{number}", 1.0, 2.0, "own-limit")

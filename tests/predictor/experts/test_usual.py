@@ -1,4 +1,4 @@
-"""What the next run hardly ever exceeds: few runs, scatter, growth."""
+"""The size that the next run hardly ever exceeds: few runs, scatter, growth."""
 
 from __future__ import annotations
 

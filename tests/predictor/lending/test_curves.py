@@ -13,7 +13,7 @@ LEAST_S = 60.0
 
 
 def a_curve(*maxima_mib: float, every_s: float = 10.0) -> Curve:
-    """A maximum every so many seconds, the first at 0."""
+    """Maxima at equal intervals of seconds, the first at 0."""
     curve = Curve.begin(int(maxima_mib[0] * MIB), 0.0)
     for number, mib in enumerate(maxima_mib[1:], start=1):
         curve = curve.advance(int(mib * MIB), number * every_s)

@@ -90,7 +90,7 @@ def test_a_lender_takes_back(attempt: dict[str, Any], node: dict[str, Any], why:
 
 
 def test_a_lender_of_which_nothing_is_to_be_said_goes_on() -> None:
-    # Its task is known by now, and so it may not lend; what it lends, it lends.
+    # Its task is now known, so it may not begin to lend; what it already lends stays lent.
     assert steps_of(replace(LENDER, why_not="its task's need is known")) == []
 
 
@@ -118,7 +118,7 @@ def test_a_node_lends_half_of_itself_and_the_largest_first() -> None:
     small = replace(NODE, allocatable_bytes=8 * GIB)
     larger = replace(FLAT_AND_COLD, uid="larger", asked_bytes=5 * GIB, held_bytes=5 * GIB)
     lent = steps_of(FLAT_AND_COLD, larger, node=small)
-    # 4 GiB are the bound, of which the second one has what is left.
+    # The bound is 4 GiB; the second one gets the rest.
     assert lent == [Lend("larger", 1280 * MIB), Lend("one", 768 * MIB)]
 
 

@@ -1,4 +1,4 @@
-"""Calibration: chances that come true as often as they say."""
+"""Calibration: chances come true as often as they say."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def resigned(data: dict[str, Any]) -> dict[str, Any]:
-    """The same data with a checksum and version that match: damage that signatures miss."""
+    """The same data with a matching checksum and version: damage that signatures miss."""
     content = {key: value for key, value in data.items() if key not in ("checksum", "version")}
     content["version"] = ""
     return {**content, "checksum": digest(content)}

@@ -1,4 +1,4 @@
-"""Nodes with neighbours of four kinds, and what they cost each other."""
+"""Nodes with neighbours of four kinds, and their costs to each other."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_each_kind_does_its_share_of_the_work(seed: int) -> None:
 
 @pytest.mark.slow
 def test_it_is_what_a_queue_without_an_order_comes_to() -> None:
-    """Two kinds that slow each other to a fifth meet for longer than anybody else."""
+    """Two kinds that slow each other to a fifth meet for longer than any others."""
     slowdowns = np.array([[1.1, 5.0, 1.0], [4.0, 1.2, 1.0], [1.1, 1.3, 1.05]])
     shares, work = np.full(3, 1 / 3), np.ones(3)
     draw = random.Random(0)

@@ -1,4 +1,4 @@
-"""Which nodes a new task had better run on, by who is there."""
+"""On which nodes a new task runs best, by the tasks there."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_most_of_what_runs_has_to_be_known() -> None:
 
 def test_a_matrix_that_learned_nothing_gives_no_hint() -> None:
     model = Interference()
-    for kind in ("a", "b"):  # they are told apart, and that is all
+    for kind in ("a", "b"):  # they are told apart, but nothing is learned
         model.learn(Encounter(kind, {}, 0.0))
     matrix = model.matrix()
     nodes = Neighbourhoods()
@@ -146,7 +146,7 @@ def test_who_is_told_to_be_there_is_awaited_no_more() -> None:
     assert dict(nodes.residents())["n0"] == [(LOUD, 2)]
     nodes.put("n0", [(LOUD, 1), (QUIET, 1)])
     assert dict(nodes.residents())["n0"] == [(QUIET, 1), (LOUD, 2)]
-    nodes.hint("shop/loud", AWAITED_S)  # the first has been told; the second is awaited
+    nodes.hint("shop/loud", AWAITED_S)  # the first was reported; the second is awaited
     assert dict(nodes.residents())["n0"] == [(QUIET, 1), (LOUD, 2)]
     nodes.put("n0", [])
     assert dict(nodes.residents())["n0"] == [(LOUD, 1)], "it ended, and the other is yet to come"
@@ -207,7 +207,7 @@ STEPS = st.one_of(
 
 
 def tell(nodes: Neighbourhoods, what: str, told: list[Any], now_s: float) -> None:
-    """One step but for other costs; what makes no sense changes nothing."""
+    """One step, except new costs; input that makes no sense changes nothing."""
     with contextlib.suppress(ValueError):
         if what == "put":
             nodes.put(*told)
@@ -266,7 +266,7 @@ def test_what_is_kept_is_what_would_be_reckoned_anew(
     anew = Neighbourhoods()
     anew.costs = costs()
     for node, residents in nodes.residents():
-        # Who is awaited comes on top of the most that may be told.
+        # Awaited pods come in addition to the most that may be reported.
         assume(all(count <= MOST_RESIDENTS for _, count in residents))
         anew.put(node, residents)
     kept, reckoned = nodes.hint("shop/loud", now_s), anew.hint("shop/loud", now_s)

@@ -34,7 +34,7 @@ THETA = {
 def encounters(
     runs: int, noise: float, seed: int = 1, counts: Sequence[float] = (0.3, 1.0)
 ) -> Iterator[Encounter]:
-    """Runs beside none, or so many of one of the others all of their time or a part of it."""
+    """Runs beside none, or ``counts`` of one other kind, for all or a part of their time."""
     draw = random.Random(seed)
     for _ in range(runs):
         kind = draw.choice(KINDS)
@@ -44,7 +44,7 @@ def encounters(
 
 
 def slowed(theta: float, count: float) -> float:
-    """What a neighbour does to a run's logarithm that is there for a part of it, or always."""
+    """The change of a run's logarithm by a neighbour that is there for a part of it, or always."""
     return count * theta if count >= 1 else -math.log(1 - count + count * math.exp(-theta))
 
 
@@ -57,7 +57,7 @@ def test_who_learned_many_runs_at_once_is_as_sure_as_who_learned_them_one_by_one
     matrix = at_once.matrix()
     assert at_once.matrix() is matrix
     assert at_once.noise == pytest.approx(0.5, rel=0.1)
-    apart = np.s_[1:, 1:]  # without OTHERS, of whom nothing is known either way
+    apart = np.s_[1:, 1:]  # without OTHERS, about which both know nothing
     ratio = matrix.deviation[apart] / one_by_one.matrix().deviation[apart]
     assert ratio == pytest.approx(np.ones((4, 4)), rel=0.2)
 
@@ -82,7 +82,7 @@ def test_it_is_the_ridge_that_its_docstring_names() -> None:
     for run in runs:
         model.learn(run)
     model.matrix()
-    # One fit, by the noise as it was before, and by how rows differ as they were found to.
+    # One fit, with the noise from before, and with the rows' covariance as found.
     noise, differ = model.noise, model.covariance
     matrix = model._fit()
     names = list(matrix.kinds)
@@ -188,14 +188,14 @@ def test_what_is_special_about_pairs_is_learned_to_be_much_or_little() -> None:
 
 
 def spread_of_pairs(model: Interference) -> float:
-    """How much kinds differ in what one neighbour does to them and another does not."""
-    apart = model.covariance[2:, 2:]  # without OTHERS, who never were there
+    """How much kinds differ in the effect of one neighbour and not of another."""
+    apart = model.covariance[2:, 2:]  # without OTHERS, which were never there
     together = apart[~np.eye(len(apart), dtype=bool)].mean()
     return float(np.sqrt(np.diagonal(apart).mean() - together))
 
 
 def test_who_suffers_from_a_neighbour_suffers_from_those_who_are_like_it() -> None:
-    """Of two things that kinds use: rows that were seen tell of pairs that never met."""
+    """Kinds use two things, so seen rows tell about pairs that never met."""
     draw = np.random.default_rng(4)
     names = [f"k{number}" for number in range(12)]
     suffers, uses = draw.gamma(1.0, 1.0, (2, 12, 2))
@@ -221,7 +221,7 @@ def test_who_suffers_from_a_neighbour_suffers_from_those_who_are_like_it() -> No
         )
     )
     true = theta[rows, columns]
-    # By what each row and each column has in general, and nothing else:
+    # The prediction from only the general level of each row and column:
     met = np.where(
         [[(row, column) in unmet for column in range(12)] for row in range(12)], np.nan, theta
     )
@@ -238,7 +238,7 @@ def test_a_place_that_another_kind_takes_keeps_nothing_of_how_the_old_one_differ
     kept = [0, 1, 3, 4]
     assert fresh[np.ix_(kept, kept)] == pytest.approx(covariance[np.ix_(kept, kept)])
     assert np.linalg.eigvalsh(fresh).min() > 0
-    # As a kind that is new, but for its place.
+    # Like a new kind, except for its place.
     order = [*kept, 2]
     assert fresh[np.ix_(order, order)] == pytest.approx(grown(covariance[np.ix_(kept, kept)], 4))
     assert without(covariance, 4) is covariance
@@ -308,7 +308,7 @@ def test_one_run_that_lies_moves_little() -> None:
 
 
 def test_few_runs_that_scatter_much_are_not_told_as_facts() -> None:
-    """Runs of a demo scatter by .8, and a first fit that goes by a guess of .1 was sure of them."""
+    """Runs of a demo scatter by .8, and a first fit with a guess of .1 was sure of them."""
     draw = random.Random(7)
     interference = Interference()
     for _ in range(76):
@@ -319,9 +319,9 @@ def test_few_runs_that_scatter_much_are_not_told_as_facts() -> None:
 
 
 def slowed_by_load(of_a_core: float, *, seen: bool) -> Matrix:
-    """Learned from 400 runs beside unlabelled load. of_a_core: what a core of it costs, as ln.
+    """Learned from 400 runs beside unlabelled load. of_a_core: the cost of a core of it, as ln.
 
-    seen: whether agents tell of it.
+    seen: whether agents report it.
     """
     draw, model = random.Random(5), Interference()
     for _ in range(400):
@@ -347,13 +347,13 @@ def test_runs_slowed_by_unlabelled_load_teach_what_it_costs() -> None:
 def test_unlabelled_load_takes_no_place_and_changes_nothing_where_no_agent_tells() -> None:
     with_load, without = slowed_by_load(0.15, seen=True), slowed_by_load(0.15, seen=False)
     assert with_load.kinds == without.kinds == (OTHERS, "a", "b")
-    # As before there was any: of those who are not told apart nothing is known.
+    # As without any: nothing is known about kinds that are not told apart.
     assert without.slowdown("a", UNLABELLED) == without.slowdown("a", OTHERS)
     assert not without.slowdown("a", UNLABELLED).known
 
 
 def partly(runs: int, theta: float) -> Iterator[PlacedRun]:
-    """Runs of one kind that begin at any time of another one's, and so meet it for a part."""
+    """Runs of one kind that begin at any time of another run, and so meet it for a part."""
     draw = random.Random(3)
     for _ in range(runs):
         share = draw.choice([0.0, draw.uniform(0.2, 0.8)])
@@ -371,14 +371,14 @@ def partly(runs: int, theta: float) -> Iterator[PlacedRun]:
 
 @pytest.mark.parametrize("pace", [0.5, 0.25])
 def test_who_is_beside_a_run_for_a_part_of_it_slows_it_for_that_part(pace: float) -> None:
-    """By shares of time alone, two that share a processor seemed to slow each other 1.8 times."""
+    """By shares of time alone, two tasks on one processor seemed to slow each other 1.8 times."""
     runs = list(partly(1500, -math.log(pace)))
     found = learned_from(runs).matrix().slowdown("a", "a")
     assert found.times == pytest.approx(1 / pace, rel=0.05)
 
 
 def test_who_learns_them_one_by_one_comes_near_it() -> None:
-    """Its first runs are taken as what was believed then has them."""
+    """Its first runs are learned by the belief of their time."""
     model = Interference()
     for run in partly(300, math.log(2)):
         encounter = run.encounter

@@ -1,4 +1,4 @@
-"""What a task costs on a node by what is left of it."""
+"""A task's cost on a node, by what is left there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOMY = NodeLoad(4000, 4000, 64_000)
 
 
 def cost(load: NodeLoad, need: Need, *, pairs: float = 0.0, residents: float = 0.0) -> float:
-    """Of one node."""
+    """The load of one node."""
     rows = np.array([load.row()])
     return float(costs_with_loads(np.array([pairs]), np.array([residents]), rows, need)[0])
 

@@ -1,4 +1,4 @@
-"""What a run is slowed by neighbours that are there for a part of its time."""
+"""How neighbours slow a run if they are there for a part of its time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ HALVES = math.log(2)
 
 
 def slowdown(beside: Array, theta: Array) -> float:
-    """How many times as long it takes."""
+    """The factor by which it takes longer."""
     slope, offset = linear_in_theta(beside, theta)
     return math.exp(offset + float(slope @ theta))
 
 
 def test_two_thirds_of_the_time_beside_one_that_halves_the_pace() -> None:
-    """Work of 2 takes 1 alone, and 2 beside it: 3 in all."""
+    """Half of a work of 2 takes 1 alone, and half takes 2 beside it: 3 in all."""
     assert slowdown(np.array([2 / 3]), np.array([HALVES])) == pytest.approx(1.5)
 
 
 def test_of_two_that_take_turns_each_slows_it_while_it_is_there() -> None:
-    """Of a time of 3, one third beside one that halves the pace, and two at a third of it."""
+    """One third of the time beside one that halves the pace, two thirds at a third of the pace."""
     found = slowdown(np.array([1 / 3, 2 / 3]), np.array([HALVES, math.log(3)]))
     assert found == pytest.approx(3 / (1 / 2 + 2 / 3))
 
@@ -56,7 +56,7 @@ def test_the_line_touches_the_curve(beside: Array, theta: Array) -> None:
 @pytest.mark.slow
 @given(shares, thetas)
 def test_a_little_more_time_together_is_a_little_more_slowdown(beside: Array, theta: Array) -> None:
-    """With one and with two neighbours at a time another rule begins: no step is there."""
+    """From one neighbour at a time, and from two, another rule holds, without a step between."""
     before = math.log(slowdown(beside, theta))
     after = math.log(slowdown(beside + 1e-7, theta))
     assert after == pytest.approx(before, abs=1e-4)

@@ -50,7 +50,7 @@ def test_two_kinds_that_hate_their_own_are_paired_with_each_other() -> None:
 
 
 def test_a_good_neighbour_is_kept_for_whom_it_helps_most() -> None:
-    """All like to run beside 0, and 1 needs it more than 2 does."""
+    """All run well beside 0, and 1 needs it more than 2 does."""
     slowdowns = np.array([[1.0, 1.0, 1.0], [1.0, 3.0, 3.0], [1.0, 3.0, 1.2]])
     regret = best_pairing(slowdowns, np.full(3, 1 / 3), np.ones(3)).regret
     assert regret[0, 1] < regret[0, 2]
@@ -77,7 +77,7 @@ def test_a_fair_mix_slows_no_kind_more_than_is_allowed_and_costs_a_little(seed: 
 
 
 def test_where_the_best_mix_is_at_one_kinds_cost_a_fair_one_is_not() -> None:
-    """1 gains most beside 0, which suffers from nobody else."""
+    """1 gains most beside 0, which suffers only from 1."""
     slowdowns = np.array([[1.0, 1.5, 1.0], [1.0, 3.0, 2.8], [1.0, 2.8, 2.8]])
     shares, work = np.full(3, 1 / 3), np.ones(3)
     best = best_pairing(slowdowns, shares, work).regret
@@ -87,7 +87,7 @@ def test_where_the_best_mix_is_at_one_kinds_cost_a_fair_one_is_not() -> None:
 
 
 def test_two_kinds_that_hate_their_own_are_paired_whichever_comes_more_often() -> None:
-    """Of one mix the prices may be such that one of them is as well beside its own."""
+    """The prices of one mix may be such that one of them does as well beside its own kind."""
     slowdowns = np.array([[3.0, 1.0], [1.0, 3.0]])
     regret = fair_regret(slowdowns, np.array([0.5, 0.5]), np.ones(2))
     assert regret[0, 1] < 0.1
@@ -96,7 +96,7 @@ def test_two_kinds_that_hate_their_own_are_paired_whichever_comes_more_often() -
 
 
 def a_fairness() -> Fairness:
-    """Of two kinds: beside its own, 0 takes 3 times as long, and 1 hardly longer."""
+    """Fairness of two kinds: beside its own kind, 0 takes 3 times as long, and 1 hardly longer."""
     fairness = Fairness()
     fairness.renew(np.array([[3.0, 1.0], [1.0, 1.1]]), np.full(2, 0.5), np.ones(2))
     return fairness

@@ -1,4 +1,4 @@
-"""What a kind costs beside another: learned, told and read back."""
+"""What a kind costs beside another: learned, sent and read back."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_costs_are_what_both_lose_less_the_price_of_the_neighbourhood() -> None:
 
 
 def test_what_differs_clearly_is_known_however_noisy_runs_are() -> None:
-    """As on two real nodes: runtimes of three seconds, told in whole ones."""
+    """As on two real nodes: runtimes of three seconds, in whole seconds."""
     model = Interference()
     draw = np.random.default_rng(5)
     for _ in range(120):

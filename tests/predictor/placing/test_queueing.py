@@ -1,4 +1,4 @@
-"""The next job of those that wait, where not every job fits on every node."""
+"""The next of the waiting jobs, where not every job fits on every node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn(seed: int) -> tuple[Outlook, Beside]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_where_all_fit_everywhere_it_is_the_simulations_choice(seed: int) -> None:
-    """But for fairness between kinds, which begins at zero there and is nowhere here."""
+    """The same except for fairness between kinds, which begins at zero there and is absent here."""
     outlook, beside = drawn(seed)
     simulated = GettingAlong()
     simulated.learn(outlook)

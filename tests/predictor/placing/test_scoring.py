@@ -94,7 +94,7 @@ def test_scores_do_not_go_by_the_order_of_nodes(costs: list[float], random: obje
 
 
 def among(**residents: int) -> Neighbourhoods:
-    """Nodes with so many of a kind that does not get along with itself."""
+    """Nodes with that many of a kind that slows itself."""
     nodes = Neighbourhoods()
     nodes.costs = Costs((OTHERS, KIND), np.array([[0.2, 0.2], [0.2, 1.5]]), np.ones((2, 2)))
     for name, count in residents.items():

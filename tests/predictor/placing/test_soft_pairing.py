@@ -65,7 +65,7 @@ def test_the_same_input_gives_the_same_answer_in_any_unit() -> None:
 
 
 def test_who_suffers_from_one_alone_is_kept_from_it() -> None:
-    """1 gains most beside 0, which suffers from nobody else."""
+    """1 gains most beside 0, which suffers only from 1."""
     slowdowns = np.array([[1.0, 1.5, 1.0], [1.0, 3.0, 2.8], [1.0, 2.8, 2.8]])
     shares, work = np.full(3, 1 / 3), np.ones(3)
     free = best_pairing(slowdowns, shares, work).regret
@@ -91,7 +91,7 @@ def test_one_or_two_kinds_have_an_order_too(size: int) -> None:
 
 
 def test_who_may_be_slowed_more_is_paired_with_those_whom_it_slows_least() -> None:
-    """Two kinds that compute, and two that hardly do and are slowed a little by them."""
+    """Two kinds that compute, and two that hardly compute and are slowed a little by them."""
     slowdowns = np.array(
         [
             [2.2, 2.4, 1.26, 1.08],

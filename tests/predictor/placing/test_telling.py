@@ -20,7 +20,7 @@ KNOWN, UNKNOWN = TELLING / 2, TELLING * 2
 def a_matrix(
     row: Mapping[str, float], unknown: tuple[str, ...] = (), deviation: float = KNOWN
 ) -> Matrix:
-    """Of cpu's row: times beside each neighbour; of others, and where nothing is said: one."""
+    """A matrix with these times in cpu's row; all other times are one."""
     theta = np.zeros((len(KINDS), len(KINDS)))
     deviations = np.full(theta.shape, deviation)
     for kind, times in row.items():

@@ -1,4 +1,4 @@
-"""Whether an attempt that nears its limit is given more, and how much."""
+"""Whether an attempt near its limit gets more, and how much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker had begun when it died is for workers of its share, and for nobody else."""
+"""Only workers of the same share get what a worker had begun when it died."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from plimsoll_predictor.splitting.leases import (
 from tests.predictor.splitting.test_leases import ANY, a_worker, does, leased, whole
 
 DEATHS = 3
-"""After as many an index has failed, and there is no other pod of it."""
+"""After that many deaths an index has failed, and gets no other pod."""
 
 
 def a_dead_worker(leases: Leases) -> None:
-    """Have the first share's worker die: it did 10 items, and had begun 10 more."""
+    """Let the first share's worker die: it did 10 items, and had begun 10 more."""
     worker = a_worker("a-1", 0)
     done = leased(leases, worker, most=10)
     does(leases, worker, done)
@@ -81,7 +81,7 @@ def test_what_a_helper_had_begun_goes_back_to_the_share_that_it_is_of() -> None:
     leases, owner, helper = Leases(100, 2), Worker("owner", 0), a_worker("helper", 1)
     mine = leased(leases, owner, most=2)
     whole(leases, helper)
-    # The owner was asked for the end of its part, and gave it.
+    # The owner gives the end of its part when asked.
     piece = leased(leases, helper, most=5)
     leases.died("helper")
     assert leases.begun == {piece.first}
@@ -111,7 +111,7 @@ def test_an_index_that_failed_for_good_keeps_what_it_died_of_and_nobody_waits() 
 
 @dataclass
 class Pods:
-    """A Job one item of which kills whoever does it. goes_on: as ``plimsoll_chunks`` does."""
+    """A Job with one item that kills its worker. goes_on: as ``plimsoll_chunks`` does."""
 
     items: int
     shares: int

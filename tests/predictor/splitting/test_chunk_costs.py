@@ -1,4 +1,4 @@
-"""What items and chunks cost in time, as it is fitted to chunks."""
+"""The time that items and chunks cost, fitted to chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory chunks need, as it is fitted to their peaks."""
+"""The memory that chunks need, fitted to their peaks."""
 
 from __future__ import annotations
 

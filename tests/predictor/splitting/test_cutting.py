@@ -1,4 +1,4 @@
-"""A Job over items is cut by what its task's chunks took, and within what memory bears."""
+"""A Job over items is cut by what its task's chunks took, within its memory."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_no_chunk_grows_where_memory_may_not_bear_it(
 
 @pytest.mark.parametrize("weight", [0.0, 0.5])
 def test_a_chunk_grows_no_further_than_memory_all_of_whose_items_may_need_it(weight: float) -> None:
-    """All chunks had 100 items and 600 MiB, in pods that take as long to begin as to work."""
+    """All chunks had 100 items and 600 MiB, in pods that take about as long to begin as to work."""
     runs = [ChunkRun(100, 4.0, 3.0, 600 * MIB) for _ in range(64)]
     told = learned_of(runs)
     assert told is not None
@@ -181,7 +181,7 @@ def test_of_no_chunk_that_got_through_nothing_is_learned(runs: list[ChunkRun]) -
 
 
 def test_chunks_that_all_ended_within_the_second_they_began_in_are_merged() -> None:
-    """Kubernetes says 0 s of each. Their starts are what they cost, and most so."""
+    """Kubernetes says 0 s for each. Nearly all of their cost is their starts."""
     instant = learned_of([ChunkRun(1, 0.0, START_S, 20 * MIB)] * 12)
     assert instant is not None
     assert 0 < instant.costs.item_s < 0.1
@@ -231,7 +231,7 @@ def test_memory_that_was_found_not_to_grow_is_no_reason_for_more_pods() -> None:
 
 
 def test_a_short_job_is_not_cut_for_memory_as_each_pod_might_take_long_to_begin() -> None:
-    """Of one size nobody knows what a pod takes whatever it does: here, two waves are too much."""
+    """With one size a pod's fixed time is unknown: here, two waves might take too long."""
     short, long = CuttableJob(240, 2, 2, 2**33), CuttableJob(2400, 2, 2, 2**33)
     for job, cuts in ((short, False), (long, True)):
         known = learned(job.usual_items, 4, 0.2, 0.1, bytes_an_item=MIB)

@@ -26,7 +26,7 @@ from plimsoll_predictor.splitting.proposing import MEMORY_TIME, Shape, Verdict
 
 LIMIT = 64 * MIB
 DIFFERING = CuttableJob(64, 2, 2, LIMIT, most_listed=MOST_PODS)
-"""Of few items that differ much, as two shares told: no number of even chunks is much better."""
+"""Few items that differ much, as two shares showed: no number of even chunks is much better."""
 
 
 def told(items: int, seconds: Sequence[float], peak_mib: int | None = 20) -> Learned:
@@ -85,7 +85,7 @@ def test_a_job_that_bears_no_more_pods_gets_none() -> None:
 
 
 def test_as_many_pods_as_were_written_may_have_other_chunks() -> None:
-    """Only the sizes change: a Job that may have no more pods gains, too."""
+    """Only the sizes change, so a Job that may have no more pods also gains."""
     job = replace(DIFFERING, pods=6, most_pods=6)
     found = cut(job, told(11, (40.0, 55.0, 70.0, 25.0, 90.0, 15.0)))
     assert is_whole(found, job)
@@ -143,7 +143,7 @@ def test_every_cut_covers_all_items_once_within_all_bounds(
 
 @pytest.mark.slow
 def test_ten_million_items_of_many_workers_take_little_longer_than_even_ones() -> None:
-    """Fewer workers are played, and the chunks are those of all."""
+    """The simulation has fewer workers, but the chunks are for all."""
     known = told(2000, [float(1 + at % 9) ** 2 * 40 for at in range(40)])
     job = CuttableJob(10**7, 512, 512, LIMIT, most_listed=MOST_PODS)
     began_s = time.process_time()

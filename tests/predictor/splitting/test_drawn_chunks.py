@@ -1,4 +1,4 @@
-"""Chunks that are drawn: by the law of their items, and the same items for all cuts of a job."""
+"""Drawn chunks: by the law of their items, with the same items for all cuts of a job."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_longest_chunk_is_as_long_as_of_items_that_are_drawn_one_by_one(item
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_longest_item_of_a_draw_is_as_long_in_all_cuts(seed: int) -> None:
-    """Alone in a chunk it is all that the chunk takes; with others, that and more."""
+    """Alone in a chunk it takes the chunk's whole time; with others, the chunk takes longer."""
     alone = chunks(1, 256, seed=seed).max(axis=1)
     for items in (2, 8, 64):
         together = chunks(items, 256 // items, seed=seed).max(axis=1)

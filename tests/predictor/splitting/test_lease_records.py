@@ -15,7 +15,7 @@ from tests.predictor.splitting.test_leases import a_worker, does, heard, leased
 
 
 def _written() -> dict[str, Any]:
-    """Of 40 items: 5 are done, some are leased, free, and of a silent index."""
+    """A record of 40 items: 5 are done, others are leased, free, or of a silent index."""
     leases = Leases(40, 4)
     first = leased(leases, a_worker("a", 0), most=5)
     does(leases, a_worker("a", 0), first)

@@ -1,4 +1,4 @@
-"""How large leases are at most, and what holds them: one choice, that stays what it is."""
+"""The largest lease and the memory that holds it: one choice, which stays stable."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_where_memory_counts_leases_are_smaller_and_their_price_is_less() -> Non
 
 @pytest.mark.slow
 def test_no_run_takes_more_than_a_tenth_longer_for_it() -> None:
-    # Where items are short, the least memory costs more in leases than it saves.
+    # If items are short, the least memory costs more in leases than it saves.
     known = learned(0.01)
     found = room_of(MEMORY_TIME, known)
     waits = JOB.wait_s / (found.items * known.costs.item_s)
@@ -87,7 +87,7 @@ def test_no_run_takes_more_than_a_tenth_longer_for_it() -> None:
 
 @pytest.mark.slow
 def test_memory_that_does_not_grow_with_items_is_no_reason_for_small_leases() -> None:
-    # Only what nobody measured yet needs more room: leases beyond those that told.
+    # Only leases beyond the measured sizes would need more room.
     assert room_of(MEMORY_TIME, learned(slope=0)).items > 4 * room_of(MEMORY_TIME).items
 
 
@@ -107,7 +107,7 @@ def test_leases_are_no_more_a_second_than_are_served() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("weight", [TIME, 0.5, MEMORY_TIME])
 def test_leases_and_memory_that_follow_each_other_stay_what_they_are(weight: float) -> None:
-    """The next Job's pods have the room and no more; what they need then teaches the one after."""
+    """The next Job's pods have exactly the room; their needs then teach the Job after it."""
     guided, rooms = Guided(WRITTEN), list[LeaseRoom]()
     written = Container(WRITTEN, NEED, 1)
     assert play_leased(guided, JOB, lognormal_items(JOB.items, 0.2, 0.5, 1), written).kills == 0
@@ -132,7 +132,7 @@ def test_leases_and_memory_that_follow_each_other_stay_what_they_are(weight: flo
 
 
 def test_a_bound_makes_no_lease_shorter_than_it_is_worth_its_wait() -> None:
-    """Items of this Job take a hundredth of what those before it did."""
+    """Items of this Job take a hundredth of the earlier Jobs' items."""
     guided = Guided(WRITTEN, most_items=2)
     guided.begin(JOB, Cut.LEASED)
     for items in (1, 2, 2, 2) * 4:

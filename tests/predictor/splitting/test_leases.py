@@ -46,7 +46,7 @@ def does(leases: Leases, worker: Worker, lease: Lease) -> Ack:
 
 
 def whole(leases: Leases, worker: Worker) -> Lease:
-    """Do all that a worker gets, and return the last lease."""
+    """Let a worker do all that it gets; return the last lease."""
     lease = leased(leases, worker)
     while True:
         assert does(leases, worker, lease) is Ack.DONE
@@ -247,7 +247,7 @@ def test_a_job_of_no_items_or_too_many_is_refused(items: int, shares: int) -> No
 
 @dataclass
 class Process:
-    """A worker as ``plimsoll_chunks`` is one; every answer and request may be lost."""
+    """A worker like ``plimsoll_chunks``; every answer and request may be lost."""
 
     worker: Worker
     heard: Heard | None = None
@@ -259,7 +259,7 @@ class Process:
 
 @dataclass
 class World:
-    """Workers, a record, and a network that loses half of what is said."""
+    """Workers, a record, and a network that loses half of the messages."""
 
     items: int
     shares: int
@@ -285,7 +285,7 @@ class World:
             return
         what = self.chance.random()
         if what < 0.05:
-            # What it did since its last word is lost with it: another does it again.
+            # Its work since its last request is lost with it: another does it again.
             self.killed.add(process.worker.name)
             self.leases.died(process.worker.name)
             self.processes[at] = self.born(process.worker.index)
@@ -293,11 +293,11 @@ class World:
             if self.chance.random() < 0.5:
                 part = self.leases.renew(process.worker, process.heard)
                 if part is not None and self.chance.random() < 0.5:
-                    # What it has begun on its own it keeps.
+                    # It keeps what it has begun on its own.
                     process.end = max(part.told, process.at)
                     process.heard = Heard(process.heard.number, process.end)
         elif process.at < process.goal or (process.at < process.end and what < 0.6):
-            if process.at < process.end:  # alone, as far as it knows that it may
+            if process.at < process.end:  # on its own, up to the end that it knows
                 self.do(process)
         else:
             self.talk(process)

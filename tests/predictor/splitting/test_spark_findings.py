@@ -1,4 +1,4 @@
-"""What is found of a Spark application, what it costs, and when nothing is said."""
+"""Findings about a Spark application, their costs, and when there are none."""
 
 from __future__ import annotations
 

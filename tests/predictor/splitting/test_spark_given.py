@@ -1,4 +1,4 @@
-"""What drivers are given: fewer partitions as a log taught, smaller ones after kills."""
+"""What drivers get: fewer partitions as a log taught, smaller ones after kills."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def taught(
     replaces: Sequence[Replaceable] = (),
     **shuffle: Any,
 ) -> tuple[int | None, str]:
-    """What a log teaches; nothing that is said: adaptive execution is off, and nothing else set."""
+    """What a log teaches; by default adaptive execution is off, and nothing else is set."""
     began = a_start(OFF_ALONE if properties is None else properties)
     lesson = lesson_of(
         read_application([*began, *a_shuffle(**shuffle), *(lines or [an_end(1000)])]), replaces
@@ -52,7 +52,7 @@ def taught(
 
 
 def test_a_real_join_without_adaptive_execution_teaches_fewer_partitions() -> None:
-    # As long as nobody chose the 200: the log's own user wrote them.
+    # As if nobody had chosen the 200, which the log's user did write.
     lines = [each.replace(b"spark.sql.shuffle.partitions", b"x") for each in real_lines(OFF)]
     lesson = lesson_of(read_application(lines))
     assert (lesson.partitions, lesson.why) == (

@@ -1,4 +1,4 @@
-"""A Spark event log becomes an application of bounded size, whatever is in it."""
+"""A Spark event log becomes an application of bounded size, whatever it contains."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_log_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() -> None:
     whole = b"".join(real_lines(KILLED))
     for cut in range(200, len(whole), len(whole) // 50):
         reading_of = read_application(whole[:cut].splitlines()).reading
-        # After the application's end Spark still tells of executors that go.
+        # After the application's end Spark still reports executors that go.
         assert reading_of.ended == (b"ApplicationEnd" in whole[:cut].rpartition(b"\n")[0])
         assert reading_of.bad <= 1
 
@@ -93,7 +93,7 @@ def test_what_is_missing_is_not_measured() -> None:
     assert (found.name, found.app_id, found.version) == ("", "", "")
     assert (found.peaks.heap, found.peaks.python) == (None, None)
     assert found.span_s is None
-    assert found.settings.adaptive  # a log of no version is taken for a newer one
+    assert found.settings.adaptive  # a log without a version counts as newer
     assert found.reading.stages_left_out == 1
 
 

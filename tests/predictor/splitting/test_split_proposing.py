@@ -1,4 +1,4 @@
-"""What is proposed for a job, and when nothing is."""
+"""What is proposed for a job, and when nothing is proposed."""
 
 from __future__ import annotations
 

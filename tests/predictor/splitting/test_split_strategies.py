@@ -1,4 +1,4 @@
-"""What all strategies have in common, and what those that serve reach."""
+"""What all strategies have in common, and what the ones in use reach."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_job_in_half_of_its_memory_finishes_without_a_kill() -> None:
 
 def test_a_worker_that_is_killed_has_its_items_done_in_smaller_chunks() -> None:
     job = Job(2_000, 16, 1.5, 0.05)
-    # Beyond 20 items a chunk needs far more than a line says: nothing foretells the kill.
+    # Beyond 20 items a chunk needs far more than by a line, so the kill cannot be foreseen.
     need = Need(60 * MB, 1.0 * MB, 0.5)
     times = lognormal_items(2_000, 0.2, 0.5, 1)
     played = play_leased(Guided(120 * MB), job, times, Container(120 * MB, need, 1))
@@ -113,7 +113,7 @@ def test_a_worker_that_is_killed_has_its_items_done_in_smaller_chunks() -> None:
 def test_where_no_worker_is_tried_again_chunks_grow_only_into_what_surely_holds_them(
     surely: bool, items: int
 ) -> None:
-    """Each needed 100 MB by itself: two need 200 at most, and 150 if half of it is no item's."""
+    """Each needed 100 MB alone: two need at most 200, and 150 if half of it belongs to no item."""
     guided = Guided(180 * 10**6, surely=surely)
     guided.begin(Job(10_000, 2, 0.0, 0.05), Cut.LEASED)
     for _ in range(200):

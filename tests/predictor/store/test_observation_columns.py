@@ -31,7 +31,7 @@ LIVE_ONLY = {
     "node_memory_bytes",
     "node_cpu",
 }
-"""Only Plimsoll's own watching tells these; a history file has never had them."""
+"""Only Plimsoll's own watching knows these; a history file never had them."""
 
 
 def value_of(place: int, column: Column) -> object:

@@ -175,7 +175,7 @@ def test_pruning_forgets_the_tasks_that_ended_longest_ago(store: Store) -> None:
     store.observations.record([an_attempt("old").built])
     store.observations.record([an_attempt("new").of(JOIN).running(NOON_S, NOON_S + 9999).built])
     store.keep(decided=[a_decision("old")])
-    # Its observation, its sum, its decision, and what was seen of its run.
+    # Its observation, its sum, its decision, and the sighting of its run.
     assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) == 4
     assert store.totals.tasks() == [JOIN]
     assert store.decisions.newest(TRAIN) == []

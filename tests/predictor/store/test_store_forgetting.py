@@ -1,4 +1,4 @@
-"""Which tasks are forgotten, and that nobody can have another namespace's forgotten."""
+"""Which tasks are forgotten; nobody can make another namespace's tasks be forgotten."""
 
 from __future__ import annotations
 

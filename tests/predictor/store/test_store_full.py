@@ -1,4 +1,4 @@
-"""A disk that is really full: nothing acknowledged is lost, what is queued is kept."""
+"""A disk that is really full: nothing acknowledged is lost, and the queue is kept."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_new_store_on_a_full_disk_is_refused_in_words(small_disk: SmallDisk) -
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a store and one without, both on a file system that may only be read."""
+    """A folder with a store and one without, both on a read-only file system."""
     folder, seen = tmp_path / "volume", tmp_path / "read-only"
     for each in (folder / "used", folder / "new", seen):
         each.mkdir(parents=True)

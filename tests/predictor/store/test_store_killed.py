@@ -1,4 +1,4 @@
-"""kill -9 at any moment: no acknowledged observation is lost, none is doubled."""
+"""kill -9 at any moment: no acknowledged observation is lost or doubled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAM = CHECKOUT / "tests" / "rigs" / "processes" / "recording_until_killed.py
 
 
 def recording(url: str, rounds: int, *names: str) -> list[list[str]]:
-    """Run one program for each name at once; the uids that each acknowledged."""
+    """Run one program for each name at once; return the uids that each acknowledged."""
     started = [
         subprocess.Popen(
             [sys.executable, str(PROGRAM), url, str(rounds), "1", name],
@@ -70,7 +70,7 @@ def test_a_file_that_was_written_to_until_the_kill_is_intact(tmp_path: Path) -> 
 def test_two_controllers_that_record_the_same_at_once_count_and_teach_it_once(
     store_url: str, rounds: int
 ) -> None:
-    """As when one leads and does not know yet that it no longer does; both are killed, too."""
+    """As when a leader does not know yet that it no longer leads; both are also killed."""
     Store.open(store_url).close()
     one, two = recording(store_url, rounds // 2, "same", "same")
     store = Store.open(store_url)

@@ -37,7 +37,7 @@ def a_row(uid: str, peak_bytes: int, task: str = str(TRAIN)) -> dict[str, Any]:
 
 
 def as_a_newer_one_leaves_it(url: str, oldest: str) -> None:
-    """With another table, and columns that may be empty. oldest: which code may still use it."""
+    """Add a table, and columns that may be empty. oldest: the oldest code that may use it."""
     with writing_to(url) as connection:
         connection.exec_driver_sql("ALTER TABLE observations ADD COLUMN of_tomorrow TEXT")
         connection.exec_driver_sql("ALTER TABLE totals ADD COLUMN of_tomorrow TEXT")
@@ -85,7 +85,7 @@ def _where(index: Mapping[str, Any]) -> dict[str, str]:
 
 
 def everything_of(url: str) -> dict[str, Any]:
-    """All that a database says of its tables, whatever the order of their columns."""
+    """All that a database says about its tables, without the order of their columns."""
     with writing_to(url) as connection:
         asked = sa.inspect(connection)
         return {
@@ -141,7 +141,7 @@ def test_a_store_of_a_newer_plimsoll_is_refused_in_words_and_left_alone(store_ur
 def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed(
     store_url: str,
 ) -> None:
-    """An older version is gone back to, or its pod starts again while a newer one rolls out."""
+    """After a rollback, or when an older pod starts again while a newer version rolls out."""
     open_store_at(store_url).close()
     as_a_newer_one_leaves_it(store_url, oldest=HEAD)
     older = open_store_at(store_url)
@@ -155,7 +155,7 @@ def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed
 
 @pytest.mark.slow
 def test_what_an_older_plimsoll_writes_beside_a_newer_one_is_added_up(store_url: str) -> None:
-    """It knows no totals; the newer one looks for what it wrote before it leads."""
+    """It does not know totals; the newer one looks for such rows before it leads."""
     newer = open_store_at(store_url)
     newer.observations.record([an_attempt("new").built])
     insert(store_url, "observations", [a_row("old", 3 * 10**9), a_row("j", 7, str(JOIN))])

@@ -31,7 +31,7 @@ from tests.builders.training.trainings import StepClock, a_history, a_plan, an_a
 
 
 def some_rows(n: int, *, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Rows (n, 3), a tenth missing, and needs that follow the first column but for a spread."""
+    """Rows (n, 3), a tenth missing, and needs that follow the first column with a spread."""
     draw = np.random.default_rng(seed)
     X = draw.uniform(0, 1, (n, 3)).astype(np.float32)
     needs_bytes = GIB * np.exp(2 * X[:, 0].astype(np.float64) + draw.normal(0, 0.1, n))
@@ -159,7 +159,7 @@ def test_past_bids_are_learned_only_from_what_came_before() -> None:
     rows = RunRows.of(runs_of(a_history(200), latest=200))
     bids = bids_in_the_past(rows).bids
     cut = 150
-    # Were anything of later runs seen, other later needs would change earlier bids.
+    # If later runs had any influence, other later needs would change earlier bids.
     changed = [
         replace(run, need_bytes=run.need_bytes * (50 if place >= cut else 1))
         for place, run in enumerate(rows.runs)
@@ -225,7 +225,7 @@ def test_where_features_carry_the_size_boosting_is_charged_beside_the_others() -
     assert set(report.out_of_time_costs) == {"request", "max-seen", "classifier", "boosting"}
     costs = {name: figures.cost_gb_h for name, figures in report.out_of_time_costs.items()}
     assert costs["boosting"] < costs["max-seen"] < costs["request"]
-    # Three fifths of the runs come after the first past that is learned from.
+    # Three fifths of the runs come after the first past from which it learns.
     assert report.compared_runs == 180
 
 

@@ -1,4 +1,4 @@
-"""Which number of bins is taken, by what each was judged to save and to get wrong."""
+"""Which number of bins is taken, by the judged savings and errors of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees that are grown here are those that XGBoost's own loop grows."""
+"""Trees that are grown here equal those of XGBoost's own loop."""
 
 from __future__ import annotations
 

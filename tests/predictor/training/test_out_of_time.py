@@ -55,7 +55,7 @@ def test_a_failed_attempt_costs_penalty_times_its_memory_and_then_the_lifts_wast
     runs = [a_run(100 * MIB), a_run(500 * MIB)]
     found = charged(runs, {1: Bid(200 * MIB, (200 * MIB, 210 * MIB, 600 * MIB))})
     classifier = found.by_expert[CLASSIFIER]
-    # 210 MiB is too small a step from 200 to be worth an attempt; twice comes before 600.
+    # 210 MiB is too small a step from 200 for an attempt; doubling comes before 600.
     assert classifier.failed_attempts == 2
     assert classifier.cost_gb_h == pytest.approx(
         gb_hours(200 * MIB + 400 * MIB, HOUR_S) * 10 + gb_hours(100 * MIB, HOUR_S)

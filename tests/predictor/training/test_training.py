@@ -257,7 +257,7 @@ def test_where_nothing_can_be_told_apart_one_bin_serves(
     ],
 )
 def test_odd_histories_still_give_a_model_that_answers(observations: Sequence[Observation]) -> None:
-    # Up to three bins of the usual eight: how many are tried has nothing to do with what is odd.
+    # Up to three bins instead of eight: their number has no influence on the odd cases.
     result = _trained(observations, iterations=2, policy=Policy(max_bins=3))
     for features in ({}, observations[0].features, {"rows": "rubbish", "region": "mars"}):
         proba = result.model.probabilities(features)
@@ -283,6 +283,6 @@ def test_the_report_says_how_reliable_the_classifiers_chances_were() -> None:
     result = _trained(a_history(80, heavy=20), iterations=2)
     assert result.report.reliability is not None
     counted = sum(bucket.count for bucket in result.report.reliability.buckets)
-    # Of each run replayed, a chance for each ceiling but the last of the bins it was bid with.
+    # For each replayed run, a chance for each ceiling except the last of its bid's bins.
     assert 0 < counted <= 80 * (len(result.model.bins) - 1)
     assert 0 <= (result.report.reliability.error or 0) <= 1

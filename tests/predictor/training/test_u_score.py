@@ -1,4 +1,4 @@
-"""The thesis's figures, recomputed where it prints what they are made of."""
+"""The thesis's figures, recomputed where it prints their inputs."""
 
 from __future__ import annotations
 

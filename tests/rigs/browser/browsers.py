@@ -27,7 +27,7 @@ QUIET = (
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
-    # Whoever asks for a name gets none; 127.0.0.1 is no name.
+    # No name resolves; 127.0.0.1 is not a name.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 PATIENCE_S = 60.0

@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
 
 
 def _runtimes(folder: Path, scratch: Path) -> None:
-    """Of one task's runtimes, with a what-if asked."""
+    """A picture of one task's runtimes, with a what-if."""
     store = Store.open(f"sqlite:///{scratch}/runtimes.db", clock=lambda: START_S)
     a_telling_past(store)
     live = bare(store).live
@@ -68,7 +68,7 @@ def _runtimes(folder: Path, scratch: Path) -> None:
 
 
 def _placing(folder: Path, scratch: Path) -> None:
-    """Of who slows whom: twelve kinds of a drawn world."""
+    """A picture of which task slows which: twelve kinds of a drawn world."""
     store = Store.open(f"sqlite:///{scratch}/placing.db", clock=lambda: START_S)
     keep(store, Lived(a_shop(), seed=0, nodes=10, load=0.5).runs(1_500))
     with (
@@ -83,7 +83,7 @@ def _placing(folder: Path, scratch: Path) -> None:
 
 
 def _campaign(folder: Path, scratch: Path) -> None:
-    """Of a campaign that runs."""
+    """A picture of a campaign that runs."""
     store = Store.open(f"sqlite:///{scratch}/campaign.db", clock=lambda: START_S)
     keep_campaign(store, a_record(ended_s=None, ending=None), some_runs(left=5))
     with (
@@ -104,7 +104,7 @@ def _take(tab: Tab, out: Path, address: str, width: int) -> None:
 
 
 def _small(tab: Tab, out: Path, only: str | None = None) -> None:
-    """As much of the top of the page, or of an element of it, as makes a small file."""
+    """The top of the page, or of an element, cut so that the file is small."""
     height = 1500
     tab.picture(out, height=height, only=only)
     while out.stat().st_size > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Scripts that look at a page as its readers do; each is an expression with a JSON value."""
+"""Scripts that see a page as its readers do; each is an expression with a JSON value."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FAINT = """(() => {
   }
   return {looked, faint: [...new Set(faint)].slice(0, 10)};
 })()"""
-"""Texts whose contrast with what is behind them is below WCAG's AA, of how many."""
+"""Texts whose contrast with their background is below WCAG's AA, and the number of all texts."""
 
 OUTSIDE = """[...document.querySelectorAll("svg[role=img] text")].filter(text => {
   const inside = text.closest("svg").getBoundingClientRect(), own = text.getBoundingClientRect();
@@ -63,7 +63,7 @@ SMALL = """[...document.querySelectorAll("button, input, select, summary, nav a"
   const box = each.getBoundingClientRect();
   return box.width > 0 && (box.height < 20 || box.width < 20);
 }).map(each => each.outerHTML.slice(0, 90))"""
-"""What is too small for a finger."""
+"""Elements that are too small for a finger."""
 
 FOCUS = """(() => {
   const each = document.activeElement, style = getComputedStyle(each);

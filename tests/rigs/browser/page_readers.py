@@ -1,4 +1,4 @@
-"""Readers of a served page, and what a store is asked meanwhile."""
+"""Readers of a served page, and the store's queries meanwhile."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bare(store: Store) -> ACluster:
 
 @contextmanager
 def statements_of(store: Store) -> Iterator[list[str]]:
-    """What the store is asked meanwhile."""
+    """The store's queries meanwhile."""
     asked: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:

@@ -43,7 +43,7 @@ from deploy.local.layout import Layout
 
 IMAGE = "localhost/plimsoll-eater:13"
 STREAMER_MIB = 8
-"""What streaming holds beside the file's pages."""
+"""Memory of streaming beside the file's pages."""
 
 _SOURCE = r"""
 #include <fcntl.h>
@@ -291,7 +291,7 @@ def load_eater(layout: Layout) -> str:
 
 
 def goes_on(uid: str) -> bool:
-    """End the pause of a pod's programs, the next one if they are in none; whether there is one.
+    """End the pause of a pod's programs, or the next one if they are in none; whether one ended.
 
     Only on the machine that the node runs on.
     """
@@ -303,12 +303,12 @@ def goes_on(uid: str) -> bool:
                 os.kill(int(each.name), signal.SIGUSR1)
                 found = True
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended meanwhile
     return found
 
 
 def _listens(process: Path) -> bool:
-    """Whether it has got so far that the signal waits for it."""
+    """Whether the program has come so far that it will see the signal."""
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", (process / "status").read_text(), re.MULTILINE)
     return caught is not None and bool(int(caught[1], 16) & 1 << (signal.SIGUSR1 - 1))
 

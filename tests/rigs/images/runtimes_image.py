@@ -67,7 +67,7 @@ def unpacked(
 ) -> Iterator[tuple[Path, Path]]:
     """Unpack packages of Debian; yield their root, and the file that becomes ``target``.
 
-    stem: of the names of the files that it takes the place of. unneeded: folders that are left out.
+    stem: how the names of the files begin that it replaces. unneeded: folders that are left out.
 
     Raises:
         Trouble: if Debian's packages are out of reach.
@@ -99,7 +99,7 @@ def download(packages: Sequence[str], folder: Path) -> list[Path]:
     try:
         run(words, doing="downloading Java from Debian", cwd=folder)
     except Trouble:
-        # A machine may never have asked for the lists, or its lists name what is gone by now.
+        # A machine may have no lists, or its lists may name packages that are gone by now.
         try_run(["apt-get", "-q", "update"], timeout_s=300.0)
         run(words, doing="downloading Java from Debian, as root after apt-get update", cwd=folder)
     return sorted(folder.glob("*.deb"))

@@ -26,7 +26,7 @@ TEMPLATE = "templates/agent-rights.yaml"
 
 @dataclass(frozen=True, slots=True)
 class AgentAccount:
-    """One that the rights below are bound to, in a namespace of its own."""
+    """An account with the rights below, in a namespace of its own."""
 
     cluster: Cluster
     namespace: str
@@ -74,7 +74,7 @@ class AgentAccount:
         }
 
     def unbound_token(self) -> str:
-        """Return one that is bound to no pod, so that nothing says of which node it is."""
+        """Return a token that is bound to no pod, so that nothing names its node."""
         return self._token()
 
     def _token(self, *words: str) -> str:
@@ -85,7 +85,7 @@ class AgentAccount:
 
 @contextlib.contextmanager
 def an_agent_account(cluster: Cluster) -> Iterator[AgentAccount]:
-    """Make it as the chart does; all is gone with the block."""
+    """Make the account as the chart does; all of it is removed at the block's end."""
     account = AgentAccount(cluster, f"agents-{uuid.uuid4().hex[:8]}")
     rights = _rights(account.namespace)
     cluster.kubectl("create", "namespace", account.namespace)

@@ -1,4 +1,4 @@
-"""When containers end, to the millisecond, as the node's containerd tells it: pods say seconds."""
+"""When containers end, to the millisecond, by the node's containerd: pods only say seconds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ContainerEnds:
         if found is None:
             return
         end = json.loads(found[2])
-        if end["id"] == end["container_id"]:  # not of a probe or another command in it
+        if end["id"] == end["container_id"]:  # no probe or other command
             at = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
             self.ended_s.setdefault(end["id"], at.timestamp())
 

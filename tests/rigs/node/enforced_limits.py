@@ -42,7 +42,7 @@ def pods_there(hierarchy: Hierarchy) -> list[PodCgroup]:
 
 
 def _pods_below(hierarchy: Hierarchy, kubepods: Path) -> list[PodCgroup]:
-    """None where another suite's cluster is gone since it was found."""
+    """None if another suite's cluster has gone since it was found."""
     try:
         return scan(hierarchy, (kubepods,))
     except FileNotFoundError:

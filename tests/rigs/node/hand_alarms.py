@@ -30,7 +30,7 @@ IDLE_MIB = 64
 
 
 async def an_idle_pod(shop: Shop, name: str) -> str:
-    """One that does nothing, and whose limit the kernel enforces; its UID."""
+    """Create a pod that does nothing, and wait until the kernel enforces its limit; its UID."""
     manifest = a_pod(name, "eat 8 600", task=name, memory=f"{IDLE_MIB}Mi")
     uid = str((await create(shop, manifest)).metadata.uid)
 

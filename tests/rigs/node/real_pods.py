@@ -60,7 +60,7 @@ class RealPod:
             for folder in dict.fromkeys((files.memory, files.cpu))
             if folder is not None
         )
-        # Its own prefix: nothing of the virtual environment's site packages is read into it.
+        # Its own prefix: it reads none of the virtual environment's site packages.
         command = f"{joins} exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(code)}"
         child = subprocess.Popen(
             ["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -69,13 +69,13 @@ class RealPod:
         return child
 
     def start_nothing(self) -> subprocess.Popen[bytes]:
-        """A child that ends at once, outside the pod: what is followed is over already."""
+        """A child that ends at once, outside the pod: the followed process is already over."""
         child = subprocess.Popen(["/bin/true"])
         self.children.append(child)
         return child
 
     def remove_container(self) -> None:
-        """What the runtime does as soon as a container has ended."""
+        """Do what the runtime does as soon as a container has ended."""
         for folder in _folders(self.hierarchy, self.container):
             _remove(folder)
 
@@ -85,7 +85,7 @@ class RealPod:
 
 
 class Follower:
-    """Looks at a real pod as the agent does, whenever it is told to."""
+    """Looks at a real pod as the agent does, whenever a test says so."""
 
     def __init__(self, pod: RealPod) -> None:
         self._pod = pod
@@ -200,7 +200,7 @@ def _remove(folder: Path) -> None:
 
 
 def a_cold_file(path: Path, size_bytes: int) -> Path:
-    """A file of which nothing is in the page cache: whoever reads it is charged for it."""
+    """A file with nothing in the page cache: its reader is charged for it."""
     block = os.urandom(MIB)
     with path.open("wb") as file:
         for _ in range(size_bytes // MIB):

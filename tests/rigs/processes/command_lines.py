@@ -17,7 +17,7 @@ from plimsoll_operator.__main__ import main
 
 PLIMSOLL: Final = (sys.executable, "-P", "-m", "plimsoll_operator")
 OF_A_CLUSTER: Final = ("KUBECONFIG", "PLIMSOLL_KUBECONFIG", "PLIMSOLL_STORE_URL")
-"""What the environment may say of a cluster, which the commands do not get."""
+"""Variables of the environment that name a cluster; the commands do not get them."""
 
 Ended = subprocess.CompletedProcess[str]
 
@@ -33,8 +33,8 @@ def called_here(
     folder: Path | None = None,
     environment: dict[str, str] | None = None,
 ) -> Ended:
-    """Call a program's main function; what it printed and its exit status."""
-    # Of bytes, as a real one: what other programs print is passed on as it comes.
+    """Call a program's main function; return what it printed and its exit status."""
+    # Of bytes, like a real one: output of other programs is passed on unchanged.
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     status: object = 0
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):

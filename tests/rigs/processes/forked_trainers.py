@@ -1,10 +1,10 @@
-"""Trainers that begin with their libraries loaded, started by controllers that know nothing of it.
+"""Trainers that begin with their libraries loaded; the controllers that start them do not know it.
 
-To load what a training needs takes 4.5 s of a processor; to train on a test's dozen runs, 0.1 s. So
-controllers of tests get an interpreter of the tests' for their own: what trains is forked by a
-server that has loaded it, and all else is Python as it is. Whoever looks for a trainer among the
-processes finds the one that the controller started, which ends as the forked one ends. To kill it
-kills that.
+Loading a training's libraries takes 4.5 s of a processor; training on a test's dozen runs takes 0.1
+s. So tests give their controllers an interpreter of their own: a server that has loaded the
+libraries forks the trainers, and all else is plain Python. A search for a trainer among the
+processes finds the one that the controller started. It ends as the forked one ends, and a kill of
+it kills the forked one.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ sys.exit(status)
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """One that forks trainers. folder: it makes processes take the interpreter for their own."""
+    """An interpreter that forks trainers. folder: it makes processes use the interpreter."""
 
     program: Path
     folder: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """What has processes, and all that they start, use it."""
+        """Variables that make processes, and all that they start, use it."""
         already = [path for path in [os.environ.get("PYTHONPATH")] if path]
         return {"PYTHONPATH": os.pathsep.join([str(self.folder), *already])}
 

@@ -81,7 +81,7 @@ def _live(what: str, folder: Path, seed: int, first: int) -> int | None:
 
 
 def _said_until_killed(child: int, reading: int, kill_at: int) -> tuple[list[str], int]:
-    """What a life told, and how it ended; it is killed after one step, whatever it is at then."""
+    """What a life printed, and how it ended; it is killed after one step, at any point."""
     said = []
     with os.fdopen(reading) as lines:
         for line in lines:

@@ -32,8 +32,8 @@ async def killed_at_random(
 ) -> tuple[Counter[str], list[tuple[float, float]]]:
     """Kill one after the other. A trainer is killed only while one trains.
 
-    kills: at most so many. between_s: the longest pause before each. going: says whether to go on;
-    it is asked right before each kill, so that all that are counted fell into what was going on.
+    kills: at most that many. between_s: the longest pause before each. going: says whether to go
+        on; it is asked right before each kill, so that only kills within the activity count.
 
     Return how often each was killed, and from when to when no agent lived, in Unix seconds.
     """
@@ -45,7 +45,7 @@ async def killed_at_random(
         victim = random.choice([CONTROLLER, AGENT, TRAINER_PROCESS])
         trainers = plimsoll.trainers()
         if victim == TRAINER_PROCESS and trainers:
-            with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            with contextlib.suppress(ProcessLookupError):  # has just ended by itself
                 os.kill(random.choice(trainers), signal.SIGKILL)
         else:
             victim = CONTROLLER if victim == TRAINER_PROCESS else victim

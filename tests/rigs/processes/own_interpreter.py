@@ -1,6 +1,7 @@
-"""Imported before all else by the server that controllers are forked from: which Python is theirs.
+"""The server that forks controllers imports this first: it says which Python is theirs.
 
-What starts trainers takes its command's first word from ``sys.executable`` as it is imported.
+The module that starts trainers reads its command's first word from ``sys.executable`` when it is
+imported.
 """
 
 from __future__ import annotations

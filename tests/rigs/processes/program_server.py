@@ -1,9 +1,9 @@
 """Programs of Plimsoll whose processes begin with their imports done.
 
-To import what trains a model takes two seconds of a processor, and tests start dozens of such
-processes. A server has imported it once, and forks each of them. From then on it is like any
-other: it has its own memory, environment, folder, output and signals. A program on PATH may be
-one, too, for shells.
+The imports of a training take two seconds of a processor, and tests start dozens of such processes.
+A server has imported them once, and forks each process. From then on it is like any other: it has
+its own memory, environment, folder, output and signals. A program on PATH may be such a process,
+too, for shells.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ ONE_THREAD: Final = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "MALLOC_ARENA_MAX": "1",
 }
-"""As controllers start their trainers: libraries read these when they are loaded, not later."""
+"""Variables of trainers, as controllers set them: libraries read them only while they load."""
 NUMERIC: Final = (
     *("plimsoll_operator.processes.trainer", "skopt", "xgboost", "sklearn.svm"),
     "imblearn.over_sampling",
 )
-"""What a program loads that trains."""
+"""Modules of a program that trains."""
 COMMANDS: Final = ("plimsoll_operator.cli", "plimsoll_operator.commands")
-"""What the commands load that do not train."""
+"""Modules of commands that do not train."""
 _ENDED_WITHIN_S: Final = 20.0
 _MOST_BYTES: Final = 1 << 20
 _LAUNCHER: Final = """\
@@ -77,7 +77,7 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
     def leave(self) -> None:
-        """Wait for it no more, which ends it."""
+        """Stop waiting for the process, which ends it."""
         self._connection.close()
 
 
@@ -112,7 +112,7 @@ class ProgramServer:
         return Forked(int(pid), connection)
 
     def put_on_path(self, folder: Path, name: str = "plimsoll") -> Path:
-        """Make a program for shells, which the server forks; return it."""
+        """Make a program for shells that the server forks; return it."""
         program = folder / name
         program.write_text(_LAUNCHER.format(python=sys.executable, address=str(self.address)))
         program.chmod(0o755)
@@ -125,10 +125,10 @@ def a_program_server(
 ) -> Iterator[ProgramServer]:
     """Start one, and end it with all that it has started.
 
-    program: a module with a ``main``. imported: modules, and packages with all that is in them.
-    checkout: where ``program`` is found, if it is none that is installed.
+    program: a module with a ``main``. imported: modules, and packages with all their modules.
+        checkout: where ``program`` is found, if it is not installed.
     """
-    # The name of a socket may be 107 bytes long, which pytest's folders are not sure to be.
+    # The name of a socket may have 107 bytes at most, and pytest's folders may be longer.
     with tempfile.TemporaryDirectory(prefix="forks-") as folder:
         address = Path(folder) / "socket"
         command = [sys.executable, "-P", __file__, str(address), program, *imported]
@@ -146,7 +146,7 @@ def a_program_server(
 
 
 def serve(address: str, program: str, imported: Sequence[str]) -> NoReturn:
-    """Fork the program for whoever asks, until this process is asked to end."""
+    """Fork the program for each client, until this process is asked to end."""
     for each in (program, *imported):
         _import(each)
     gc.freeze()
@@ -167,10 +167,12 @@ def serve(address: str, program: str, imported: Sequence[str]) -> NoReturn:
                 running[ends] = (pid, connection)
                 waiting.register(ends, selectors.EVENT_READ)
                 waiting.register(connection, selectors.EVENT_READ, pid)
-                # Last: who hears of it may end this server at once, which has to end it as well.
+                # Last: a client that hears of it may end this server at once, and the server has to
+                # end it.
                 connection.sendall(f"{pid}\n".encode())
             elif key.data is not None:
-                # Whoever has asked says no more: it is gone, and nobody waits for the program.
+                # The client has closed the connection: it is gone, and nobody waits for the
+                # program.
                 waiting.unregister(key.fileobj)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(key.data, signal.SIGKILL)
@@ -189,7 +191,7 @@ def _import(name: str) -> None:
 def _tell(
     waiting: selectors.DefaultSelector, ends: int, pid: int, connection: socket.socket
 ) -> None:
-    """Say how a program has ended to whoever has asked for it."""
+    """Tell the client how its program has ended."""
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     for each in (ends, connection):
         with contextlib.suppress(KeyError):
@@ -224,7 +226,7 @@ def _be_program(asked: Mapping[str, Any], descriptors: Sequence[int], program: s
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for number, each in enumerate(descriptors):
             os.dup2(each, number)
-        # All else is the server's; not even the sockets of other programs may stay open here.
+        # All else is the server's; the sockets of other programs must not stay open here.
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.chdir(asked["folder"])
         os.environ.clear()

@@ -1,7 +1,7 @@
-"""What a run of all suites leaves when it is killed, and how that is ended.
+"""Processes that a run of all suites leaves when it is killed, and how they are ended.
 
 Everything that a run starts carries a mark in its environment. A guard waits for the end of the
-run, however that comes, then ends what carries the mark and takes the run's clusters away.
+run, however it ends, then ends all processes with the mark and takes the run's clusters away.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def marked(mark: str) -> list[int]:
     wanted = f"{mark}=1".encode()
     found = []
     for entry in os.listdir("/proc"):
-        # Those of others cannot be read, and those that have just ended are not there.
+        # Other users' processes cannot be read, and ended ones are gone.
         with contextlib.suppress(OSError):
             if entry.isdigit() and wanted in Path(f"/proc/{entry}/environ").read_bytes().split(
                 b"\0"
@@ -37,7 +37,7 @@ def marked(mark: str) -> list[int]:
 
 
 def end_marked(mark: str) -> None:
-    """Kill them all, and what they start meanwhile."""
+    """Kill them all, and all that they start meanwhile."""
     give_up_s = time.monotonic() + _ENDED_WITHIN_S
     while (found := marked(mark)) and time.monotonic() < give_up_s:
         for process in found:
@@ -49,11 +49,11 @@ def end_marked(mark: str) -> None:
 def guard(mark: str, homes: Sequence[Path], lock: int) -> subprocess.Popen[bytes]:
     """Start a process that ends what is left of this one.
 
-    homes: of the clusters that are taken away. lock: held until that is done.
+    homes: of the clusters to take away. lock: held until that is done.
     """
     return subprocess.Popen(
         [sys.executable, "-m", "tests.rigs.processes.run_remains", mark, *map(str, homes)],
-        # In a session of its own no key press reaches it.
+        # In its own session no key press reaches it.
         cwd=CHECKOUT, stdin=subprocess.PIPE, pass_fds=[lock], start_new_session=True,
     )  # fmt: skip
 

@@ -88,7 +88,7 @@ class Pair:
         return pair
 
     def trusted(self) -> ssl.SSLContext:
-        """A client's context that trusts this certificate and no other."""
+        """A client's context that trusts only this certificate."""
         return ssl.create_default_context(cafile=self.certificate_file)
 
 
@@ -125,7 +125,7 @@ def patch_in(response: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 async def until_true(condition: Callable[[], bool], within_s: float = 120.0) -> None:
-    """Wait until something came to be; an AssertionError if it does not in a generous time."""
+    """Wait until something is so; raise AssertionError after a generous time."""
     async with asyncio.timeout(within_s):
         while not condition():
             await asyncio.sleep(0.005)
@@ -182,7 +182,7 @@ async def calling(port: int, folder: Path) -> AsyncIterator[Caller]:
 async def a_server(
     folder: Path, *knowledge: Knowledge, **changes: Any
 ) -> AsyncIterator[tuple[Caller, Running, FeedBoard]]:
-    """A server that has heard of some tasks from its feed, and a caller."""
+    """A server that knows some tasks from its feed, and a caller."""
     board = FeedBoard("epoch-1")
     board.set_defaults(Policy(mode=Mode.ENFORCE))
     for known in knowledge:

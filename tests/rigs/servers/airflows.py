@@ -1,7 +1,7 @@
 """A small server that speaks the few routes of Airflow's REST API that a campaign calls.
 
-tests/airflow asks a real Airflow the same. This one is there for what a real one does not do when
-it is asked to: to be away, to refuse, to forget a token.
+tests/airflow asks a real Airflow the same. This one does on demand what a real one does not: it is
+away, refuses, or forgets a token.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class SmallAirflow:
     """What the server knows. Its runs end when they are looked at for the ``looks``-th time.
 
     ends: how a run of a configuration ends. refuses: the status and body for a configuration that
-    is refused. page: the most runs of one answer. faults: statuses that the next calls are answered
-    with. hears: each call, first.
+        is refused. page: the most runs of one answer. faults: statuses of the next answers. hears:
+        called first with each call.
     """
 
     ends: Callable[[Mapping[str, Any]], str] = _succeeds
@@ -107,7 +107,7 @@ class SmallAirflow:
         return web.json_response({"dag_run_id": body["dag_run_id"], "state": "queued"})
 
     async def _runs(self, request: web.Request) -> web.Response:
-        """A page, as Airflow does: no more of one than ``page``, whatever is asked for."""
+        """A page as Airflow makes it: at most ``page`` runs, whatever the client asks for."""
         asked = request.query
         part = asked["run_id_pattern"].strip("%").lower() if self.knows_patterns else ""
         found = [run for run_id, run in self.runs.items() if part in run_id.lower()]

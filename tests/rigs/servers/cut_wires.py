@@ -16,8 +16,8 @@ class Wire:
     """Forwards a local TCP port to another.
 
     cut_after: once these bytes went to the server, its answer to them is lost: the connection ends
-        on our side, and the server has heard it all. None cuts nothing; a cut is made once.
-    silent: nothing is forwarded any more, and nothing ends, as when a machine went off.
+        on our side, and the server has received all. None cuts nothing; a cut happens once.
+    silent: nothing is forwarded any more, and no connection ends, as when a machine is off.
     """
 
     server_port: int
@@ -70,11 +70,11 @@ class Wire:
                 if cuts:
                     self.cut_after = None
                     self.cuts += 1
-                    # Before the server hears it: its answer may be quicker than we are.
+                    # Before the server receives it: its answer may be quicker than we are.
                     _shut(source)
                 target.sendall(data)
                 if cuts:
-                    # The server does what it was told before it hears of the end.
+                    # The server does what it was told before it sees the end.
                     time.sleep(0.2)
         _shut(source)
         _shut(target)
@@ -82,7 +82,7 @@ class Wire:
 
 @contextmanager
 def a_wire(server_port: int) -> Iterator[Wire]:
-    """A wire on threads of its own: whoever uses it may block."""
+    """A wire on threads of its own: its user may block."""
     wire = Wire(server_port, socket.create_server(("127.0.0.1", 0)))
     thread = threading.Thread(target=wire.serve)
     thread.start()

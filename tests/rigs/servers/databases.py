@@ -32,9 +32,9 @@ if read -r head < data/postmaster.pid; then
 fi
 cd / && rm -rf "$0"
 """
-"""Waits for the end of who started it, however that comes: then nothing is left of the server."""
+"""Waits for the end of the process that started it, however it ends, then removes the server."""
 _SETTINGS = {
-    # Nothing here outlives the tests: what a power cut would take may be taken.
+    # Nothing here outlives the tests: a power cut may lose it.
     "fsync": "off",
     "full_page_writes": "off",
     "shared_buffers": "128MB",
@@ -74,7 +74,7 @@ class PostgreSQL:
 
     @contextmanager
     def away(self, how: str = "fast") -> Iterator[None]:
-        """Stopped meanwhile."""
+        """The server is stopped inside the block."""
         self.stop(how)
         try:
             yield
@@ -83,7 +83,7 @@ class PostgreSQL:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """All its processes stand still meanwhile: connections stay open and nobody answers."""
+        """All its processes stand still inside the block: connections stay open without answers."""
         processes = self.processes()
         for process in processes:
             os.kill(process, signal.SIGSTOP)
@@ -110,7 +110,7 @@ class PostgreSQL:
         return name
 
     def drop(self, database: str) -> None:
-        """Take a database away, whoever uses it."""
+        """Remove a database, even if it is in use."""
         with self.administering() as connection:
             connection.execute(
                 sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database))
@@ -145,7 +145,7 @@ class PostgreSQL:
             rules.write("host all all 0.0.0.0/0 scram-sha-256\n")
 
     def let_in(self) -> None:
-        """Make the user the tests are."""
+        """Make the database user that has the tests' name."""
         with self.administering() as connection:
             connection.execute(
                 sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
@@ -155,7 +155,7 @@ class PostgreSQL:
 
     def _create(self, name: str, template: str) -> None:
         with self.administering() as connection:
-            # What 15 does by default, to write each page to the log, takes thrice as long.
+            # The default of 15, to write each page to the log, takes three times as long.
             copy = " STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
             connection.execute(
                 sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}" + copy).format(
@@ -188,7 +188,7 @@ def postgresql_server(listen: str = "127.0.0.1") -> Iterator[PostgreSQL]:
 
     listen: addresses for TCP, such as ``*`` for pods.
     """
-    # Not in pytest's folder: that is root's alone, and the server is somebody else.
+    # Not in pytest's folder: only root can read that, and the server is another user.
     folder = Path(tempfile.mkdtemp(prefix="plimsoll-pg-"))
     if (owner := _owner()) is not None:
         shutil.chown(folder, owner)
@@ -204,7 +204,7 @@ def _guarded(folder: Path) -> subprocess.Popen[bytes]:
     """End the server in a folder and remove both, at the end of the block or of this process."""
     return subprocess.Popen(
         ["sh", "-c", _GUARD, str(folder), str(_binaries() / "pg_ctl")],
-        # An interrupted run is looked for by what its processes have in their environment.
+        # Processes of an interrupted run are found by their environment.
         env={"PATH": os.defpath}, user=_owner(), cwd=folder, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

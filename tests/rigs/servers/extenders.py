@@ -22,7 +22,7 @@ from tests.builders.pods import APod
 from tests.rigs.servers.admission_servers import TOKEN, a_feed, until_true
 
 PATIENT_S = 30.0
-"""A machine may do much else meanwhile: that answers come in time is no matter of most tests."""
+"""The machine may be busy: most tests do not ask whether answers come in time."""
 
 
 def by_names(pod: APod, *names: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def by_nodes(pod: APod, **hosts: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Asks as kube-scheduler's HTTPExtender does: a POST; another status than 200 is an error."""
+    """Asks as kube-scheduler's HTTPExtender does: by a POST; any status except 200 is an error."""
 
     session: aiohttp.ClientSession
     url: str
@@ -67,7 +67,7 @@ class Scheduler:
             return found
 
     async def scores(self, pod: APod, *names: str) -> Sequence[int]:
-        """The scores of nodes, by names, in the order of the question; as a scheduler adds them."""
+        """The scores of nodes, by name, in the order of the question; as a scheduler adds them."""
         found = await self.prioritize(by_names(pod, *names))
         assert all(each.keys() == {"Host", "Score"} for each in found)
         scores = {each["Host"]: each["Score"] for each in found}
@@ -97,7 +97,7 @@ def extender_settings(folder: Path, feed_url: str, **changes: Any) -> ExtenderSe
 async def an_extender(
     folder: Path, *knowledge: Knowledge, **changes: Any
 ) -> AsyncIterator[tuple[Scheduler, RunningExtender, FeedBoard]]:
-    """An extender that has heard of some tasks from its feed, and a scheduler that asks it."""
+    """An extender that knows some tasks from its feed, and a scheduler that asks it."""
     board = FeedBoard("epoch-1")
     board.set_defaults(Policy(mode=Mode.ENFORCE))
     for known in knowledge:

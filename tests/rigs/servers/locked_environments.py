@@ -1,4 +1,4 @@
-"""Virtual environments for other people's servers, each made once, of a lock, in the cache."""
+"""Virtual environments for other people's servers, each made once from a lock, in the cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def environment_of(name: str) -> Path:
 
 def _install(home: Path, lock_file: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
-    # The lock names all it needs; bytecode is compiled of what is loaded only.
+    # The lock names all packages; only loaded modules are compiled.
     subprocess.run(
         [
             *(sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"),
@@ -45,6 +45,6 @@ def _install(home: Path, lock_file: Path) -> None:
 
 
 if __name__ == "__main__":
-    # Made before what needs it runs in a cluster's network, which has no way out.
+    # Made before its user runs in a cluster's network, which has no way out.
     for each in sys.argv[1:]:
         environment_of(each)

@@ -19,7 +19,7 @@ from tests.rigs.servers.admission_servers import Pair
 
 
 def unchanged(pod: Json) -> Json:
-    """What a webhook does that does nothing."""
+    """The change of a webhook that does nothing."""
     return pod
 
 

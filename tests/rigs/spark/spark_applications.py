@@ -22,7 +22,7 @@ _RIGHTS: Final = {
     "resources": ["pods", "configmaps", "services", "persistentvolumeclaims"],
     "verbs": ["*"],
 }
-"""What a driver may do in its namespace, as the account ``default``."""
+"""Rights of a driver in its namespace, as the account ``default``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Ran:
 
 
 def load_spark(cluster: Cluster) -> None:
-    """Put the image into the node, unless it is there."""
+    """Put the image into the node, unless it is already there."""
     layout = cluster.handle.layout
     if not has_image(layout, reference()):
         load_image(layout, require())
@@ -130,7 +130,7 @@ def _properties(shop: Shop, application: Application, name: str, selector: str) 
         "spark.kubernetes.container.image": reference(),
         "spark.kubernetes.container.image.pullPolicy": "Never",
         "spark.kubernetes.executor.request.cores": "100m",
-        # What a test looks at afterwards.
+        # A test looks at these afterwards.
         "spark.kubernetes.executor.deleteOnTermination": "false",
         "spark.kubernetes.executor.podNamePrefix": name.removesuffix("-driver"),
         "spark.eventLog.enabled": "false" if application.logs is None else "true",
@@ -147,7 +147,7 @@ def _pod(application: Application, name: str, selector: str) -> dict[str, Any]:
         "spark-app-selector": selector,
         "spark-app-name": application.name,
     }
-    # A submitter writes the name of a Service there; this cluster has no names.
+    # A submitter writes a Service's name there; this cluster has no DNS.
     here = ["--conf", "spark.driver.host=$(SPARK_DRIVER_BIND_ADDRESS)"]
     file = ["--properties-file", f"{CONF}/spark.properties"]
     words = ["driver", *file, *here, *application.options, JOBS, *application.words]

@@ -1,6 +1,6 @@
-"""Lets go pods that wait for their turn, where nobody leads who would.
+"""Lets pods go that wait for their turn when no leader is there to do it.
 
 In: the Lease, and pods that have no node. Out: gates removed, and whether new ones may be made. It
-asks the API server beside the answers, never for one. May import: ``admission.metrics``,
+asks the API server in the background, never to answer a request. May import: ``admission.metrics``,
 ``credentials``, ``ordering``, ``pods``, ``names``, ``kube.errors``.
 """

@@ -22,7 +22,7 @@ from plimsoll_operator.pods.spec import mapping, metadata_of, sequence
 
 ANSWER_WITHIN_S: Final = 5.0
 PAGE: Final = 100
-"""Objects that are decoded at once, between two pods that are answered."""
+"""Objects that are decoded in one piece, between the answers to two pods."""
 _JSON_PATCH: Final = "application/json-patch+json"
 
 
@@ -37,7 +37,7 @@ class ApiAddress:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer, and when the API server gave it by its own clock: Unix seconds, if it told."""
+    """An answer, and when the API server gave it by its own clock: Unix seconds, if given."""
 
     document: dict[str, Any]
     at_s: float | None
@@ -46,7 +46,7 @@ class Answered:
 class ApiCalls:
     """Calls raise ``ApiError`` and nothing else, within ANSWER_WITHIN_S.
 
-    It makes its connections when it is first called: only then must there be certificates.
+    It makes its connections on the first call: the certificates need not exist before.
     """
 
     def __init__(self, address: ApiAddress) -> None:
@@ -84,7 +84,7 @@ class ApiCalls:
             await asyncio.sleep(0)
 
     async def let_go(self, kind: Kind, obj: Object, *, dry_run: bool = False) -> None:
-        """End an object's wait. dry_run: only ask whether that would be let through."""
+        """End an object's wait. dry_run: only ask whether the API server would allow it."""
         meta = metadata_of(obj)
         namespace, name = quote(str(meta.get("namespace"))), quote(str(meta.get("name")))
         path = f"{kind.root}/namespaces/{namespace}/{kind.resource}/{name}"
@@ -121,7 +121,7 @@ class ApiCalls:
             ) as response:
                 text = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            # The certificates may be others by now: the next call reads them again.
+            # The certificates may have changed: the next call reads them again.
             await self.close()
             raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
         if response.status >= 300:
@@ -143,7 +143,7 @@ class ApiCalls:
 
 
 def cluster_url(environment: Mapping[str, str]) -> str | None:
-    """Return the API server's address, as Kubernetes tells it every pod; None outside of one."""
+    """Return the API server's address, as Kubernetes gives it to every pod; None outside of one."""
     host, port = (environment.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
     if not host or not port:
         return None

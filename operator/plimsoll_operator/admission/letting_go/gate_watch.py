@@ -1,8 +1,8 @@
-"""Sees whether anybody leads, and lets all go that wait for their turn when nobody does.
+"""Sees whether anybody leads, and lets all waiting pods go when nobody does.
 
-Every replica does it for itself. A gate is made only by a replica that has just seen that it could
-remove it: so no gate depends on the controller alone. Jobs that are suspended are watched alike,
-by a watch of their own: where it lacks a right for the one, it still sees to the other.
+Every replica does it for itself. A replica makes a gate only if it has just seen that it could
+remove it: so no gate depends on the controller alone. Suspended Jobs are watched in the same way,
+by a watch of their own: if it lacks a right for one kind, it still lets the other go.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 5.0
 LIST_EVERY_S: Final = 20.0
-"""While somebody leads, pods are listed so often, for those that were held for too long."""
+"""Time between two lists of pods while somebody leads, to find those held for too long."""
 LIST_SHARE: Final = 0.02
-"""Of the time, that lists may take: with a long backlog they are large, for the API server, too."""
+"""The share of the time that lists may take: long backlogs burden the API server, too."""
 LIST_AT_LEAST_EVERY_S: Final = 300.0
 PERMITTED_FOR_S: Final = 300.0
-"""So often the API server is asked whether it would let gates be removed."""
+"""How long the API server's permission to remove gates counts as valid."""
 BELIEVED_S: Final = 25.0
-"""What was seen of the cluster so much longer ago than lists are due says no more that gates could
-be removed now."""
+"""If the latest list is overdue by more than this, it no longer shows that gates could be
+removed."""
 AT_ONCE: Final = 10
-"""Patches in flight, where all are let go."""
+"""Patches in flight when all pods are let go."""
 
 
 @dataclass(slots=True)
@@ -57,10 +57,10 @@ class GateWatch:
     _sight: LeaderSight | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
     _every_s: float = field(default=LIST_EVERY_S, init=False)
-    """How often pods are listed, by how long that took the last time."""
+    """How often pods are listed, from how long the last list took."""
     _permitted_s: float | None = field(default=None, init=False)
     _refused: bool = field(default=False, init=False)
-    """Whether the latest gate could not be removed, or would not be, by whatever rule."""
+    """Whether the latest gate could not be removed, or would not be, for whatever reason."""
     _trouble: str | None = field(default=None, init=False)
     _server_s: float | None = field(default=None, init=False)
     """The API server's clock at its latest answer."""
@@ -68,8 +68,8 @@ class GateWatch:
     def watched(self) -> bool:
         """Say whether a gate that is made now would be removed by this replica, if by nobody else.
 
-        It sees that somebody leads, could list pods lately, and may patch them: by its role, and,
-        where a pod is held, by whatever else the API server would ask.
+        It sees that somebody leads, could list pods lately, and may patch them: by its role and, if
+        a pod is held, by all other checks of the API server.
         """
         now_s = self.now_s()
         if self._sight is None or not self._sight.leads(now_s):
@@ -87,18 +87,18 @@ class GateWatch:
                 self._note(str(error))
             else:
                 self._note(None)
-            # Replicas look at other moments, and so see sooner that nobody leads.
+            # Replicas look at different moments, so one of them soon sees that nobody leads.
             await asyncio.sleep(LOOK_EVERY_S * self.chance.uniform(0.8, 1.0))
 
     async def look(self) -> None:
-        """Look once, and let go who has to be. Raises ApiError."""
+        """Look once, and let go the pods that have to be. Raises ApiError."""
         now_s = self.now_s()
         trouble: ApiError | None = None
         try:
             await self._look_at_lease()
             await self._ask_for_permission(now_s)
         except ApiError as error:
-            trouble = error  # who was held for too long is let go all the same
+            trouble = error  # pods held for too long are let go all the same
         away = self._sight is not None and self._sight.is_away(now_s)
         if away or self._listed_s is None or now_s - self._listed_s >= self._every_s:
             await self._list(away=away)
@@ -125,7 +125,7 @@ class GateWatch:
             raise Refused(f"its role lacks the verb patch on {self.kind.resource}")
 
     async def _list(self, *, away: bool) -> None:
-        """Let go all pods that are held, or those that were for too long."""
+        """Let all held pods go, or only those held for too long."""
         listed_s, tried, any_held = self.now_s(), False, False
         async for pods, server_s in self.calls.that_may_wait(self.kind):
             held = [pod for pod in pods if self.kind.waits(pod)]
@@ -138,14 +138,14 @@ class GateWatch:
             if held and not tried and not chosen:
                 tried = True
                 await self._try(held[0])
-            # Replicas begin at other ends, and each pod is patched once where they meet.
+            # Each replica takes another order, so that most pods are patched by one replica only.
             self.chance.shuffle(chosen)
             await self._let_go(chosen)
         self._listed_s = listed_s
         wanted_s = (self.now_s() - listed_s) / LIST_SHARE
         self._every_s = min(max(LIST_EVERY_S, wanted_s), LIST_AT_LEAST_EVERY_S)
         if not any_held:
-            # Who was refused was late: another replica, or the controller, had let the pod go.
+            # The refused patch was late: another replica, or the controller, had let the pod go.
             self._refused = False
 
     async def _let_go(self, chosen: list[tuple[Pod, Why]]) -> None:
@@ -154,7 +154,7 @@ class GateWatch:
             await asyncio.gather(*(self._open(pod, why) for pod, why in part))
 
     async def _try(self, pod: Pod) -> None:
-        """Ask whether a gate would be let be removed, and leave it."""
+        """Ask whether the gate could be removed, and leave it."""
         try:
             await self.calls.let_go(self.kind, pod, dry_run=True)
         except NotFound:
@@ -171,7 +171,7 @@ class GateWatch:
         try:
             await self.calls.let_go(self.kind, pod)
         except ApiError as error:
-            # Another replica was first, or it is looked at again soon.
+            # Another replica was first, or the pod is looked at again soon.
             self._refused = isinstance(error, Refused)
             log.info("not-let-go", of=self.kind.resource, name=name, error=str(error))
             return

@@ -1,4 +1,4 @@
-"""Names the two kinds of objects that may wait for their turn, for whoever lets them go."""
+"""Names the two kinds of objects that may wait for their turn, for the code that lets them go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll export` and `plimsoll forget`: what was observed is written to a file, or deleted."""
+"""`plimsoll export` and `plimsoll forget`: write observations to a file, or delete them."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def import_history(
 
             asked = AirflowRequest(address=airflow, since=since, until=until, namespace=namespace)
             status = airflow_command(asked, history_file, time.time())
-            # Airflow knows no pod's UID, by which an attempt that was observed is known again.
+            # Airflow does not know pods' UIDs, which identify an attempt that was observed.
             taken_in = replace(taken_in, unobserved=True)
         else:
             from plimsoll_operator.commands.past_runs.import_prometheus import (

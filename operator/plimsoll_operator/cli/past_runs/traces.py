@@ -1,4 +1,4 @@
-"""`plimsoll traces convert`: traces from elsewhere, made ready for `plimsoll replay`."""
+"""`plimsoll traces convert`: prepares traces from elsewhere for `plimsoll replay`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll sla`: how likely a plan of tasks has ended by a time."""
+"""`plimsoll sla`: the chance that a plan of tasks has ended by a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll what-if`: what other conditions would change of a task's runtimes."""
+"""`plimsoll what-if`: how other conditions would change a task's runtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``plimsoll campaign airflow``: DAG runs with configurations, so that their tasks are learned."""
+"""``plimsoll campaign airflow``: DAG runs with configurations, to learn their tasks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MOST_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Who asks Airflow. A token comes before a user; the environment has secrets, too."""
+    """Credentials for Airflow. A token comes before a user; secrets may be in the environment."""
 
     user: str | None = None
     password_file: Path | None = None
@@ -58,7 +58,7 @@ class Credentials:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def server(self, address: str, ca_file: Path | None) -> AirflowServer:
-        """Airflow's address with these.
+        """Airflow's address with these credentials.
 
         Raises:
             AirflowError: if the address or the credentials cannot be used.
@@ -92,14 +92,14 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AirflowAddress:
-    """Where Airflow is, and who asks it. ca_file: certificates to trust; None for the system's."""
+    """Airflow's address, and credentials. ca_file: certificates to trust; None for the system's."""
 
     address: str
     ca_file: Path | None
     credentials: Credentials
 
     def words(self) -> list[str]:
-        """The options that say so, without what is secret."""
+        """The command-line options for this address, without secrets."""
         given = {
             "--airflow": self.address,
             "--user": self.credentials.user,
@@ -138,7 +138,7 @@ def airflow_command(
 def _followed(
     campaign: AirflowCampaign, runs: list[PlannedRun], server: AirflowServer, found: Configurations
 ) -> int | None:
-    """Follow the runs to their end; the exit status if it does not come."""
+    """Follow the runs to their end; the exit status if the end does not come."""
     try:
         asyncio.run(_run(campaign, runs, server, found))
     except AirflowError as error:
@@ -197,7 +197,7 @@ def _words_for_file(campaign: AirflowCampaign, found: Configurations) -> str:
 def _say_how_to_continue(
     campaign: AirflowCampaign, file: Path, where: AirflowAddress, runs: Sequence[PlannedRun]
 ) -> None:
-    """Tell on stderr what goes on without us, if anything was triggered or looked up."""
+    """Say on stderr what goes on without us, if anything was triggered or looked up."""
     if all(run.state is RunState.UNSEEN for run in runs):
         return
     words = ["plimsoll", "campaign", "airflow", campaign.dag, "--configurations", str(file)]

@@ -26,14 +26,14 @@ from plimsoll_predictor.core.units import counted
 LOOK_EVERY_S: Final = 2.0
 LOOKED_UP_AT_ONCE: Final = 8
 PAUSED_FOR_S: Final = 3600.0
-"""A DAG that is paused is waited for as long as this."""
+"""How long to wait for a DAG that is paused."""
 COMMAND: Final = "plimsoll campaign airflow"
 SHOWN_CHARS: Final = 120
 
 
 @dataclass(slots=True)
 class Display:
-    """A bar in a terminal, and lines where there is none. told: the last of them."""
+    """A bar in a terminal, and lines elsewhere. told: the last line."""
 
     console: Console
     progress: Progress
@@ -41,7 +41,7 @@ class Display:
     told: str = ""
 
     def show(self, runs: Sequence[PlannedRun]) -> None:
-        """Show how far the runs are."""
+        """Show the runs' progress."""
         words = words_for(runs)
         completed = sum(run.over for run in runs)
         self.progress.update(self.bar, completed=completed, words=words)
@@ -69,7 +69,7 @@ class _Pause:
     since_s: float | None = None
 
     def seen(self, runs: Sequence[PlannedRun], now_s: float, *, paused: bool) -> None:
-        """Note what Airflow says, and tell of a change.
+        """Note what Airflow says, and report a change.
 
         Raises:
             AirflowError: if it has been paused for PAUSED_FOR_S.
@@ -96,7 +96,7 @@ class _Pause:
 
 @dataclass(slots=True)
 class Going:
-    """The runs as they go on. left: the places of those that nobody has begun to look up."""
+    """The runs as they go on. left: the places of those that are not looked up yet."""
 
     campaign: AirflowCampaign
     runs: list[PlannedRun]
@@ -158,7 +158,7 @@ class Going:
         note = f"{COMMAND}: {campaign.name[:SHOWN_CHARS]}, line {run.configuration.line}"
         conf = run.configuration.conf
         try:
-            # Whether it is new or was there already: its state is read like that of the others.
+            # A new run and an existing one are alike here: the state is read like the others'.
             await client.trigger(campaign.dag, campaign.run_id(run), conf, note)
         except ConfigurationRefused as error:
             self.runs[place] = run.refused(str(error))

@@ -24,7 +24,7 @@ from plimsoll_predictor.core.units import counted
 def create_command(
     file: Path, namespace: str | None, installation: Installation, *, watch: bool
 ) -> int:
-    """Create the campaign of a file; the exit status. watch: look on until it is over."""
+    """Create the campaign of a file; the exit status. watch: show its progress until it is over."""
     try:
         manifest = _manifest(file, namespace)
         print(asyncio.run(_create(manifest, installation)))

@@ -1,4 +1,4 @@
-"""``plimsoll campaign watch``: how far a campaign is, as it goes on."""
+"""``plimsoll campaign watch``: a campaign's progress."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def _watch(campaign: TaskId, installation: Installation) -> Mapping[str, A
 
 
 async def _status(objects: ApiServer, campaign: TaskId) -> Mapping[str, Any]:
-    """The campaign's status; an API server that is away for a moment is asked again."""
+    """The campaign's status; if the API server is away for a moment, it is asked again."""
     path = custom_path(CAMPAIGNS, campaign.namespace, campaign.name)
     while True:
         try:
@@ -78,7 +78,7 @@ async def _status(objects: ApiServer, campaign: TaskId) -> Mapping[str, Any]:
 
 
 def words_for(status: Mapping[str, Any]) -> str:
-    """What a campaign does, in a sentence."""
+    """What a campaign is doing, in a sentence."""
     by_type = {each.get("type"): each for each in read_conditions(status.get("conditions"))}
     phase = status.get("phase")
     if phase is None:
@@ -88,7 +88,7 @@ def words_for(status: Mapping[str, Any]) -> str:
 
 
 def short_words_for(status: Mapping[str, Any]) -> str:
-    """What is known by now: bins, and the estimated saving."""
+    """What is known so far: bins, and the estimated saving."""
     parts = [
         f"{status['killed']} killed" if status.get("killed") else "",
         f"bins {status['binCeilings']}" if status.get("binCeilings") else "",

@@ -26,7 +26,7 @@ NOT_CONFIRMED: Final = 2
 def mode_command(
     mode: Mode, task: str | None, namespace: str | None, installation: Installation, *, ask: bool
 ) -> int:
-    """Say what changes, ask, write; the exit status. NOT_CONFIRMED if nobody said yes."""
+    """Say what changes, ask, write; the exit status. NOT_CONFIRMED without a yes."""
     try:
         return asyncio.run(_set(mode, target_of(task, namespace), installation, ask))
     except (ApiError, ValueError) as error:
@@ -50,10 +50,10 @@ async def _set(mode: Mode, target: Target, installation: Installation, ask: bool
 
 
 def target_of(task: str | None, namespace: str | None) -> Target:
-    """The object that says the mode.
+    """The object that sets the mode.
 
     Raises:
-        ValueError: unless just one of task and namespace is named.
+        ValueError: unless exactly one of task and namespace is named.
     """
     if (task is None) == (namespace is None):
         raise ValueError("name one task as NAMESPACE/TASK, or a namespace with -n NAMESPACE")
@@ -63,10 +63,10 @@ def target_of(task: str | None, namespace: str | None) -> Target:
 def words_for_change(
     target: Target, before: object, after: Mode, profiles: Sequence[Object]
 ) -> str:
-    """Everything that somebody should know before saying yes.
+    """Everything to know before saying yes.
 
-    before: the mode that the object says now; None if it says none. profiles: TaskProfiles of the
-    tasks that it covers; one with a mode of its own does not follow a namespace.
+    before: the mode that the object sets now; None if it sets none. profiles: TaskProfiles of the
+    tasks that it covers; a task with a mode of its own does not follow its namespace.
     """
     in_namespace = target.task is None
     stubborn = [each for each in profiles if in_namespace and part(each, "spec", "mode")]

@@ -1,4 +1,4 @@
-"""``plimsoll pause`` and ``plimsoll resume``: ``spec.paused`` at the level that was named."""
+"""``plimsoll pause`` and ``plimsoll resume``: ``spec.paused`` at the named level."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def target_of(task: str | None, namespace: str | None, installed_in: str | None)
 
 
 def words_for(target: Target, *, before: bool, after: bool) -> str:
-    """Tell what was done, and what follows."""
+    """Say what was done, and what follows."""
     if before is after:
         return f"{target.covers} was {'paused' if after else 'not paused'} before"
     if after:

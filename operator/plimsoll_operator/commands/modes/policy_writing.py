@@ -39,7 +39,7 @@ class Target:
 
     @property
     def covers(self) -> str:
-        """The pods that it is about, in words."""
+        """The pods that it covers, in words."""
         if self.task is not None:
             return f"task {self.task}"
         whole_cluster = self.name == CLUSTER_POLICY_NAME
@@ -75,7 +75,7 @@ async def spec_of(objects: ApiServer, target: Target) -> Mapping[str, Any]:
 
 
 async def write_spec(objects: ApiServer, target: Target, spec: Mapping[str, Any]) -> None:
-    """Set fields of the spec; None removes one. The object is made if it is not there.
+    """Set fields of the spec; None removes one. The object is created if it does not exist.
 
     Raises:
         ApiError: if it may not be written.

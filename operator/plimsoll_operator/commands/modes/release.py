@@ -1,4 +1,4 @@
-"""``plimsoll release``: lets every pod and Job go that waits for its turn."""
+"""``plimsoll release``: releases every pod and Job that waits for its turn."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_f
 from plimsoll_operator.pods.spec import metadata_of
 
 AFTER_WEBHOOK_S: Final = 5.0
-"""An API server asks a webhook that was just deleted for some seconds more."""
+"""An API server still asks a deleted webhook for some seconds."""
 LOOK_EVERY_S: Final = 5.0
 MOST_PASSES: Final = 20
 PASS_PAUSE_S: Final = 1.0
 Pause = Callable[[float], Awaitable[None]]
-"""Waits for so many seconds."""
+"""Waits for this many seconds."""
 
 
 def release_command(
@@ -31,8 +31,8 @@ def release_command(
     """Release all that wait for their turn; the exit status. Doing it twice is no error.
 
     without_webhook: a webhook configuration to delete first, so that no pod is held any more.
-    quiet_for_s: it goes on until none was found for so long, and for AFTER_WEBHOOK_S at least once
-    a webhook was deleted. 0 looks until none is left.
+    quiet_for_s: it goes on until nothing was found for this long, and for AFTER_WEBHOOK_S at least
+    if a webhook was deleted. 0 looks until none is left.
     """
     try:
         count = asyncio.run(_release_on(installation, without_webhook, quiet_for_s))
@@ -71,7 +71,7 @@ async def release_all(
 
 
 async def _release_next(objects: ApiServer, within_s: float, pause: Pause) -> int:
-    """Release those who are found first, and return how many; 0 if nobody is within this time."""
+    """Release the first objects found, and return how many; 0 if none is found in time."""
     while within_s > 0:
         pause_s = min(within_s, LOOK_EVERY_S)
         await pause(pause_s)
@@ -83,7 +83,7 @@ async def _release_next(objects: ApiServer, within_s: float, pause: Pause) -> in
 
 
 async def release_pods(objects: ApiServer) -> int:
-    """Release all that wait now, until none is found. Return how many it released.
+    """Release all that wait now, until none is found. Return how many were released.
 
     Raises:
         ApiError: if some still wait after many passes; it names one, and why.
@@ -110,7 +110,7 @@ async def release_pods(objects: ApiServer) -> int:
 async def _release(
     objects: ApiServer, group: str, held: Object, patch: Mapping[str, Any]
 ) -> str | None:
-    """Release one. Return why it could not be, in words: the others do not wait for it."""
+    """Release one. Return in words why it could not be: the others do not wait for it."""
     meta = metadata_of(held)
     plural = "pods" if group == CORE else "jobs"
     path = path_of(group, plural, str(meta.get("namespace")), str(meta.get("name")))

@@ -18,7 +18,7 @@ from plimsoll_predictor.tables.cells import TableError
 from plimsoll_predictor.tables.history import write_history
 
 ATTEMPTS: Final = 1_000_000
-"""The newest attempts of a task are written, no more than these; the store keeps fewer."""
+"""The most attempts of a task that are written, newest first; the store keeps fewer."""
 
 
 def export_command(tasks: Sequence[str], store_url: str, out: Path, ending: str = ".csv") -> int:
@@ -37,7 +37,7 @@ def export_command(tasks: Sequence[str], store_url: str, out: Path, ending: str 
 
 
 def _export(tasks: Sequence[str], store_url: str, out: Path, shown: str, news: Console) -> int:
-    """Write them. shown: what people know the file as."""
+    """Write them. shown: the file's name for people."""
     errors = Console(stderr=True)
     try:
         named = [TaskId.parse(task) for task in tasks]

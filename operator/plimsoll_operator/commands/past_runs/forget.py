@@ -1,6 +1,6 @@
-"""``plimsoll forget``: tasks that should not be there, forgotten with all that was learned.
+"""``plimsoll forget``: forgets tasks that should not exist, with all that was learned.
 
-The running controller hears of it within seconds, by the same marks as of an import.
+The running controller notices it within seconds, by the same marks as for an import.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Doing(Enum):
 
 
 def forget_command(named: str, store_url: str, doing: Doing, console: Console | None = None) -> int:
-    """Forget the tasks that ``named`` names, or list them; the exit status.
+    """Forget the tasks that match ``named``, or list them; the exit status.
 
-    named: ``namespace`` or ``namespace/name``, whose name may have ``*`` in it.
+    named: ``namespace`` or ``namespace/name``; the name may have ``*`` in it.
     The status is 1 if there is no such task; a message then says so.
     """
     console = console or Console()
@@ -70,7 +70,7 @@ def _forget(named: str, store: Store, doing: Doing, console: Console) -> int:
 
 def _named(named: str, store: Store) -> list[TaskSummary]:
     namespace, _, pattern = named.partition("/")
-    # Only the star is special: a name may have brackets in it.
+    # Only the star is special: a name may contain brackets.
     plain = pattern.replace("[", "[[]").replace("?", "[?]") or "*"
     return [
         summary

@@ -24,7 +24,7 @@ def given_history(path: Path, size_bytes: int | None) -> Iterator[Path]:
     size_bytes: the length of standard input; None reads to its end.
 
     Raises:
-        TableError: if less comes, as when a connection breaks: nothing of it is taken.
+        TableError: if less comes, as when a connection breaks: none of it is used.
         OSError: if there is no room for it.
     """
     if str(path) != "-":

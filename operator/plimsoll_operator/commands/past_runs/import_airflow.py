@@ -25,10 +25,10 @@ MOST_ATTEMPTS: Final = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AirflowRequest:
-    """Which metadata database is read, and what of it.
+    """Which metadata database is read, and which part of it.
 
     since, until: a span before now (30d, 12h, 90m, 2w), or a date; until None is now.
-    namespace: the only one whose pods are wanted, and that of pods whose own is not known.
+    namespace: the only one wanted, also used for pods whose own is unknown.
     """
 
     address: str = field(repr=False)

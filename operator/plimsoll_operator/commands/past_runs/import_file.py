@@ -56,9 +56,9 @@ class _Tally:
 class ImportRules:
     """Which rows of a file are stored.
 
-    namespace: of rows that name none. strict: store nothing if any row is bad; else the good rows
-    are stored, and the bad ones listed.
-    unobserved: leave out rows of runs of which Plimsoll observed an attempt itself.
+    namespace: for rows that name none. strict: store nothing if any row is bad; otherwise store the
+    good rows and list the bad ones.
+    unobserved: leave out rows of runs if Plimsoll itself observed an attempt of the run.
     """
 
     namespace: str | None = None
@@ -78,7 +78,7 @@ def import_command(
     """Import a history file; the exit status of the process.
 
     The status is 0 if rows were stored, or all were stored before; else it is 1, and a message says
-    what to do. Importing a file again doubles nothing.
+    what to do. Importing a file again stores no row twice.
     """
     console = console or Console()
     tally = _Tally()
@@ -107,7 +107,7 @@ def import_command(
 
 @dataclass(frozen=True, slots=True)
 class _Into:
-    """The store, and whether runs that were observed are left out."""
+    """The store, and whether observed runs are left out."""
 
     store_url: str
     unobserved: bool

@@ -34,7 +34,7 @@ from plimsoll_predictor.store import StoreError
 from plimsoll_predictor.tables.history import read_history
 
 OBSERVATIONS: Final = 200_000
-"""The newest of a task's attempts that are replayed."""
+"""The most attempts of a task that are replayed, the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,8 @@ class ReplayRequest:
     """The traces to replay, how to replay them, and where the figures go.
 
     policies: names; ``all`` for all.
-    from_store: ``namespace/name`` of a task whose observations are replayed, too.
-    store_url: None takes them from the controller at ``installation``.
+    from_store: ``namespace/name`` of a task whose observations are replayed too.
+    store_url: if None, the controller gives them, at ``installation``.
     json_file, html_file: None to write none; the page has the frontier of each policy.
     """
 
@@ -90,7 +90,7 @@ def _play_all(request: ReplayRequest, console: Console) -> list[Played]:
         for trace in _traces(request, progress):
             replays = [_play(trace, policy, request, progress) for policy in policies]
             progress.console.print(replay_table(replays))
-            # Only the figures of the rows are needed now; the next trace needs the memory.
+            # From now on only the rows' figures are needed; the next trace needs the memory.
             bare = replace(trace, rows=())
             played += [replace(each, trace=bare) for each in replays]
     return played

@@ -1,4 +1,4 @@
-"""Replays of sizes and of runtimes share their progress, their files and how they end."""
+"""The progress, files and endings that replays of sizes and of runtimes share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def exit_status_of(
     console: Console | None,
     refusals: tuple[type[Exception], ...],
 ) -> int:
-    """Run a replay: 0, or 1 after a message where a file cannot be read or written.
+    """Run a replay: 0, or 1 after a message if a file cannot be read or written.
 
     refusals: errors whose words are for people.
     """
@@ -61,13 +61,13 @@ def write_named(title: str, file: Path, text: str, console: Console) -> None:
 
 
 def replay_progress(console: Console) -> Progress:
-    """A context in which steps show how far they are."""
+    """A context in which steps show their progress."""
     return progress_bars(console, TaskProgressColumn(), TimeElapsedColumn())
 
 
 @contextmanager
 def step(progress: Progress, words: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar while something is done; yields what to tell how much is done of total."""
+    """Show a bar while something is done; yields a function to call with how much is done."""
     bar = progress.add_task(escape(words), total=max(total, 1))
     try:
         yield lambda done: progress.update(bar, completed=done)

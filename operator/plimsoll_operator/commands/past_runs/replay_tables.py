@@ -27,7 +27,7 @@ RUNTIME_HEADINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One line of a table. loss: the line with the least is the best."""
+    """One line of a table. loss: the line with the lowest loss is the best."""
 
     name: str
     cells: Sequence[str]
@@ -113,7 +113,7 @@ def _or_dash(value: float | None, form: str) -> str:
 
 
 def trace_words(trace: Trace) -> str:
-    """Tell how the trace was changed before it was replayed; empty if it was not."""
+    """Say how the trace was changed before the replay; empty if it was not."""
     sentences = [out.words(why) for why, out in trace.left_out.items()]
     if trace.shifted:
         sentences.append(f"{trace.shifted:,} started before they were submitted: moved by the gap")
@@ -124,7 +124,7 @@ def trace_words(trace: Trace) -> str:
 
 
 def log_words(log: RuntimeLog) -> str:
-    """Tell how the log was changed before it was replayed; empty if it was not."""
+    """Say how the log was changed before the replay; empty if it was not."""
     sentences = [out.words(why) for why, out in log.left_out.items()]
     if log.shifted:
         sentences.append(f"{log.shifted:,} started before they were submitted: the clocks differ")

@@ -1,4 +1,4 @@
-"""``plimsoll replay --runtime``: how well a log's runtimes would have been forecast."""
+"""``plimsoll replay --runtime``: how good forecasts of a log's runtimes would have been."""
 
 from __future__ import annotations
 

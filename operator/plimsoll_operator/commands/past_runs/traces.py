@@ -1,4 +1,4 @@
-"""``plimsoll traces convert``: a team's own past runs, made ready for ``plimsoll replay``."""
+"""``plimsoll traces convert``: prepares a team's own past runs for ``plimsoll replay``."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def tracing_command(
 ) -> int:
     """Convert files into one trace; the exit status of the process.
 
-    run: the name of the workflow's run; None for each file's name. timezone: an IANA name, of dates
-    that name no zone. namespace: of exported rows that name none.
+    run: the name of the workflow's run; None for each file's name. timezone: an IANA name for dates
+    that name no zone. namespace: for exported rows that name none.
     The status is 1 if nothing was written; a message then says what to do.
     """
     console = Console()

@@ -17,16 +17,16 @@ from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.store import StoreError
 
 MOST_RUNS: Final = 5_000
-"""Newest runs that are read."""
+"""The most runs that are read, the newest."""
 NEAREST: Final = 3
 
 
 class NothingLearned(LookupError):
-    """No run says who gets along with whom; says what would."""
+    """No run shows which tasks get along; says what would."""
 
 
 def placing_command(task: str | None, store_url: str, output: OutputForm) -> int:
-    """Print who slows whom, or how one task does beside others; the exit status.
+    """Print which task slows which, or how one task does beside others; the exit status.
 
     task: ``namespace/name``; None shows all.
     """
@@ -48,7 +48,7 @@ def placing_command(task: str | None, store_url: str, output: OutputForm) -> int
 
 
 def _runs(store_url: str) -> list[PlacedRun]:
-    """Finished runs, oldest first; NothingLearned if none can tell anything."""
+    """Finished runs, oldest first; NothingLearned if they teach nothing."""
     with existing_store(store_url) as store:
         runs = store.encounters.newest(limit=MOST_RUNS)
         where = store.where

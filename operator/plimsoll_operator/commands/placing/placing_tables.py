@@ -1,4 +1,4 @@
-"""Who slows whom, as people see it in the terminal."""
+"""Which task slows which, as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _STYLES: Final = (
     (2.0, "black on dark_orange"),
     (float("inf"), "bright_white on red3"),
 )
-"""Below how many times which style holds; brightness falls, so that it is read without hues."""
+"""Slowdown below which each style holds; brightness falls, so it can be read without colour."""
 
 
 def cluster_tables(facts: PlacingFacts, starts: Sequence[StartsTold] = ()) -> RenderableType:
-    """All tasks: the matrix, a line for each of those in it, the saving, and where pods started."""
+    """All tasks: the matrix, a line for each of its tasks, the saving, and where pods started."""
     shown = [_Matrix(facts), saving_panel(facts.gains)]
     if starts:
         title = "where pods started, since the controller leads"
@@ -54,7 +54,7 @@ def cluster_tables(facts: PlacingFacts, starts: Sequence[StartsTold] = ()) -> Re
 
 
 def task_tables(facts: PlacingFacts, kind: str) -> RenderableType:
-    """One task: in a line, and how it does beside others and they beside it."""
+    """One task: in a line, how it does beside others, and how they do beside it."""
     runs = facts.runs.get(kind, 0)
     words = words_for_neighbours(facts.neighbours(kind), runs)
     head = panel(kind, {"runs": f"{runs:,}", "neighbours": words})
@@ -76,12 +76,12 @@ def task_tables(facts: PlacingFacts, kind: str) -> RenderableType:
 
 
 def _narrow_table(title: str) -> Table:
-    """A table whose columns are one blank apart: figures of many tasks go beside each other."""
+    """A table with one blank between columns: figures of many tasks fit side by side."""
     return Table(title=plain(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD, padding=0)
 
 
 def saving_panel(gains: PastGains | None) -> RenderableType:
-    """What placing would have saved on the past."""
+    """What placing would have saved in the past."""
     title = "what placing would have saved"
     if gains is None:
         return panel(title, {CANNOT_TELL: f"too few slowdowns are known: {WHY_NOT}"})
@@ -108,7 +108,7 @@ def _gain(gain: Gain, plays: int) -> Text:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Matrix:
-    """As many kinds as the terminal is wide enough for, and a line for each."""
+    """As many kinds as fit the terminal's width, and a line for each."""
 
     facts: PlacingFacts
 

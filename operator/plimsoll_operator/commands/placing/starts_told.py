@@ -1,7 +1,7 @@
-"""Where pods started beside where Plimsoll would have sent them, by the controller's metrics.
+"""Where pods started, compared with Plimsoll's choice, from the controller's metrics.
 
-The command runs in the pod of the controller that leads, whose environment names its port. Where
-it does not, as with a store of one's own, nothing is told.
+The command runs in the pod of the leading controller, whose environment names its port. If it
+runs elsewhere, as with a store of one's own, it reports nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _LOST: Final = "plimsoll_placing_lost_slowdowns_total"
 
 @dataclass(frozen=True, slots=True)
 class StartsTold:
-    """Of one way of placing, since the controller began to lead.
+    """The starts of one way of placing, since the controller began to lead.
 
     placing: recommend or enforce. best, worse: starts on the node that Plimsoll would have chosen,
-    or as good a one, and on a worse one; others: of which it cannot tell. lost: by all worse ones
-    together, in slowdowns: 1 is the time that one run takes alone.
+    or an equally good one, and on a worse one; others: starts it cannot judge. lost: by all worse
+    starts together, in slowdowns: 1 is the time that one run takes alone.
     """
 
     placing: str
@@ -57,7 +57,7 @@ class StartsTold:
 
 
 def starts_here(environment: Mapping[str, str] = os.environ) -> list[StartsTold]:
-    """Read this pod's own metrics; nothing where there are none."""
+    """Read this pod's own metrics; empty if there are none."""
     port = environment.get(PORT, "")
     if not port.isdecimal():
         return []
@@ -67,7 +67,7 @@ def starts_here(environment: Mapping[str, str] = os.environ) -> list[StartsTold]
         text = connection.getresponse().read(MOST_BYTES).decode()
         return list(starts_in(text))
     except (OSError, http.client.HTTPException, ValueError):
-        return []  # what is learned from runs is told all the same
+        return []  # what is learned from runs is still shown
     finally:
         connection.close()
 

@@ -1,4 +1,4 @@
-"""The forms in which a command prints; light, since the command line loads it at every start."""
+"""The forms in which a command prints; light, because the command line loads it at every start."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 
 PIPED_WIDTH: Final = 200
-"""Columns where nobody looks at a terminal: wide enough that no row breaks."""
+"""Columns without a terminal: wide enough that no row breaks."""
 
 
 def print_output(document: Any, table: RenderableType, form: OutputForm) -> None:
-    """Print one thing in the form that was asked for.
+    """Print one thing in the wanted form.
 
     document: plain JSON types. table: the same for people.
     """
@@ -41,7 +41,7 @@ def document_text(document: Any, form: OutputForm) -> str:
 
 
 def people_console(*, stderr: bool = False) -> Console:
-    """A console as wide as the terminal, or wide enough for whole rows where there is none."""
+    """A console as wide as the terminal, or wide enough for whole rows without one."""
     console = Console(stderr=stderr)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
@@ -59,12 +59,12 @@ def complain(words: str) -> None:
 
 
 def refuse(console: Console, command: str, words: str) -> None:
-    """Print why a command gives up."""
+    """Print why a command stops."""
     console.print(f"[red]plimsoll {command}:[/red] {escape(words)}", soft_wrap=True)
 
 
 def progress_bars(console: Console, *columns: ProgressColumn) -> Progress:
-    """Bars that are shown in a terminal only, and gone when done. columns: beside the bar."""
+    """Bars that only a terminal shows, until they are done. columns: beside the bar."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -76,5 +76,5 @@ def progress_bars(console: Console, *columns: ProgressColumn) -> Progress:
 
 
 def printable(words: str, but: str = "") -> str:
-    """Text from outside, made safe for a terminal. but: what else may stay."""
+    """Text from outside, made safe for a terminal. but: characters that may stay."""
     return "".join(each if each.isprintable() or each in but else "�" for each in words)

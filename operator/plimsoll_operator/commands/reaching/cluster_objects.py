@@ -1,4 +1,4 @@
-"""The API server for commands of people, who may see and change only what RBAC gives them."""
+"""The API server for people's commands, which may see and change only what RBAC allows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from plimsoll_operator.kube.api_server import ApiServer, api_settings
 
 ANSWER_WITHIN_S: Final = 15.0
 MOST_BYTES: Final = 64 * 2**20
-"""The most bytes of one answer: ten thousand TaskProfiles come in pages of far less."""
+"""The most bytes of one answer: ten thousand TaskProfiles come in far smaller pages."""
 
 
 @asynccontextmanager
 async def cluster_objects(installation: Installation) -> AsyncIterator[ApiServer]:
-    """The cluster that is meant; raises NoCluster if nothing says which."""
-    # The client logs that there is no kubeconfig, which we say ourselves.
+    """The chosen cluster; raises NoCluster if nothing says which."""
+    # The client logs that there is no kubeconfig; we say that ourselves.
     logging.disable(logging.CRITICAL)
     try:
         settings = await api_settings(installation.kubeconfig, installation.context)

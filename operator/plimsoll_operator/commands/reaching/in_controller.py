@@ -1,4 +1,4 @@
-"""Commands that need the store, run where the store is: in the pod of the controller that leads.
+"""Runs commands that need the store where it is: in the pod of the leading controller.
 
 The same command runs there with the same arguments. Files stay here: a file that it reads is sent,
 and a file that it writes comes back.
@@ -32,7 +32,7 @@ NOT_RUN: Final = 1
 class Errand:
     """One command to run there.
 
-    words: the command and its arguments in the pod. stdin: a file that it reads; it is given the
+    words: the command and its arguments in the pod. stdin: a file that it reads; it also gets the
     size. out: the file for its whole standard output; None prints it.
     """
 
@@ -66,13 +66,13 @@ def run_in_controller(errand: Errand) -> int:
 
 
 def _run_into(errand: Errand, out: Path) -> int:
-    """Write a file beside it first, so that no part of an output is left behind."""
+    """Write a file beside it first, so that no partial output is left behind."""
     handle, name = tempfile.mkstemp(dir=out.parent, prefix=".plimsoll-")
     try:
         with os.fdopen(handle, "wb") as file:
             status = asyncio.run(_run(errand, file, MOST_FILE_BYTES))
         if status == 0:
-            # mkstemp makes the file private, but it is for sharing.
+            # mkstemp makes the file private, but it is meant to be shared.
             os.chmod(name, 0o644)
             os.replace(name, out)
             complain(f"{out}: written")
@@ -98,7 +98,7 @@ async def _run(errand: Errand, stdout: BinaryIO, most_bytes: int) -> int:
 
 
 def terminal_words() -> list[str]:
-    """Options that make a command print as if it were in our terminal; none where there is none."""
+    """Options that make a command print as if it were in our terminal; none without a terminal."""
     from rich.console import Console
 
     console = Console()

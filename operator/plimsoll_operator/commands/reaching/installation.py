@@ -1,4 +1,4 @@
-"""The installation of Plimsoll that a command is about; light, since every command may name one."""
+"""The installation of Plimsoll that a command uses; light, because every command may name one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Which cluster is meant, and where in it Plimsoll is.
+    """Which cluster is used, and where Plimsoll is in it.
 
-    kubeconfig, context: None stands for what kubectl would choose. installed_in: the namespace
-    that Plimsoll runs in; None looks for it by its labels.
+    kubeconfig, context: None stands for kubectl's choice. installed_in: the namespace that Plimsoll
+    runs in; None looks for it by its labels.
     """
 
     kubeconfig: str | None = None

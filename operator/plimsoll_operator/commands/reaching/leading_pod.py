@@ -35,7 +35,7 @@ async def find_leading_pod(objects: ApiServer, installation: Installation) -> Po
     except Refused:
         if namespace is not None:
             raise
-        # Those who may not look everywhere may still look in the usual namespace.
+        # People who may not look everywhere may still look in the usual namespace.
         namespace = OWN_NAMESPACE
         pods = await objects.items(path_of(CORE, "pods", namespace), query)
     return choose(pods, "the cluster" if namespace is None else f"namespace {namespace}")
@@ -44,7 +44,7 @@ async def find_leading_pod(objects: ApiServer, installation: Installation) -> Po
 async def find_namespace(objects: ApiServer, installation: Installation) -> str:
     """The namespace of the controller's Deployment.
 
-    It is the usual one for those who may not look everywhere.
+    For people who may not look everywhere, it is the usual one.
 
     Raises:
         NotInstalled: if there is none, or more than one.
@@ -72,10 +72,10 @@ async def find_namespace(objects: ApiServer, installation: Installation) -> str:
 def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
     """The pod that leads among the controllers' pods.
 
-    where: the part of the cluster that was looked through, in words.
+    where: the part of the cluster that was searched, in words.
 
     Raises:
-        NoLeader: if there is none, or there are some of several installations.
+        NoLeader: if there is none, or pods of several installations.
     """
     if not pods:
         raise NoLeader(

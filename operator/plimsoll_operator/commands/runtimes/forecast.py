@@ -1,4 +1,4 @@
-"""``plimsoll forecast NAMESPACE/TASK | NAMESPACE/POD``: how long its next run takes, or it."""
+"""``plimsoll forecast NAMESPACE/TASK | NAMESPACE/POD``: how long the next run or this pod takes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAST_RUNS = 10
 def forecast_command(
     named: str, store_url: str, installation: Installation, output: OutputForm, *, now_s: float
 ) -> int:
-    """Print what is forecast of ``namespace/task`` or ``namespace/pod``; the exit status."""
+    """Print the forecast of ``namespace/task`` or ``namespace/pod``; the exit status."""
     try:
         runtimes, run = _forecast(TaskId.parse(named), store_url, installation, now_s)
     except (StoreError, ApiError, NothingToExplain, ValueError) as error:
@@ -45,7 +45,7 @@ def forecast_command(
 def _forecast(
     named: TaskId, store_url: str, installation: Installation, now_s: float
 ) -> tuple[TaskRuntimes, RunningRun | None]:
-    """A task's runtimes and, where a pod was named, its run."""
+    """A task's runtimes and, if a pod was named, its run."""
     with existing_store(store_url) as store:
         tasks = store.totals.tasks()
         if named in tasks:
@@ -65,7 +65,7 @@ def _forecast(
 
 
 def run_of(pod: Pod, named: TaskId) -> tuple[TaskId, AttemptStatus]:
-    """The task of a pod, and where its run stands.
+    """The task of a pod, and the state of its run.
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
@@ -82,7 +82,7 @@ def _own_forecast(store: Store, status: AttemptStatus) -> Forecast | None:
     try:
         return None if stored is None else Forecast.from_dict(stored.forecast)
     except ValueError:
-        # Another version wrote it; the forecast of now stands in.
+        # Another version wrote it; the present forecast replaces it.
         return None
 
 

@@ -1,4 +1,4 @@
-"""A forecast as people see it in the terminal."""
+"""A forecast as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _histogram(forecast: Forecast) -> Table:
 
 
 def _rows(forecast: Forecast) -> tuple[list[float], list[float]]:
-    """(probabilities, edges in seconds); what lies beyond the ends counts in the rows there."""
+    """(probabilities, edges in seconds); the rows at the ends include what lies beyond them."""
     low_s, high_s = (float(each) for each in forecast.quantiles_s(_ENDS))
     edges_s = np.geomspace(low_s, max(high_s, 1.05 * low_s), ROWS + 1)
     longer = [1.0, *(forecast.longer_than(float(edge)) for edge in edges_s[1:-1]), 0.0]
@@ -129,7 +129,7 @@ def _rows(forecast: Forecast) -> tuple[list[float], list[float]]:
 
 
 def _marks(forecast: Forecast, edges_s: Sequence[float]) -> dict[int, str]:
-    """Names of the quantiles, by the row that they lie in."""
+    """Names of the quantiles, by the row that contains them."""
     marks: dict[int, str] = {}
     values = {f"p{100 * share:.0f}": forecast.quantile_s(share) for share in (0.5, 0.95, 0.99)}
     if forecast.usual_s is not None:

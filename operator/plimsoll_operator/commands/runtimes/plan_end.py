@@ -1,4 +1,4 @@
-"""When a plan ends, as `plimsoll sla` tells programs and people. Pure."""
+"""When a plan ends, as `plimsoll sla` shows it to programs and people. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LISTED_OTHERS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlanEnd:
-    """When a plan has ended, and which branch of it decides that.
+    """When a plan has ended, and which of its branches decides that.
 
-    at_s: now, Unix seconds. within_s: the deadline in seconds from then; None if none was named.
+    at_s: now, Unix seconds. within_s: the deadline in seconds from now; None without a deadline.
     at_least: the chance that is enough; None if any is. known_runs: task -> runs of its forecast.
     """
 
@@ -41,12 +41,12 @@ class PlanEnd:
 
     @property
     def chance(self) -> float | None:
-        """That all has ended by the deadline; None without one."""
+        """The chance that all has ended by the deadline; None without one."""
         return None if self.within_s is None else self.finish.chance_by(self.within_s)
 
     @property
     def enough(self) -> bool:
-        """Whether the chance is as high as was asked for."""
+        """Whether the chance is as high as required."""
         return self.chance is None or self.at_least is None or self.chance >= self.at_least
 
     @property

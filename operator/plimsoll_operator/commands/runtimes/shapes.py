@@ -1,4 +1,4 @@
-"""``plimsoll shapes``: the shapes that tasks' runtimes come in, and to learn them anew."""
+"""``plimsoll shapes``: shows the shapes of tasks' runtimes, or learns them again."""
 
 from __future__ import annotations
 

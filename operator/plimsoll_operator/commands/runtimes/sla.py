@@ -1,4 +1,4 @@
-"""``plimsoll sla PLAN``: how likely a plan of tasks has ended by a time, and what decides it."""
+"""``plimsoll sla PLAN``: the chance that a plan has ended by a time, and what decides it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_PLAN_BYTES: Final = 4 * 2**20
 SEED: Final = 20
 """The simulation's seed: the same plan, forecasts and seed give the same answer."""
 TOO_UNLIKELY: Final = 3
-"""Exit status where the chance is below what was asked for."""
+"""Exit status if the chance is below the required one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,11 @@ def sla_command(request: SlaRequest, output: OutputForm) -> int:
 
 
 def plan_end(request: SlaRequest, plan: Plan) -> PlanEnd:
-    """When the plan ends, by the forecasts of the store's tasks.
+    """When the plan ends, from the forecasts of the store's tasks.
 
     Raises:
-        ValueError: for a task of which no run is known, a bad deadline, or none where a chance is
-            asked for.
+        ValueError: for a task without known runs, a bad deadline, or none although a chance is
+            required.
         StoreError: if the store cannot be read now.
     """
     within_s = _within_s(request, plan)
@@ -106,7 +106,7 @@ def read_plan_file(path: Path, stdin_bytes: int | None) -> Plan:
 
 
 def _read(file: BinaryIO, size_bytes: int | None) -> bytes:
-    # From a connection that stays open, no more is read than comes.
+    # A connection may stay open, so read no more than what comes.
     return file.read(MOST_PLAN_BYTES + 1 if size_bytes is None else size_bytes)
 
 

@@ -1,4 +1,4 @@
-"""``plimsoll what-if NAMESPACE/TASK``: what other conditions would change of a task's runtimes."""
+"""``plimsoll what-if NAMESPACE/TASK``: how other conditions would change a task's runtimes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES: Final = {Direction.LESS: "green", Direction.MORE: "red"}
 
 
 def what_if_command(named: str, scenario: Scenario, store_url: str, output: OutputForm) -> int:
-    """Print what would change of ``namespace/task``, as far as past runs tell; the exit status."""
+    """Print what would change of ``namespace/task``, as far as past runs show; the exit status."""
     try:
         task = TaskId.parse(named)
         with existing_store(store_url) as store:
@@ -39,7 +39,7 @@ def what_if_command(named: str, scenario: Scenario, store_url: str, output: Outp
 
 
 def what_if_table(task: TaskId, answer: WhatIf) -> RenderableType:
-    """The answer in sentences, those that carry figures in a table."""
+    """The answer in sentences; those with figures are in a table."""
     column = "what past runs say"
     table = titled_table(f"{task} {answer.scenario.words}", (column,), folding=(column,))
     for sentence, change in answer.lines():

@@ -1,4 +1,4 @@
-"""``plimsoll explain NAMESPACE/TASK | NAMESPACE/POD``: who decides a task's sizes, and why."""
+"""``plimsoll explain NAMESPACE/TASK | NAMESPACE/POD``: what decides a task's sizes, and why."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from plimsoll_predictor.store import Store, StoreError
 DECISIONS: Final = 5
 NEAREST: Final = 3
 ENDS: Final = 50
-"""The latest attempts that are looked through for causes, as for the profile's status."""
+"""How many of the latest attempts are searched for causes, as for the profile's status."""
 ANSWER_WITHIN_S: Final = 10.0
 
 
@@ -51,7 +51,7 @@ class NothingToExplain(LookupError):
 def explain_command(
     named: str, store_url: str, installation: Installation, output: OutputForm
 ) -> int:
-    """Print who decides the sizes of ``namespace/task`` or ``namespace/pod``; the exit status."""
+    """Print what decides the sizes of ``namespace/task`` or ``namespace/pod``; the exit status."""
     try:
         explanation = _explanation(TaskId.parse(named), store_url, installation)
     except (StoreError, ApiError, NothingToExplain, ValueError) as error:
@@ -79,7 +79,7 @@ def _of_task(
     ask: Ask | None = None,
     pod: Pod | None = None,
 ) -> Explanation:
-    """ask: of the pod that was asked about; None takes the task's usual run, of no pod."""
+    """ask: of the named pod; None takes the task's usual run, without a pod."""
     saved, latest = store.models.newest(task), store.observations.of_task(task, limit=LATEST)
     model = saved.model if saved else None
     ask = ask or usual_run(latest)
@@ -118,7 +118,7 @@ def _of_task(
 
 
 def _informed(knowledge: Knowledge, standing: Standing | None) -> Knowledge:
-    """Add the experts' rule as the controller's book has it; the store counts the runs."""
+    """Add the experts' rule from the controller's book; the store counts the runs."""
     if standing is None:
         return knowledge
     informed = standing.inform(knowledge)
@@ -165,7 +165,7 @@ def find_pod(named: TaskId, installation: Installation, tasks: Sequence[TaskId],
 
 async def _read_pod(installation: Installation, named: TaskId) -> Pod:
     async with asyncio.timeout(ANSWER_WITHIN_S), cluster_objects(installation) as objects:
-        # One that lends is explained by what it asked for.
+        # A pod that lends is explained by its original request.
         return as_written(await objects.get(path_of(CORE, "pods", named.namespace, named.name)))
 
 
@@ -202,7 +202,7 @@ def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:
 
 
 def nearest(named: TaskId, tasks: Sequence[TaskId]) -> str:
-    """Name the tasks that were perhaps meant."""
+    """Name the tasks that were probably meant."""
     if not tasks:
         return "no task has been observed yet; is the --store right?"
     names = [str(task) for task in tasks]

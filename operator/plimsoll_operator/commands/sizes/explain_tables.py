@@ -25,7 +25,7 @@ from plimsoll_predictor.experts.panel import words_for_expert
 
 NAMED_FEATURES: Final = 12
 ROOMY: Final = 110
-"""Columns from which on a table may have sentences in it."""
+"""From this width on, in columns, a table may contain sentences."""
 
 
 def explained(explanation: Explanation) -> RenderableType:
@@ -61,7 +61,7 @@ def _pod(pod: PodDecision) -> Panel:
 
 
 def _spent(standing: StandingFacts | None) -> dict[str, Text]:
-    """Say how many runs were killed below their request; nothing if none was."""
+    """Say how many runs were killed below their request; empty if none was."""
     if standing is None or not standing.spent.killed:
         return {}
     return {"too small": plain(words_for_spent(standing.spent, standing.kill_causes, None))}
@@ -106,7 +106,7 @@ def _serving(standing: StandingFacts | None) -> dict[str, Text]:
 
 
 def _now(explanation: Explanation) -> dict[str, Text]:
-    """Say what holds beside what ended runs needed: who else sets the memory, what raises it."""
+    """Say what holds beside ended runs' needs: what else sets the memory, what raises it."""
     reached = words_for_reached(explanation.reached_bytes)
     rows = {"steps back": explanation.left, "running": reached, "burst": explanation.burst}
     return {name: plain(words, style="yellow") for name, words in rows.items() if words}
@@ -142,7 +142,7 @@ def _outlook(outlook: Outlook) -> RenderableType:
 
 @dataclass(frozen=True, slots=True)
 class _Experts:
-    """A table of all experts; it tells how each of them bids where there is room for that."""
+    """A table of all experts; it shows how each of them bids if there is room."""
 
     standing: StandingFacts
 

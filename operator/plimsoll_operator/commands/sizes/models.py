@@ -1,4 +1,4 @@
-"""``plimsoll models NAMESPACE/NAME``: a task's trainings, as they are kept."""
+"""``plimsoll models NAMESPACE/NAME``: a task's stored trainings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _past_trainings(task: TaskId, store_url: str) -> Sequence[PastTraining]:
 
 
 def _of_version(task: str, past: Sequence[PastTraining], version: str) -> PastTraining:
-    """The newest training whose version begins so.
+    """The newest training whose version begins with ``version``.
 
     Raises:
         NoSuchTraining: if there is none, or several versions begin so.

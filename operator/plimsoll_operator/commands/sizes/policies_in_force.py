@@ -31,8 +31,8 @@ WITHIN_S: Final = 5.0
 class InForce:
     """The policy and bounds that hold. assumed: in words what could not be read, or None.
 
-    lift_bounds: after a kill at the request, or above.
-    reached_bytes: what running attempts have reached beyond all that ended; 0 if nothing.
+    lift_bounds: after a kill at the request, or above it.
+    reached_bytes: what running attempts have reached above all ended ones; 0 if nothing.
     """
 
     policy: Policy
@@ -43,7 +43,7 @@ class InForce:
 
 
 async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) -> InForce:
-    """Read what holds for a task's pod; defaults where the cluster does not say. Never raises."""
+    """Read what holds for a task's pod; defaults if the cluster does not say. Never raises."""
     settings = ControllerSettings()
     chart = Policy(mode=settings.mode)
     try:
@@ -62,7 +62,7 @@ async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) ->
 async def policy_and_reached(
     objects: ApiServer, task: TaskId, where: tuple[Policy, str]
 ) -> tuple[Policy, int]:
-    """Read a task's policy, and what the controller wrote that running attempts have reached.
+    """Read a task's policy, and the controller's record of what running attempts have reached.
 
     where: the chart's policy, and Plimsoll's own namespace.
 
@@ -78,7 +78,7 @@ async def policy_and_reached(
     default = resolve(chart, part(cluster, "spec"), None).policy
     policy = resolve(default, part(namespace, "spec"), part(profile, "spec")).policy
     mode = part(profile, "status", "mode")
-    # The controller knows the chart's mode, which may not be ours.
+    # The controller knows the chart's mode, which may differ from ours.
     if mode in {each.value for each in Mode}:
         policy = replace(policy, mode=Mode(mode))
     return policy, _reached_bytes(part(profile, "status", "reached"))

@@ -1,4 +1,4 @@
-"""``plimsoll spark``: what settings cost Spark applications, by their event logs."""
+"""``plimsoll spark``: what settings cost Spark applications, from their event logs."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _NAMES: Final[dict[type[Finding], str]] = {
 def spark_command(
     logs: Sequence[Path], output: OutputForm, taught: Callable[[Application], str] | None = None
 ) -> int:
-    """Print what is found of each log; 1 if one of them could not be read or taught.
+    """Print the findings for each log; 1 if one of them could not be read or taught.
 
-    taught: has a task learn from an application, and returns in words what it learned.
+    taught: lets a task learn from an application, and returns in words what it learned.
     """
     documents: list[dict[str, Any]] = []
     shown: list[RenderableType] = []

@@ -1,7 +1,7 @@
 """``plimsoll spark --teach``: what an application's log teaches, written in its TaskProfile.
 
-There it is a field of the policy like any other: people see it, change it and remove it, and
-admission hears of it as of all policies.
+It is a field of the policy like any other: people see it, change it and remove it, and admission
+hears of it as of all policies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def _teach(target: Target, installation: Installation, application: Applic
         lesson = await _lesson(objects, TaskId.parse(str(target.task)), installation, application)
         before = mapping((await spec_of(objects, target)).get("spark")).get("partitions")
         if before != lesson.partitions:
-            # Nothing else of the field is touched, such as its mode.
+            # The rest of the field stays as it is, for example its mode.
             await write_spec(objects, target, {"spark": {"partitions": lesson.partitions}})
     written = "" if lesson.partitions is None else f"spec.spark.partitions is {lesson.partitions}: "
     return f"{target.task}: {written}{lesson.why}"
@@ -45,7 +45,7 @@ async def _teach(target: Target, installation: Installation, application: Applic
 async def _lesson(
     objects: ApiServer, task: TaskId, installation: Installation, application: Application
 ) -> Lesson:
-    """The lesson by the task's policy, which is read only where it makes a difference."""
+    """The lesson for the task's policy, which is read only if it makes a difference."""
     lesson, beyond = lesson_of(application), lesson_of(application, tuple(Replaceable))
     if lesson == beyond:
         return lesson

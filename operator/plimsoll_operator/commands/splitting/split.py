@@ -1,4 +1,4 @@
-"""``plimsoll split``: what a task's chunks and leases take, and a Job by how it is cut."""
+"""``plimsoll split``: the cost of a task's chunks and leases, and of a Job by its cuts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _table(facts: SplittingFacts) -> RenderableType:
 
 
 def _lease_table(facts: LeasedFacts) -> RenderableType:
-    """What leases of several sizes take; the next one is bold."""
+    """The cost of leases of several sizes; the next one is bold."""
     sizes = facts.sizes
     figures = ("items", "time", "nine of ten", *(("memory",) if sizes[0].mean_bytes else ()))
     table = titled_table("a lease, by its items", (*figures, ""), right=figures)

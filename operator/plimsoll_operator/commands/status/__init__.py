@@ -1,4 +1,4 @@
-"""The command `plimsoll status` tells whether Plimsoll is healthy, and what it does.
+"""The command `plimsoll status` says whether Plimsoll is healthy, and what it does.
 
 ``cluster_reader`` asks the API, ``cluster_state`` holds its answers; the rest is pure.
 

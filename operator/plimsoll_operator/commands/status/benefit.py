@@ -1,4 +1,4 @@
-"""Whether tasks were better off with Plimsoll lately, or as their authors wrote them. Pure."""
+"""Whether tasks were better off with Plimsoll lately, or with their authors' sizes. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_NAMED: Final = 3
 
 
 def benefit_of(namespaces: Sequence[NamespaceState]) -> Check | None:
-    """Say at once where tasks held more than their requests; None while nothing was sized."""
+    """Say what was saved, and where tasks held more than requested; None if nothing was sized."""
     held_gb_h = sum(each.held_gb_h for each in namespaces)
     asked_gb_h = sum(each.asked_gb_h for each in namespaces)
     if asked_gb_h <= 0:

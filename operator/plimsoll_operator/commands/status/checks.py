@@ -1,4 +1,4 @@
-"""Whether each part of an installation works, from what the API shows of it. Pure."""
+"""Whether each part of an installation works, as far as the API shows it. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plimsoll_predictor.core.durations import words_for_duration
 
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 SKEW_S: Final = 5.0
-"""The clocks of two machines differ by so much."""
+"""The clocks of two machines may differ by this much."""
 EXPIRES_SOON_S: Final = 3 * 24 * 3600.0
 STALE_FEED_S: Final = 60.0
 LEASE_S: Final = 15.0
@@ -49,7 +49,7 @@ class Check:
 
 
 Judgement = tuple[Level, str, str | None]
-"""A check without its name: how the part is, why, and what to do about it."""
+"""A check without its name: the part's state, why, and what to do about it."""
 Read = TypeVar("Read")
 
 

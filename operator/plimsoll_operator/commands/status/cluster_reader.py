@@ -50,7 +50,7 @@ Answer = TypeVar("Answer")
 
 
 class ClusterReader:
-    """Reads a cluster once, each part apart from the others.
+    """Reads a cluster once, each part separately.
 
     namespace: whose tasks are read; None for all.
     """
@@ -107,7 +107,7 @@ class ClusterReader:
     async def _of_leader(
         self, installed_in: str | None, *, lends: bool, in_rounds: bool
     ) -> Collection[bytes]:
-        """The controllers' metrics; none where nothing is asked of them."""
+        """The controllers' metrics; none if nothing is asked of them."""
         if not lends and not in_rounds:
             return ()
         part = PART if lends else TRAININGS
@@ -135,7 +135,7 @@ class ClusterReader:
         return webhooks
 
     async def _of_tasks(self, plural: str, part_of: str) -> list[dict[str, Any]] | None:
-        """Objects of the namespace that was asked for, of all, or of the context's own."""
+        """Objects of the named namespace, of all, or of the context's own."""
         try:
             objects = await self._objects.items(custom_path(plural, self._namespace))
         except NotFound as error:
@@ -226,7 +226,7 @@ class ClusterReader:
             return {}
 
     async def _allowed(self, call: Awaitable[Answer], *parts: str) -> Answer | None:
-        """An answer; None where it may not be read, which those parts then say."""
+        """An answer; None if it may not be read, which is then noted for those parts."""
         try:
             return await call
         except ApiError as error:

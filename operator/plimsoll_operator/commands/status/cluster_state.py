@@ -35,7 +35,7 @@ class ClusterState:
         it does not say.
     lowering: admission pod -> 1.0 if it may lower sizes, 0.0 if it raises them only; None if it
         does not say.
-    lending: what running pods lend; None where no policy lets them, or nobody tells it.
+    lending: what running pods lend; None if no policy lets them, or nothing reports it.
     """
 
     installed_in: str | None
@@ -55,7 +55,7 @@ class ClusterState:
 
 
 def part(value: object, *keys: str) -> Any:
-    """The value at the end of a path of keys; None where the path ends early.
+    """The value at the end of a path of keys; None if the path ends early.
 
     >>> part({"spec": {"replicas": 2}}, "spec", "replicas"), part({}, "spec", "replicas")
     (2, None)
@@ -68,5 +68,5 @@ def part(value: object, *keys: str) -> Any:
 
 
 def label(workload: Object, name: str) -> str:
-    """A label's value; empty where it is not."""
+    """A label's value; empty without it."""
     return str(part(workload, "metadata", "labels", name) or "")

@@ -1,4 +1,4 @@
-"""What running pods lend, by the leading controller's metrics, where a policy lets them. Pure."""
+"""What running pods lend, from the leading controller's metrics, if a policy allows it. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lending_now(metrics: Iterable[bytes]) -> LendingNow | None:
 
 
 def lending_check(cluster: ClusterState) -> Check | None:
-    """The line of `plimsoll status`; None where no policy lends."""
+    """The line of `plimsoll status`; None if no policy lends."""
     if not any_lends([*(cluster.policies or ()), *(cluster.profiles or ())]):
         return None
     now = cluster.lending

@@ -1,4 +1,4 @@
-"""``plimsoll status`` reads, judges and prints; names of tasks are completed for shells.
+"""``plimsoll status`` reads, judges and prints; shells complete the names of tasks.
 
 A shell waits for the names, so the rest is imported where it is used.
 """
@@ -52,7 +52,7 @@ async def _read(installation: Installation, namespace: str | None) -> ClusterSta
 
 
 def task_names(incomplete: str) -> list[str]:
-    """The tasks that one may see, as ``namespace/name``, that begin so; none after an error."""
+    """The visible tasks, as ``namespace/name``, that begin so; none after an error."""
     try:
         names = asyncio.run(_names(incomplete))
     except (ApiError, TimeoutError):

@@ -23,15 +23,15 @@ from plimsoll_operator.wording.figure_words import words_for_gb_h
 from plimsoll_predictor.core.policy import Mode
 
 FEW_KILLS: Final = 0.05
-"""Enforcing is advised where it would have killed a lower share of a namespace's runs."""
+"""Enforcing is advised if it would have killed a lower share of a namespace's runs."""
 MOST_ADVICE: Final = 6
 _NO_PART: Final = ("sizing", "benefit", PART, TRAININGS)
-"""Checks that tell of no part that runs."""
+"""Checks that are not about a running part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Everything that is said of a cluster. tasks: those in trouble first."""
+    """Everything that is said about a cluster. tasks: those in trouble first."""
 
     cluster: ClusterState
     checks: Sequence[Check]
@@ -40,12 +40,12 @@ class Summary:
 
     @property
     def healthy(self) -> bool:
-        """Whether pods are admitted, sized and learned from, as far as one may see."""
+        """Whether pods are admitted, sized and learned from, as far as the reader may see."""
         return all(check.level is not Level.BAD for check in self.checks)
 
     @property
     def hidden(self) -> bool:
-        """Whether the reader may look at no part that runs."""
+        """Whether the reader may see none of the running parts."""
         running = [each for each in self.checks if each.name not in _NO_PART]
         return all(check.level is Level.UNSEEN for check in running)
 

@@ -19,7 +19,7 @@ from plimsoll_operator.wording.figure_words import words_for_gb_h
 from plimsoll_operator.wording.saving_words import NONE_SAVED
 
 NAME_WIDTH: Final = 24
-"""Longer names are folded where there is no room for them."""
+"""Longer names are folded if there is no room for them."""
 _MARKS: Final = {
     Level.GOOD: ("✓", "green"),
     Level.WARNING: ("!", "yellow"),
@@ -32,7 +32,7 @@ _SENTENCES: Final[Mapping[str, Callable[[ProfileStatus], str | None]]] = {
     "did not succeed lately": lambda status: status.causes,
     "killed below the request": lambda status: status.killed_below_request,
 }
-"""Heading -> what is told of a task under it."""
+"""Heading -> what is said about a task under it."""
 
 
 def status_tables(summary: Summary, limit: int) -> RenderableType:
@@ -56,7 +56,7 @@ def status_tables(summary: Summary, limit: int) -> RenderableType:
 
 
 def _ending(summary: Summary) -> list[RenderableType]:
-    """Show what to do next, and what could not be seen."""
+    """Show what to do next, and what could not be read."""
     parts: list[RenderableType] = []
     if summary.next_steps:
         parts += [Text(), Text("next", style="bold")]
@@ -112,7 +112,7 @@ def _sentences(heading: str, rows: Sequence[tuple[str, str]], limit: int) -> Ren
 
 
 def _asks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
-    # A table of its own: beside the figures there is no room for words in eighty columns.
+    # A separate table: eighty columns have no room for words beside the figures.
     table = _table("task", "asks for", names=[task.task for task in tasks[:limit]])
     for task in tasks[:limit]:
         table.add_row(plain(task.task), plain(task.status.asks or "", style="yellow"))
@@ -121,7 +121,7 @@ def _asks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
 
 def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     shown = tasks[:limit]
-    # A column is left out where no task has a value, because eighty columns are few.
+    # A column without any value is left out, because eighty columns are few.
     saving = any(task.status.saved for task in shown)
     recommending = any(task.status.would_save for task in shown)
     right = ["runs", "OOMs", *(["saved"] if saving else [])]
@@ -145,7 +145,7 @@ def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
 
 
 def _share(words: str | None) -> str:
-    """Return what saving words begin with: ``62%`` of ``62% (12.4 GB·h)``."""
+    """Return the beginning of words about a saving: ``62%`` of ``62% (12.4 GB·h)``."""
     return "-" if words is None else words.partition(" ")[0]
 
 
@@ -193,7 +193,7 @@ def _table(*left: str, names: Iterable[str], right: Sequence[str] = ()) -> Table
         first = name == left[0]
         table.add_column(name, overflow="fold", min_width=widest if first else len("recommend"))
     for name in right:
-        # Of two words, each has a line, because eighty columns are few.
+        # Each of two words has its own line, because eighty columns are few.
         table.add_column(name.replace(" ", "\n"), justify="right")
     return table
 

@@ -30,7 +30,7 @@ class TaskState:
 
     @property
     def stake_gb_h(self) -> float:
-        """The memory-time to gain, or that was gained; it orders the table."""
+        """The memory-time to gain, or already gained; it orders the table."""
         return abs(self.status.would_save_gb_h or self.status.saved_gb_h or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,8 +64,8 @@ class TaskState:
 class NamespaceState:
     """The tasks of one namespace together. modes: mode -> how many tasks.
 
-    held_gb_h, asked_gb_h: over each task's last few hundred runs that were sized.
-    guarded_tasks: those held to a simple rule, as their learned sizes were worse for long.
+    held_gb_h, asked_gb_h: over each task's last few hundred sized runs.
+    guarded_tasks: those held to a simple rule, because their learned sizes were worse for long.
     """
 
     namespace: str

@@ -1,4 +1,4 @@
-"""Trainings that wait, by the leading controller's metrics, where pods of a Job train. Pure."""
+"""Trainings that wait, from the leading controller's metrics, if pods of a Job train. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def trainings_now(metrics: Iterable[bytes]) -> TrainingsNow | None:
 
 
 def trainings_check(cluster: ClusterState) -> Check | None:
-    """The line of `plimsoll status`; None where the controller trains by itself."""
+    """The line of `plimsoll status`; None if the controller trains by itself."""
     if cluster.trainings is None:
         return None
     return Check(PART, Level.GOOD, cluster.trainings.words)

@@ -1,7 +1,7 @@
-"""``plimsoll status --unrecognised``: pods without a label that no task is read from.
+"""``plimsoll status --unrecognised``: pods without a label from which no task can be read.
 
-It asks the API for the pods of namespaces that want them recognised, and for each what admission
-asks. So it also answers before a namespace says so: name the namespace, and nothing is changed.
+It asks the API for the pods of namespaces that want them recognised, and judges each like
+admission. So it also answers before a namespace says so: name the namespace; nothing is changed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Unrecognised:
 class Unlabelled:
     """The pods without a label. recognised: those that would get one, were they made now.
 
-    unread: what could not be asked, in words; None if all was.
+    unread: what could not be read, in words; None if all was.
     """
 
     namespaces: tuple[str, ...]
@@ -75,7 +75,7 @@ class Unlabelled:
 
 
 class Lists(Protocol):
-    """As ``kube.api_server.ApiServer``."""
+    """Same as ``kube.api_server.ApiServer``."""
 
     async def items(
         self, path: str, query: Mapping[str, str] | None = None
@@ -88,7 +88,7 @@ def unrecognised_command(
 ) -> int:
     """Print what is left alone; 0 unless the API could not be asked.
 
-    namespace: whose pods are read, whether or not it wants them recognised; None for all that do.
+    namespace: whose pods are read, whether or not it wants that; None: all that want it.
     limit: most rows of the table.
     """
     try:

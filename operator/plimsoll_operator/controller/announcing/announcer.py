@@ -37,9 +37,9 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """A running attempt's limit, before it was first raised and now.
+    """A running attempt's limit, before its first raise and now.
 
-    first_s: when it was first raised, Unix seconds; None if it is now.
+    first_s: when it was first raised, Unix seconds; None if this is the first raise.
     """
 
     task: TaskId
@@ -97,7 +97,7 @@ class Announcer:
         self.announce(happening, pod)
 
     async def rescued(self, pod: Pod, happening: events.Happening, raised: Raised) -> None:
-        """Announce that a running pod was given more; it is kept beside what sized the pod."""
+        """Announce that a running pod was given more; the pod's first decision is kept, too."""
         self.announce(happening, pod)
         meta = pod["metadata"]
         await self._writer.decide(
@@ -141,7 +141,7 @@ class Announcer:
             self.results["dropped"] += 1
 
     def _hush(self, happening: events.Happening, task: TaskId | None) -> None:
-        """Count an Event that is not sent; of a flood, only the first is logged."""
+        """Count an Event that is not sent; only the first of a flood is logged."""
         self.results["suppressed"] += 1
         if task not in self._hushed:
             log.warning("too many Events, some are not told", task=str(task), of=happening.reason)

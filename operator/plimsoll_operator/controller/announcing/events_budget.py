@@ -2,8 +2,8 @@
 
 Every Event is an object in the API server's database. A task that is killed a thousand times, or a
 namespace that makes a thousand tasks, must not fill it: each object, each reason of a task, and the
-cluster has a bucket of tokens that refills with time. An Event takes one token of each; where one
-is missing, it is not sent.
+cluster has a bucket of tokens that refills with time. An Event takes one token from each; if a
+bucket is empty, it is not sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_BUCKETS: Final = 20_000
-"""Objects and tasks whose buckets are remembered; one that is forgotten is full again."""
+"""Objects and tasks whose buckets are remembered; a forgotten bucket is full again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Allowance:
 
 OF_AN_OBJECT: Final = Allowance(burst=20, per_minute=5)
 OF_A_TASK: Final = Allowance(burst=300, per_minute=60)
-"""Each pod of a batch of a few hundred has its Event; a flood does not."""
+"""Each pod of a batch of a few hundred gets its Event; the pods of a flood do not."""
 OF_THE_CLUSTER: Final = Allowance(burst=5000, per_minute=1200)
 
 

@@ -1,10 +1,10 @@
-"""Which retries still climb, as far as agents said: those whose running maximum went up lately.
+"""Finds the retries that still climb: those whose running maximum went up lately.
 
     an agent's running maximum, the clock ─► Climbs ─► LiveNeeds
-A retry that still climbs may be killed at its size as its run was before. One that stays where it
-is has shown what it needs; below what its run was killed at before it cannot stay.
-Live state of the attempts that LiveNeeds follows, and so bounded. After a restart of the controller
-an agent's first word only says where a retry is, and the second whether it climbs.
+A retry that still climbs may be killed at its size, as its run was before. A retry that stays where
+it is has shown its need; it cannot stay below the size at which its run was killed before.
+This is live state of the attempts that LiveNeeds follows, and so it is bounded. After a restart of
+the controller, an agent's first report only says where a retry is; the second says if it climbs.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Final
 from plimsoll_predictor.core.task import TaskId
 
 STEP: Final = 1.05
-"""A running maximum went up if it did by this factor; less is noise."""
+"""A running maximum went up if it rose by this factor; less is noise."""
 LATELY_SHARE: Final = 0.25
-"""Lately is within the latest part of its time so far, by this share,"""
+"""Lately means: within this share of the attempt's time until its last rise,"""
 LATELY_S: Final = 5.0
-"""or within so many seconds, as agents measure and report by the second."""
+"""or within this many seconds, because agents measure and report each second."""
 
 
 @dataclass(slots=True)
 class Climb:
     """One retry.
 
-    after_bytes: what its run was killed at before. reached_bytes: its running maximum; 0 before an
-    agent told any. rose_s: when that was first seen above ``base_bytes`` by a step; None if never.
-    climbing: what was told of it last.
+    after_bytes: the size at which its run was killed before. reached_bytes: its running maximum; 0
+    before an agent reported one. rose_s: when that last rose above ``base_bytes`` by a step; None
+    if never. climbing: what ``turned`` yielded for it last.
     """
 
     task: TaskId
@@ -41,7 +41,7 @@ class Climb:
     climbing: bool = False
 
     def reached(self, need_bytes: float, at_s: float) -> None:
-        """Note its running maximum. What is seen first says nothing of when it was reached."""
+        """Note its running maximum. The first report does not say when it was reached."""
         self.reached_bytes = max(self.reached_bytes, need_bytes)
         if self.base_bytes == 0.0:
             self.base_bytes = need_bytes
@@ -49,9 +49,9 @@ class Climb:
             self.base_bytes, self.rose_s = need_bytes, at_s
 
     def goes_on(self, now_s: float) -> bool:
-        """Whether it will need more: it did lately, or what killed its run is not reached yet.
+        """Whether it will need more: it rose lately, or is below the size that killed its run.
 
-        A run of hours climbs in steps of minutes. What no agent measures says nothing.
+        A run of hours climbs in steps of minutes. An attempt that no agent measures does not climb.
         """
         if 0 < self.reached_bytes < self.after_bytes:
             return True
@@ -71,7 +71,7 @@ class Climbs:
         return len(self._climbs)
 
     def follow(self, attempt_uid: str, task: TaskId, started_s: float, after_bytes: float) -> None:
-        """Follow a retry from now on. after_bytes: what its run was killed at before."""
+        """Follow a retry from now on. after_bytes: the size at which its run was killed before."""
         self._climbs.setdefault(attempt_uid, Climb(task, started_s, after_bytes))
 
     def reached(self, attempt_uid: str, need_bytes: float, at_s: float) -> None:
@@ -84,9 +84,9 @@ class Climbs:
         self._climbs.pop(attempt_uid, None)
 
     def turned(self, now_s: float) -> Iterator[tuple[TaskId, str, bool]]:
-        """Yield which attempts begin to climb or climb no more, each once: its task, and whether.
+        """Yield each attempt that starts or stops climbing, once: task, UID, and if it climbs.
 
-        Silence tells the end of a climb, so the clock has to be asked.
+        A climb ends in silence, so only the clock shows its end.
         """
         for attempt_uid, climb in self._climbs.items():
             goes_on = climb.goes_on(now_s)

@@ -27,9 +27,9 @@ from plimsoll_predictor.core.record import Cause, Observation
 from plimsoll_predictor.store import Writer
 
 PODS_KEPT: Final = 5_000
-"""Pods that ended lately are remembered, because a late peak amends their observations."""
+"""Pods that ended lately; a late peak amends their observations."""
 UNEXPLAINED_KEPT: Final = 200
-"""Ends that may be judged again are remembered with their pods, which may be large."""
+"""Ends that may be judged again. They are remembered with their pods, which may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class LatePeaks:
         hub: Hub,
         look_again: Callable[[AttemptEnded], Awaitable[None]],
     ) -> None:
-        """look_again: records an end as the peaks that are known by now explain it."""
+        """look_again: records an end again, with the peaks that are known by now."""
         self._writer = writer
         self._look_again = look_again
         self._peaks = peaks
@@ -60,7 +60,7 @@ class LatePeaks:
         self._observed: OrderedDict[str, dict[str, _Observed]] = OrderedDict()
         """Pod UID -> attempt UID -> what was recorded."""
         self._unexplained: OrderedDict[str, AttemptEnded] = OrderedDict()
-        """Attempt UID -> its end, if a reading that comes late may say more of it."""
+        """Attempt UID -> its end, if a late reading may explain it."""
         self._late: dict[str, None] = {}
         self._news = asyncio.Event()
 
@@ -70,7 +70,7 @@ class LatePeaks:
         return len(self._unexplained)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
-        """Wait for the pod's last report, unless it is there."""
+        """Wait for the pod's last report, unless it is there already."""
         status = event.status
         attempts = self._observed.setdefault(status.uid, {})
         watched = event.watched
@@ -108,7 +108,7 @@ class LatePeaks:
                 await self.amend(pod_uid)
 
     async def amend(self, pod_uid: str) -> None:
-        """Record again what the peaks that are known by now change."""
+        """Record again the observations that the peaks known by now change."""
         attempts = self._observed.get(pod_uid, {})
         for attempt_uid, observed in list(attempts.items()):
             best = self._peaks.best(pod_uid, observed.container_id, observed.containers)

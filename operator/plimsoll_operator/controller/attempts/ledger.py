@@ -11,8 +11,8 @@ A step that finds its result in the store does nothing. The store's keys are the
 (observation, retry) and the run (lift, with the time of the latest kill), so two controllers cannot
 double one either. The mark on the killed pod outlives a store that was restored from a backup.
 
-Peaks come on another way, before the end or after it: an observation is committed with what is
-known of them by then, and amended when more is known (``late_peaks``).
+Peaks come separately, before the end or after it. An observation is committed with the peaks known
+by then, and amended when more is known (``late_peaks``).
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class AttemptLedger:
     nodes: ClusterNodes
     lifts: Lifts
     _done: FirstTimes = field(init=False, default_factory=FirstTimes)
-    """Ended attempts whose repeated events cost nothing; those long ago cost a query."""
+    """Ended attempts whose repeated events cost nothing; those of older attempts cost a query."""
     _given_back: FirstTimes = field(init=False, default_factory=FirstTimes)
-    """The same of tasks that are switched off. They are observed if that is taken back."""
+    """The same for tasks that are switched off; they are observed once they are switched on."""
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
         """Handle one event of a labelled pod. gone: it was deleted from the API server."""
@@ -101,7 +101,7 @@ class AttemptLedger:
     async def _see_life_unobserved(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus
     ) -> None:
-        """Give a run back what was written, if it was lowered before its task was switched off.
+        """Give a run its written memory again, if it was lowered before its task was switched off.
 
         Nothing else is done in this mode: nothing is recorded, counted or learned.
         """
@@ -114,7 +114,7 @@ class AttemptLedger:
             self._given_back.add(status.attempt_uid)
 
     async def look_again(self, ended: AttemptEnded) -> None:
-        """Judge an end again, because a reading that came late says more of it."""
+        """Judge an end again, because a late reading says more about it."""
         if not await self._ended(ended.pod, ended.watched, ended.status, GONE):
             self._done.discard(ended.status.attempt_uid)
 
@@ -123,11 +123,11 @@ class AttemptLedger:
     ) -> bool:
         """Record an end and act on it; False if the pod must be seen again.
 
-        unread: how it ended, where its status alone does not say it.
+        unread: how it ended, if its status alone does not say so.
         """
         observation, why = await self._judged(watched, status, unread)
         novelty = await self.writer.record(observation)
-        # Nothing may come in between: what is added up from the store counts it from here on.
+        # Nothing may come in between: from here on, sums over the store count this observation.
         ended = AttemptEnded(observation, novelty, pod, watched, status)
         self.hub.publish(ended)
         if novelty.new or novelty.revised:
@@ -137,7 +137,7 @@ class AttemptLedger:
     async def _judged(
         self, watched: WatchedPod, status: AttemptStatus, unread: AttemptEnd
     ) -> tuple[Observation, str]:
-        """Return the observation of an end, and in words why it ended so."""
+        """Return the observation of an end, and the reason of the end in words."""
         final_kernel_bytes = self._kernel_peak_after(watched, status)
         peak = await self._peak(watched, status)
         readings = Readings(
@@ -164,12 +164,12 @@ class AttemptLedger:
     def _kernel_peak_after(self, watched: WatchedPod, status: AttemptStatus) -> int | None:
         """Return the kernel's own peak, if it was read after the end and can grow no more.
 
-        Only the pod's cgroup is there to be read then; a container's goes with it.
+        Only the pod's cgroup can be read then; a container's cgroup goes with the container.
         """
         best = self._best_peak(watched, status)
         if best is None or not best.final or best.container_id or status.finished_s is None:
             return None
-        # The API server keeps whole seconds of a time that has fractions.
+        # The API server cuts times to whole seconds.
         return best.kernel_peak_bytes if best.measured_s >= status.finished_s + 1 else None
 
     def _best_peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
@@ -179,13 +179,13 @@ class AttemptLedger:
 
 
 def _among_load(observation: Observation, used: NodeUsed | None) -> Observation:
-    """Add the load of its node, where its agent was heard at the start."""
+    """Add the load of its node, if the node's agent was heard at the start."""
     if used is None:
         return observation
     beside = observation.beside
     return replace(
         observation,
-        # Where nobody saw all of its time, nothing is said of any neighbours.
+        # If not all of its time was seen, its neighbours are unknown.
         beside=None if beside is None else with_unlabelled(beside, used.unlabelled_cores),
         node_use_cpu_share=used.cpu_share,
         node_use_memory_share=used.memory_share,

@@ -2,14 +2,14 @@
 
 The lift is committed before it is in the feed, and both before a retry is intended.
 
-A lift stays until the pod that it was made for has succeeded: an attempt that was evicted,
-preempted or failed by itself is followed by one of the lifted size. Pods of one Job may share a
-run, and so do the executions of a cleared Airflow task. So times tell which pod a lift was made
-for: that pod was made after the run's latest kill.
+A lift stays until the pod that it was made for has succeeded: after an attempt that was evicted,
+preempted or failed by itself, the next one has the lifted size. Pods of one Job may share a run,
+and so do the executions of a cleared Airflow task. So times tell which pod a lift was made for:
+that pod was made after the run's latest kill.
 
-While a task is paused, or not enforced any more, nothing is lifted but what was lowered before, and
-that to what was written (``attempts/healing.py``). So is an attempt below its request that its node
-ended for want of memory.
+While a task is paused, or not enforced any more, only runs that were lowered before are lifted, and
+only to what was written (``attempts/healing.py``). The same lift follows an attempt below its
+request that its node ended because the node was short of memory.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from plimsoll_predictor.store import Store, Writer
 Spares = Callable[[Pod], Awaitable[bool]]
 """Says whether a killed pod's next attempt will need less, so that it may have as much memory."""
 _COUNTING: Final = frozenset({Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER})
-"""Who counts the attempts that it makes, whatever they ended of."""
+"""Retriers that count each attempt they make, whatever ended it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifts:
     """Lifts killed runs and ends the lifts of those that succeeded.
 
-    spares: says which of them need none. made: counts lifts.
+    spares: says which killed pods need no lift. made: counts lifts.
     """
 
     store: Store
@@ -95,7 +95,7 @@ class Lifts:
         return True if followed is None else await followed(ended)
 
     async def _failed(self, ended: AttemptEnded) -> bool:
-        """See to it that a run that failed by itself goes on as its author wrote it."""
+        """Make sure that a run that failed by itself goes on as its author wrote it."""
         failed, watched = ended.observation, ended.watched
         healing = self._healing(ended)
         if healing is Healing.NONE:
@@ -124,7 +124,7 @@ class Lifts:
         return await self.retries.follow(ended, lift)
 
     async def _evicted(self, ended: AttemptEnded) -> bool:
-        """See to it that a run goes on as written, if less than that may have been its end.
+        """Make sure that a run goes on as written, if its lowered size may have caused its end.
 
         Other evictions have nothing to do with its size. What people allow now does not matter: see
         ``healing.py``.
@@ -138,9 +138,9 @@ class Lifts:
         return True
 
     async def _used(self, ended: AttemptEnded) -> None:
-        """Have no later attempt of the run lowered: its maker has counted this one, too.
+        """Lower no later attempt of the run: its maker has counted this one, too.
 
-        Nobody tells admission how many evictions came before, so that it could not say how many
+        Admission does not know how many evictions came before, so it could not say how many
         attempts are left.
         """
         used, watched = ended.observation, ended.watched
@@ -155,7 +155,7 @@ class Lifts:
                 await self._put(used, replace(kept, killed_s=self._killed_s(used)))
 
     async def _give_back(self, ended: AttemptEnded) -> Lift:
-        """Have no attempt of the run get less than was written. Return the next one's lift."""
+        """Give no later attempt of the run less than was written. Return the next one's lift."""
         had_less, watched = ended.observation, ended.watched
         task, run = had_less.task, had_less.run
         lift = lift_to_written(had_less)
@@ -201,7 +201,7 @@ class Lifts:
             lift = await self._lift(ended)
         if lift is None and not killed.is_lowered:
             return True
-        # However little a lift would help: what was lowered is given back before a run is given up.
+        # Even if no lift would help: a lowered run gets its written memory before it is given up.
         return await self.retries.follow(ended, lift or await self._give_back(ended))
 
     def _healing(self, ended: AttemptEnded) -> Healing:
@@ -214,7 +214,7 @@ class Lifts:
         return await read_patiently(self.writer, found, ended.observation)
 
     async def _pass_over(self, ended: AttemptEnded) -> None:
-        """Store that a pod which had what was written is not retried later: that is its owner's."""
+        """Store that a pod with its written size is not retried later: that is up to its owner."""
         note = ended.watched.note
         # Without a note nobody knows what it had: admission may have been away.
         may_be_sized = note is None or note.mode is Mode.ENFORCE
@@ -222,7 +222,7 @@ class Lifts:
             await self.retries.pass_over(ended)
 
     def _say_that_nobody_retries(self, ended: AttemptEnded) -> None:
-        """Announce the kill, and promise nothing: the next run is sized by what it taught."""
+        """Announce the kill, and promise no retry: only the next run is sized by what it taught."""
         watched, killed = ended.watched, ended.observation
         if watched.retrier is Retrier.KUBELET:
             self.announcer.announce(events.stuck(), ended.pod)
@@ -287,7 +287,7 @@ class Lifts:
     def _killed_s(self, killed: Observation) -> float:
         """Return when it was killed, in the whole seconds of the API server's times.
 
-        A node's clock may be ahead; no pod seems to be made after a kill that is still to come.
+        A node's clock may be ahead, and no pod would seem to be made after a kill in the future.
         """
         now_s = self.now_s()
         ended_s = now_s if killed.finished_s is None else killed.finished_s
@@ -295,7 +295,7 @@ class Lifts:
 
 
 def _is_last(watched: WatchedPod) -> bool:
-    """Say whether nobody makes the run's next attempt; too many lifts are ``next_allocation``'s."""
+    """Say whether nobody makes the next attempt; ``next_allocation`` refuses too many lifts."""
     attempts = watched.attempts
     return attempts.left == 0 and attempts.number <= watched.policy.max_lifts
 
@@ -303,7 +303,7 @@ def _is_last(watched: WatchedPod) -> bool:
 def _lifts_over(lift: Lift, killed: Observation, killed_s: float) -> bool:
     """Say whether the run's lift covers this attempt; pods that share a run differ in size.
 
-    As much memory as before covers the kill that it was given for, and no later one.
+    A lift that keeps the size covers the kill that it was made for, and no later one.
     """
     if lift.attempt <= killed.attempt:
         return False

@@ -1,14 +1,14 @@
-"""Knows what running attempts show of their tasks, and has the book hear of it.
+"""Knows what running attempts show about their tasks, and tells it to the book.
 
     a pod starts, an agent's running maximum, a pod ends ─► LiveNeeds ─► book ─► feed
 A running maximum is a lower bound of the attempt's need, hours before the need itself is known. So
 is a size at which the run was killed, while its next attempt starts from nothing again; and while
-that one still climbs, nobody knows that its own size will do (climbs.py).
-Live state: nothing is saved. After a restart the watch lists running pods again, and agents say
-again what they had reached.
+that attempt still climbs, nobody knows whether its own size is enough (climbs.py).
+This is live state: nothing is saved. After a restart the watch lists running pods again, and agents
+report again what they had reached.
 
-Cost: a report that stays below the largest need that its task is known to have costs a look. What
-is above it marks the task, and marked tasks are looked through before the next publication.
+Cost: a report below the largest known need of its task costs a look. A report above it marks the
+task, and marked tasks are looked through before the next publication.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ log = structlog.get_logger()
 PODS_KEPT: Final = 20_000
 """As many as the peak book holds; the pod seen first is forgotten first."""
 MATTERS: Final = 1.05
-"""A floor is published again when it moved by this factor."""
+"""A floor is published again once it moved by this factor."""
 TASKS_AT_ONCE: Final = 200
-"""Marked tasks that are looked through before one publication; the experts of some are stored."""
+"""Marked tasks looked through before one publication; some need their experts from the store."""
 LINGERS_S: Final = 60.0
-"""An attempt that ended counts as in flight until its need is known, or its run's next attempt
-runs, for so long at most."""
+"""An attempt that ended counts as in flight until its need is known or its run's next attempt runs,
+but for this long at most."""
 
 Experts = Callable[[TaskId], Awaitable[Standing | None]]
 
@@ -76,8 +76,8 @@ class _Running:
 class LiveNeeds:
     """The attempts in flight of every task. Belongs to one event loop.
 
-    experts: reads a task's experts. raised: counts the floors that rose. on: else no size hears of
-    it.
+    experts: reads a task's experts. raised: counts the floors that rose. on: whether any size goes
+    by it.
     """
 
     book: TaskBook
@@ -97,7 +97,7 @@ class LiveNeeds:
     _climbs: Climbs = field(init=False, default_factory=Climbs)
     _marked: dict[TaskId, None] = field(init=False, default_factory=dict)
     _young: dict[TaskId, bool] = field(init=False, default_factory=dict)
-    """Tasks of few runs with attempts in flight, and whether these outlast those that ended."""
+    """Tasks with few runs and attempts in flight -> whether these outlast those that ended."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -145,7 +145,7 @@ class LiveNeeds:
         return None if running is None else self.book.look(running.task).largest_bytes
 
     def attempt_ended(self, event: AttemptEnded) -> None:
-        """Count it no more, unless its need is still to come: else the floor would dip."""
+        """Stop counting it, unless its need is still to come: else the floor would dip."""
         self._learned(event)
         uid, observation = event.status.uid, event.observation
         running = self._pods.get(uid)
@@ -160,21 +160,21 @@ class LiveNeeds:
             self._forget(running.task, running.attempt_uid)
             return
         self._climbs.ended(running.attempt_uid)
-        # Beyond MOST_ATTEMPTS a task's others may have ended, and it with them.
+        # The entry may be gone: it keeps MOST_ATTEMPTS at most, and those may all have ended.
         if (in_flight := self._tasks.get(running.task)) is not None:
             in_flight.climbs(running.attempt_uid, still=False)
         until_s = self.now_s() + LINGERS_S
         self._lingering[running.attempt_uid] = running.task, running.run, until_s
 
     def observation_amended(self, event: ObservationAmended) -> None:
-        """Count an attempt no more of which the need is known now; of a killed one it is not."""
+        """Stop counting an attempt whose need is known now; a killed attempt's need is not."""
         self._learned(event)
         need = event.observation.need
         if need is not None and not need.censored:
             self._leave(event.observation.attempt_uid)
 
     def gone(self, pod_uid: str) -> None:
-        """Forget a pod that was deleted, whatever became of it."""
+        """Forget a pod that was deleted, however it ended."""
         if (running := self._pods.pop(pod_uid, None)) is not None:
             self._forget(running.task, running.attempt_uid)
 
@@ -194,7 +194,7 @@ class LiveNeeds:
             self._marked[event.task] = None
 
     async def show(self) -> None:
-        """Have the book hear what changed by enough to matter; before each publication."""
+        """Tell the book what changed enough to matter; before each publication."""
         if not self.on:
             return
         now_s = self.now_s()
@@ -207,7 +207,7 @@ class LiveNeeds:
             try:
                 experts = await self.experts(task)
             except StoreError:
-                self._marked[task] = None  # whoever reads it says so, and it is tried again
+                self._marked[task] = None  # the reader logs it, and the next call tries again
                 return
             if task in self.book:
                 self._show(task, experts)
@@ -252,7 +252,7 @@ class LiveNeeds:
             self.hub.publish(ProfileOutdated(task))
 
     def _look_at_the_clock(self, now_s: float) -> None:
-        """Have waiting pods decided again where running ones begin to outlast those that ended."""
+        """Have waiting pods decided again once running ones outlast those that ended."""
         for task, outlasted in tuple(self._young.items()):
             known = self.book.look(task)
             if task not in self._tasks or not self._few(task):
@@ -269,7 +269,7 @@ class LiveNeeds:
             self._marked[task] = None
 
     def _few(self, task: TaskId) -> bool:
-        """Whether so few runs are known that the times of running ones say something."""
+        """Whether so few runs are known that the times of running attempts matter."""
         return self.book.look(task).runs <= SERVED.outlasting_runs
 
     def _reached(self, pod_uid: str, running: _Running) -> None:
@@ -287,7 +287,7 @@ class LiveNeeds:
             self._marked[task] = None
 
     def _follow(self, running: _Running, number: int, started_s: float) -> None:
-        """Take over what the run's attempt before showed. number: of this one; 1 for the first."""
+        """Take over what the run's previous attempt showed. number: this one's; 1 for the first."""
         lift = self.book.look(running.task).lifts.get(running.run)
         if lift is None or number < lift.attempt:
             return  # pods of one Job may share a run
@@ -318,7 +318,7 @@ class LiveNeeds:
 
 
 def matters(before: Shown, now: Shown) -> bool:
-    """Say whether sizes should hear of the change.
+    """Say whether the change matters for sizes.
 
     >>> matters(Shown(floor_bytes=100), Shown(floor_bytes=104))
     False

@@ -1,4 +1,4 @@
-"""Notes what living attempts run among, when they started, and the size that was decided."""
+"""Notes the surroundings of living attempts, when they started, and the size that was decided."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _AROUND_A_NAME: Final = 4
 """Bytes of its quotes and comma in a stored list."""
 PODS_KEPT: Final = 50_000
 SEEN_AT_ONCE_S: Final = 30.0
-"""What is seen later than this, as after a restart, happened under another load."""
+"""A start or submission seen later than this, as after a restart, had another load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class LivingAttempts:
 def _expected(watched: WatchedPod, knowledge: Knowledge) -> Expected:
     """Return what an attempt will use: as was decided, else as its task did, else as it asks.
 
-    Of memory not more than its limit, at which it would be killed.
+    It uses no more memory than its limit, because it would be killed there.
     """
     decided = None if watched.note is None else watched.note.allocation_bytes
     need_bytes = decided or knowledge.max_need_bytes or watched.attempt.request_memory_ran_bytes
@@ -203,7 +203,7 @@ def _expected(watched: WatchedPod, knowledge: Knowledge) -> Expected:
 
 
 def _asked(attempt: Attempt, load: Load | None) -> Asked:
-    """Return what forecasts may go by beforehand, as its observation will say it."""
+    """Return what forecasts may go by beforehand, as the attempt's observation will have it."""
     return Asked(
         requested_s=attempt.requested_s,
         processors=attempt.request_cores,
@@ -215,7 +215,7 @@ def _asked(attempt: Attempt, load: Load | None) -> Asked:
 
 
 def _decided(note: DecisionNote) -> dict[str, float]:
-    """Return what was decided, by its mode; it is counted once the run's need is known."""
+    """Return the decided size by its mode; it is counted once the run's need is known."""
     if note.allocation_bytes is None or note.mode is Mode.OFF:
         return {}
     name = DECIDED if note.mode is Mode.RECOMMEND else GIVEN

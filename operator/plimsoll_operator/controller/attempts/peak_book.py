@@ -16,7 +16,7 @@ CONTAINERS_KEPT: Final = 64
 """A pod that restarts for ever must not grow for ever."""
 PAUSE_BYTES: Final = 16 * MIB
 """A pod's pause container stays below this (3.7 MiB were seen, while runc starts it). Agents report
-it like any other. What stays below distorts its pod's peak by no more than this."""
+it like any other. A container below this distorts its pod's peak by no more than this."""
 
 _Reports = OrderedDict[str | None, PeakReport]
 
@@ -59,15 +59,15 @@ class PeakBook:
         return of_pod is not None and of_pod.final
 
     def best(self, pod_uid: str, container_id: str | None, containers: int) -> PeakReport | None:
-        """Return the report that tells most of one container; None if none does.
+        """Return the report that says most about one container; None if none does.
 
         container_id: without its scheme; None if it never got one.
         containers: how many the pod has, those that size it or run beside it.
 
         The pod's own report sees everything, also the last moment before a container's cgroup
-        went, but speaks for all its containers. So it is taken where no other container, an
-        earlier life of a restarted one or an init container included, has used memory. In a pod
-        of several containers that were never seen, nothing is known of one.
+        went, but it covers all containers. So it is taken only if no other container has used
+        memory, including init containers and earlier lives of a restarted one. In a pod of several
+        containers that were never seen, nothing is known about one of them.
         """
         reports = self._pods.get(pod_uid) or _Reports()
         of_pod, own = reports.get(None), reports.get(container_id) if container_id else None

@@ -5,8 +5,8 @@ So does a pod whose task was killed while another of its containers goes on (``h
 A container restarted in place keeps its old limit; see kubernetes/kubernetes#138760. A deletion
 helps only where the next pod is sure to come and sure to be found as the same run: a Job makes one,
 and so do the few controllers of ``owners.py`` that make a missing pod again under its name. All
-other pods are left alone, and an Event says so: what another controller does about a missing pod,
-nobody here knows, and many of them count it as their run's failure.
+other pods are left alone, and an Event says so: Plimsoll does not know what another controller does
+about a missing pod, and many count it as their run's failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from plimsoll_operator.profile.events import Happening
 log = structlog.get_logger()
 
 NEXT_IS_LIFTED: Final = frozenset({Retrier.JOB, Retrier.REMAKER})
-"""Who surely makes another pod, which has the same run's key."""
+"""Retriers that surely make another pod with the same run's key."""
 
 
 async def replace_pod(
@@ -34,7 +34,7 @@ async def replace_pod(
 ) -> None:
     """Delete a pod whose owner makes the next one, which admission lifts; else say why not.
 
-    happening: what is said of a pod that is deleted.
+    happening: what is announced when the pod is deleted.
     """
     if ended.watched.retrier not in NEXT_IS_LIFTED:
         announcer.announce(events.stuck(), ended.pod)

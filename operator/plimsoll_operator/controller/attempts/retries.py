@@ -1,4 +1,4 @@
-"""Makes the next attempt after a lift where nobody else makes it, and only once.
+"""Makes the next attempt after a lift, once, if nobody else makes it.
 
 An intent is committed, the retry is made of it (``retry_making.py``), and the intent is closed.
 """
@@ -66,7 +66,7 @@ class Retries:
     _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
 
     async def resume(self) -> None:
-        """Carry out at a start what was intended and is not known to be done."""
+        """Carry out, at a start, the intents that are not known to be done."""
         for intent in await self.writer.read(self.store.retries.waiting):
             if self.policies.leave_alone(intent.namespace):
                 await self._close(intent, EXCLUDED)
@@ -74,7 +74,7 @@ class Retries:
                 self._begin(intent)
 
     async def follow(self, ended: AttemptEnded, lift: Lift) -> bool:
-        """See to the attempt after a lifted OOM kill, whoever makes it.
+        """Take care of the attempt after a lifted OOM kill, whoever makes it.
 
         Return False if the pod must be seen again: its other containers have not ended yet.
         """
@@ -100,13 +100,13 @@ class Retries:
             await replace_pod(self.kube, self.announcer, ended, events.freed())
 
     async def pass_over(self, ended: AttemptEnded) -> None:
-        """Store that an attempt killed as written in a pause is not retried after a restart."""
+        """Store that an attempt killed at its written size in a pause is not retried later."""
         intent = self._intent(ended, "", NO_MANIFEST)
         if await self.writer.call(self.store.retries.plan, intent):
             await self._close(intent, PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
-        # Nobody says when some evicted pods ended. They may lie there for weeks.
+        # The end of some evicted pods is unknown. They may stay there for weeks.
         ended_s = status.submitted_s if status.finished_s is None else status.finished_s
         return ended_s is not None and self.now_s() - ended_s > RETRY_WITHIN_S
 
@@ -139,9 +139,9 @@ class Retries:
         )
         intent = self._intent(ended, name, following.to_json())
         if not await self.writer.call(self.store.retries.plan, intent):
-            return  # planned before: people were told then, or it was passed over
+            return  # planned before: it was announced then, or it was passed over
         if labels.RETRIED_AS in annotations_of(pod):
-            # The store is an older one by now, and has forgotten what the pod says.
+            # The store was restored from a backup, and lacks the retry that the pod names.
             await self._close(intent, THERE_ALREADY)
             return
         self._begin(intent)
@@ -159,7 +159,7 @@ class Retries:
     def _ended(self, intent: RetryIntent, done: asyncio.Task[None]) -> None:
         self._under_way.pop(intent.attempt_uid, None)
         if not done.cancelled() and (error := done.exception()) is not None:
-            # Only the store can refuse here, at the end: the next start resumes what is intended.
+            # Only the store can fail here, at the end: the next start resumes the intent.
             log.error("retry interrupted", pod=intent.new_pod, error=repr(error))
 
     async def _carry_out(self, intent: RetryIntent) -> None:
@@ -177,7 +177,7 @@ class Retries:
         try:
             return await maker.make(intent)
         except Exception:
-            # Nobody else makes this retry, so no mistake of ours may end it before its time.
+            # Nobody else makes this retry, so an error of ours must not end it.
             log.exception("retry failed, trying again", pod=intent.new_pod)
             return None
 
@@ -188,10 +188,10 @@ class Retries:
 
 
 def _is_over_for_good(ended: AttemptEnded) -> bool:
-    """Say whether the pod is over, and why it ended can become no other reason.
+    """Say whether the pod is over, and the reason of its end cannot change any more.
 
-    The kernel's word for a kill at the limit is final. Of what was ended otherwise, the kubelet
-    says only with the phase whether it was a deadline, an eviction or the node's shutdown.
+    If the kernel reports a kill at the limit, that is final. For any other end, only the phase that
+    the kubelet sets says whether it was a deadline, an eviction or the node's shutdown.
     """
     status = ended.status
     if status.phase in ("Succeeded", "Failed"):
@@ -203,8 +203,8 @@ def _is_over_for_good(ended: AttemptEnded) -> bool:
 def _may_follow(status: AttemptStatus) -> bool:
     """Say whether a killed pod may be deleted or copied.
 
-    One that ended with 0 has done its work, though a child was killed. Whoever deletes a pod
-    decides what comes after it.
+    A pod that ended with 0 has done its work, though a child was killed. What follows a deleted pod
+    is up to the one that deletes it.
     """
     exit_code = status.terminated.exit_code if status.terminated else None
     return exit_code != 0 and not status.being_deleted

@@ -1,9 +1,9 @@
 """Makes one planned retry at the API server, or says why it is not made.
 
 The killed pod is read, the retry is created, and the killed pod is marked with the retry's name.
-So a retry follows only a pod that is still there and that nobody is deleting; and a store that was
-restored from an old backup repeats nothing: its intents are of pods that are gone, or that say
-which retry they had.
+So a retry follows only a pod that is still there and that nobody is deleting. A store that was
+restored from an old backup repeats nothing: the pods of its intents are gone, or name the retry
+that they had.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from plimsoll_predictor.store import RetryIntent
 log = structlog.get_logger()
 
 GIVE_UP_AFTER_S: Final = 3600.0
-"""A retry that the API server refuses is tried again this long; a full quota is waited for."""
+"""A retry that the API server refuses is tried again for this long, and longer on a full quota."""
 EXCEEDED_QUOTA: Final = "exceeded quota"
 """The API server's words for a pod for which a quota has no room."""
 RETRY_WITHIN_S: Final = 24 * 3600.0
-"""Nobody waits any more for a retry planned longer ago, or whose pod was killed longer ago.
+"""No retry is made if it was planned, or its pod was killed, longer ago: nobody waits for it.
 
 A first start sees such pods, and so does a store restored from a backup.
 """
 NO_MANIFEST: Final = ""
-"""A retry with this manifest is not to be made."""
+"""A retry with this manifest must not be made."""
 
 
 class Ending(NamedTuple):
-    """How a retry ended. key: by which it is counted. words: for the log and the store."""
+    """How a retry ended. key: the metric's result. words: for the log and the store."""
 
     key: str
     words: str
@@ -63,12 +63,12 @@ KEYS: Final = (
     *(PASSED_OVER.key, GONE.key, EXPIRED.key),
 )
 _MARKED_WITHIN: Final = 3
-"""A killed pod that changes while it is marked is read again, so many times at most."""
+"""A killed pod that changes while it is marked is read again, this many times at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryMaker:
-    """Makes retries. Everything can be repeated: it finds what it did before."""
+    """Makes retries. Every step can be repeated: it finds what it did before."""
 
     kube: Kube
     policies: TaskPolicies
@@ -119,7 +119,7 @@ class RetryMaker:
         return Knowledge(task=task, policy=self.policies.of_task(task).policy)
 
     def _refused(self, intent: RetryIntent, error: ApiError) -> Ending | None:
-        # The memory that the killed pod left to others comes back when they end.
+        # Other pods now use the quota of the killed pod; it comes back when they end.
         waits_for_quota = EXCEEDED_QUOTA in str(error)
         if waits_for_quota or self.now_s() - intent.planned_s < GIVE_UP_AFTER_S:
             log.warning("retry refused", pod=intent.new_pod, error=str(error))
@@ -140,7 +140,7 @@ class RetryMaker:
     async def _create(
         self, intent: RetryIntent, killed: Pod, manifest: Mapping[str, Any]
     ) -> Ending | None:
-        """Create the retry and mark the killed pod; errors as of ``Kube.create_pod``."""
+        """Create the retry and mark the killed pod; errors are those of ``Kube.create_pod``."""
         ending: Ending | None = CREATED
         try:
             await self.kube.create_pod(manifest)

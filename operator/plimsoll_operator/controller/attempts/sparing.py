@@ -27,14 +27,14 @@ log = structlog.get_logger()
 
 MOST_RUNS: Final = 10_000
 MOST_PODS: Final = 16
-"""Of one run; a run is marked no more long before."""
+"""The most failed pods counted of one run; its pods are no longer marked long before that."""
 
 
 class Sparing:
-    """Belongs to one event loop. What it counts, a restart counts again from the pods there are."""
+    """Belongs to one event loop. After a restart it counts again from the pods that exist."""
 
     def __init__(self, pods: PodWriter, look: Callable[[TaskId], Knowledge]) -> None:
-        """look: reads what is known of a task, and makes nothing of an unknown one."""
+        """look: reads what is known of a task, and does not add an unknown one."""
         self._pods = pods
         self._look = look
         self._failed: OrderedDict[tuple[TaskId, str], set[str]] = OrderedDict()

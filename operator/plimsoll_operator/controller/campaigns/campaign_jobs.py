@@ -1,4 +1,4 @@
-"""The API server's part in campaigns: Jobs are made, read and deleted, statuses written."""
+"""Makes, reads and deletes the Jobs of campaigns at the API server, and writes their statuses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CampaignJobs:
         return text
 
     async def seen(self, campaign: Campaign) -> dict[tuple[int, int], SeenJob]:
-        """Return the campaign's Jobs by scenario and attempt, with why none of a pod started."""
+        """Return the campaign's Jobs by scenario and attempt, and why a Job's pod did not start."""
         selector = {"labelSelector": f"{labels.CAMPAIGN}={campaign.name}"}
         namespace = campaign.task.namespace
         jobs = await self._kube.api.items(path_of(BATCH, "jobs", namespace), selector)
@@ -74,7 +74,7 @@ class CampaignJobs:
     async def create(self, campaign: Campaign, run: CampaignRun) -> str | None:
         """Make a run's Job, or find it made. Return None, or why it will never be made.
 
-        ``ApiError`` is raised where the next try may succeed.
+        Raise ``ApiError`` if the next try may succeed.
         """
         manifest = job_manifest(campaign, run)
         try:
@@ -90,7 +90,7 @@ class CampaignJobs:
     async def delete(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> bool:
         """Delete the Jobs of runs that are given up, with their pods; one that is gone is fine.
 
-        Return whether none is left that the next try may delete.
+        Return whether no Job is left that the next try may delete.
         """
         gone = True
         for run in runs:

@@ -1,9 +1,9 @@
 """Brings every ProfilingCampaign a step further, again and again.
 
-A look reads all that counts anew: the campaigns and their Jobs from the API server, their runs and
-observations from the store. Nothing is kept in memory, so a controller that is killed at any moment
-leaves nothing that the next one would not find. ``campaigns/planning.py`` decides; what it decided
-is in the store before it is done.
+A look reads everything anew: the campaigns and their Jobs from the API server, their runs and
+observations from the store. Nothing is kept in memory, so a controller may be killed at any moment,
+and the next one finds everything. ``campaigns/planning.py`` decides; its decisions are stored
+before they are carried out.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 5.0
 LOOK_SELDOM_S: Final = 15.0
-"""Where every campaign is over, there is no such kind, or it may not be listed."""
+"""The pause if every campaign is over, or the kind is missing or may not be listed."""
 SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
 _MOST_RESUMED: Final = 50
-"""Campaigns that ended last, of which it is asked at a start whether their task was trained."""
+"""The newest campaigns; a start checks whether their tasks were trained after they ended."""
 _OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
 
 
@@ -81,7 +81,7 @@ class Campaigns:
     _news: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _refused: bool = field(init=False, default=False)
     _looks_since_s: float | None = field(init=False, default=None)
-    """Since when each look saw the cluster, by the agents' clock; None if the last one did not."""
+    """Since when every look saw the cluster, by the agents' clock; None if the last did not."""
 
     def attempt_ended(self, event: AttemptEnded) -> None:
         """Look soon, if it was a run of a campaign."""
@@ -89,7 +89,7 @@ class Campaigns:
             self._news.set()
 
     def observation_amended(self, event: ObservationAmended) -> None:
-        """Look soon, if it was a run of a campaign: its peak may be waited for."""
+        """Look soon, if it was a run of a campaign: the campaign may wait for its peak."""
         if event.observation.run.startswith(RUN_PREFIX):
             self._news.set()
 
@@ -106,9 +106,9 @@ class Campaigns:
             await asyncio.sleep(SETTLE_S)
 
     async def resume(self) -> None:
-        """Ask again for trainings that campaigns asked for at their ends, and that were not had.
+        """Ask again for the trainings that campaigns asked for at their ends and did not get.
 
-        What waits for its training may be in the memory of a controller that was killed.
+        The request may have been in the memory of a controller that was killed.
         """
         for tally in await self.writer.read(self.store.campaigns.newest, _MOST_RESUMED):
             ended_s = tally.record.ended_s
@@ -142,7 +142,7 @@ class Campaigns:
                 name = metadata_of(document).get("name")
                 log.warning("campaign postponed", campaign=name, error=str(error))
             except Exception:
-                # People write most of a campaign; what nobody foresaw in one holds up no other.
+                # People write most of a campaign; an unforeseen error in one delays no other.
                 log.exception("campaign postponed", campaign=metadata_of(document).get("name"))
         return not all(map(_is_over, documents))
 
@@ -166,13 +166,13 @@ class Campaigns:
                 await self._show(document, waits)
                 return
             if not campaign.stopped:
-                # One that people stop begins nothing: its Jobs go, whatever else is wrong.
+                # A stopped campaign begins nothing: its Jobs go, whatever else is wrong.
                 await self.refusals.check(campaign, look.may_run_in)
             record = await self._registered(campaign)
         except BadCampaign as error:
             await self._refuse(document, error)
             if running.get(_task(document)) == metadata_of(document).get("name"):
-                # What cannot run does not hold up another.
+                # A campaign that cannot run does not delay another.
                 running.pop(_task(document))
             return
         await self._advance(document, campaign, record)
@@ -245,7 +245,7 @@ class Campaigns:
             await self.writer.call(self.store.campaigns.put, campaign.uid, steps.changed)
         gone = await self.refusals.jobs.delete(campaign, steps.delete)
         known, not_made = await self._create(campaign, steps)
-        # Nobody looks at the Jobs of one that is over.
+        # It ends only once its Jobs are gone: nobody looks at them afterwards.
         ended = steps.ended and gone
         if ended and steps.ending is not None:
             await self._end(campaign, steps.ending, known)
@@ -264,13 +264,13 @@ class Campaigns:
     async def _planned(
         self, campaign: Campaign, record: CampaignRecord, runs: Sequence[CampaignRun]
     ) -> Steps:
-        """Return what follows from what is stored and seen."""
+        """Return the next steps, by what is stored and seen."""
         going = [
             run.scenario
             for run in latest_of(runs).values()
             if run.state.is_open and run.state is not RunState.REGISTERED
         ]
-        # The Jobs are read before the observations: an end that is seen may be observed by then.
+        # The Jobs are read first, so that a seen end may have its observation by then.
         jobs = self.refusals.explained(campaign, runs, await self.refusals.jobs.seen(campaign))
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
@@ -289,7 +289,7 @@ class Campaigns:
     async def _create(self, campaign: Campaign, steps: Steps) -> tuple[Sequence[CampaignRun], str]:
         """Make the Jobs of runs that begin.
 
-        Return all runs as they are then, and why a Job is not made yet; empty if all are.
+        Return all runs as they are then, and why a Job is not made yet; "" if all are made.
         """
         known, not_made = {run.key: run for run in steps.runs}, ""
         for run in steps.create:
@@ -309,7 +309,7 @@ class Campaigns:
     async def _end(self, campaign: Campaign, ending: Ending, runs: Sequence[CampaignRun]) -> None:
         """Have the task trained with all that was learned, and note the end.
 
-        The training is asked for first: asked for twice, it is the same one.
+        The training is asked for first: a second request for it changes nothing.
         """
         if any(run.state is RunState.LEARNED for run in runs):
             self._train(campaign.task)
@@ -333,7 +333,7 @@ def _is_over(document: Mapping[str, Any]) -> bool:
 
 
 def _age(document: Mapping[str, Any]) -> list[str]:
-    """The oldest first; of those of one second, the first by name."""
+    """The oldest first; campaigns of the same second by name."""
     meta = metadata_of(document)
     return [str(meta.get(key)) for key in ("creationTimestamp", "namespace", "name")]
 

@@ -1,4 +1,4 @@
-"""Why a campaign may not run now, whatever is written in it."""
+"""Says why a campaign may not run now, whatever is written in it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
 
 Key: TypeAlias = tuple[int, int]
-"""Of a run: scenario and attempt."""
+"""A run's scenario and attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What allows a run too little. reason: in one word. allows: what it allows, in words."""
+    """A bound that allows a run too little. reason: one word. allows: what it allows, in words."""
 
     reason: str
     allows: str
@@ -31,14 +31,14 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Asks whether a campaign may run. It may be asked again at any time: people mend things."""
+    """Checks whether a campaign may run. Check again at any time: people mend things."""
 
     jobs: CampaignJobs
     policies: TaskPolicies
     bounds: ClusterBounds
 
     async def check(self, campaign: Campaign, may_run_in: dict[str, bool]) -> None:
-        """Return if the campaign may run. may_run_in: answers of this look; gets new ones.
+        """Return if the campaign may run. may_run_in: answers of this look; new ones are added.
 
         Raises:
             BadCampaign: if it may not; says why, and what to do.
@@ -82,9 +82,9 @@ class Refusals:
     def explained(
         self, campaign: Campaign, runs: Iterable[CampaignRun], jobs: Mapping[Key, SeenJob]
     ) -> dict[Key, SeenJob]:
-        """Return the Jobs; of one that will never have room, with what allows it too little.
+        """Return the Jobs; a Job that will never have room says which bound is too small.
 
-        A lift may ask for more than the campaign's memory, by which it was let begin.
+        ``check`` knew only the campaign's memory, and a lift may ask for more.
         """
         sizes = {run.key: run.memory_bytes for run in runs}
         return {
@@ -100,7 +100,7 @@ class Refusals:
         return replace(job, stuck_why=words)
 
     def _exceeded(self, campaign: Campaign, size: int) -> _Bound | None:
-        """Return what never allows a pod of the campaign so many bytes; None if all allow it."""
+        """Return the bound that never allows a pod so many bytes; None if all bounds allow it."""
         bounds = self.bounds.of_namespace(campaign.task.namespace)
         if bounds.most is not None and size > bounds.most:
             allows = f"a LimitRange allows a container {words_for_bytes(bounds.most)}"

@@ -1,7 +1,7 @@
 """Two habits that the controller's parts share.
 
-Keys that were met are remembered for a while. Reads of the store never give up, because nobody
-sends a lost event again.
+Keys that were met are remembered for a while. Reads of the store never give up, because a lost
+event is never sent again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READ_PAUSE_S: Final = 1.0
 
 
 class FirstTimes:
-    """Keys met lately; those met longest ago are forgotten, and would count as new again."""
+    """Keys met lately; those met longest ago are forgotten, and count as new again."""
 
     def __init__(self) -> None:
         self._keys: OrderedDict[str, None] = OrderedDict()

@@ -1,7 +1,7 @@
 """The events of the controller, and the hub that carries them.
 
 A part publishes what happened; the parts that act on it have subscribed. So a part knows nothing
-of those that come after it. ``building`` has the table of who hears what.
+of the parts that come after it. ``building`` has the table of subscriptions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ E = TypeVar("E")
 class AttemptEnded:
     """An attempt ended, and its observation is committed.
 
-    novelty: what the commit added to the store; nothing where the pod was seen before.
+    novelty: what the commit added to the store; nothing if the pod was seen before.
     """
 
     observation: Observation
@@ -72,7 +72,7 @@ class TaskForgotten:
 class TaskLearned:
     """More is known of a task; the feed gets it with the next publication.
 
-    new_runs: how many runs more it counts, which its experts have not learned yet.
+    new_runs: how many more runs it counts that its experts have not learned yet.
     """
 
     task: TaskId
@@ -81,7 +81,7 @@ class TaskLearned:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """Something of a task changed that the feed gets at once."""
+    """Something about a task changed that the feed gets at once."""
 
     task: TaskId
 
@@ -110,7 +110,7 @@ class ProfileSpecChanged:
 
 @dataclass(frozen=True, slots=True)
 class ProfileOutdated:
-    """Something changed that a task's profile shows. task: None stands for every task."""
+    """Something changed that a task's profile shows. task: None for every task."""
 
     task: TaskId | None
 
@@ -149,7 +149,7 @@ class RunStarted:
 class RunEnded:
     """A run ended.
 
-    share: how much of its forecast its runtime exceeded; None without one. forecast_s: the
+    share: the part of its forecast below its runtime; None without a forecast. forecast_s: the
     forecast's median; None if it knew too few runs of the task.
     """
 

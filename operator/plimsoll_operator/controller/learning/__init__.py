@@ -1,5 +1,5 @@
-"""Lessons folded into the experts, and saved; how a fold and its saving alternate.
+"""Folds lessons into the experts and saves them; alternates any fold with its saving.
 
-In: lessons from the store. Out: who serves each task, and its rule.
+In: lessons from the store. Out: which expert serves each task, and the task's rule.
 May import: ``controller.tasks``, ``controller.hub``, the predictor.
 """

@@ -5,7 +5,7 @@
                                                                           saved, folded entries
                                                                           forgotten
 A crash loses nothing: the next start restores the saved state and folds what follows it, and so
-comes to the same state. While it lives, this is the only one that folds.
+comes to the same state. While it lives, this process is the only one that folds.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from plimsoll_predictor.store import StoreError, Writer
 log = structlog.get_logger()
 
 SLICE_S: Final = 0.02
-"""Folding holds the event loop for so long at a time."""
+"""Folding holds the event loop for this long at a time."""
 SAVE_EVERY_S: Final = 5.0
 SAVING_SHARE: Final = 0.05
-"""Saving takes at most this part of the time: where much is learned, it is done less often."""
+"""Saving takes at most this part of the time: if much is learned, it is done less often."""
 
 
 class Turns:
-    """Gives others their turn once in a slice; the first slice begins when it is made."""
+    """Lets other tasks run once in a slice; the first slice begins when this is made."""
 
     def __init__(self) -> None:
         self._since_s = time.monotonic()
@@ -44,7 +44,7 @@ class Turns:
 
 
 class LogFold(ABC):
-    """Tasks that learned last are held in memory; the others are read again when needed."""
+    """Holds the tasks that learned last in memory; the others are read again when needed."""
 
     of: ClassVar[str]
     """The name of the state, for messages."""

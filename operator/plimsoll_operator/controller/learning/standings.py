@@ -1,7 +1,7 @@
 """Every task's experts: they learn lessons, bid, and are saved and restored.
 
 The store keeps a log of lessons (see its lessons.py); what the experts know is a fold over it (see
-``log_fold``), and the book hears of it.
+``log_fold``), and the book gets the result.
 
 Memory: a task's experts take some 30 kB, and 40 kB more for each numeric feature that they follow.
 """
@@ -50,19 +50,19 @@ class Standings(LogFold):
         *,
         held_tasks: int = HELD_TASKS,
     ) -> None:
-        """restart_seconds: from a kill to the next start of its run, of attempts that ended."""
+        """restart_seconds: observes the time from a kill to the next start of its run."""
         super().__init__(writer, held_tasks)
         self._store = store
         self._book = book
         self._restart_seconds = restart_seconds
         self._experts = TaskStandings(namespace_of)
         self._unknown: set[str] = set()
-        """Tasks of which nothing is saved: else each of their pods would be looked up in vain."""
+        """Tasks without a saved state, so that not each of their pods causes a look-up."""
         self._unsaved: dict[str, None] = {}
         self._unsaved_pools: dict[str, None] = {}
 
     def held(self, task: TaskId) -> Standing | None:
-        """Return the task's experts if they are in memory, as they are after it has learned."""
+        """Return the task's experts if they are in memory, as after a lesson of the task."""
         return self._experts.get(str(task))
 
     async def standing(self, task: TaskId) -> Standing | None:
@@ -72,7 +72,7 @@ class Standings(LogFold):
             return held
         through = self.through
         saved = await self._writer.read(self._store.experts.standings_of, [str(task)])
-        # Unless something was learned while the store was read.
+        # If something was learned during the read, the task may have been saved since.
         if not saved and self.through == through and len(self._unknown) < UNKNOWN_TASKS:
             self._unknown.add(str(task))
         return next(iter(_readable(saved).values()), None)
@@ -90,7 +90,7 @@ class Standings(LogFold):
     async def bids(
         self, task: TaskId, request_bytes: int | None, features: Features
     ) -> Mapping[str, float]:
-        """Return each expert's bid for an attempt that was decided just now; empty if none bids."""
+        """Return each expert's bid for an attempt decided just now; empty if none bids."""
         ask = Ask(features=dict(features), request_bytes=request_bytes)
         by_model = modelled_bids(self._book.look(task), ask)
         try:
@@ -122,7 +122,7 @@ class Standings(LogFold):
         await self.fold()
 
     async def fold(self) -> None:
-        """Learn all that became known, and tell the book what follows from it."""
+        """Learn all that became known, and tell the book the result."""
         experts = self._store.experts
         async with self._lock:
             while lessons := await self._writer.read(experts.lessons, self.through):
@@ -160,14 +160,14 @@ class Standings(LogFold):
             await super().close()
 
     def forget_all_but(self, stored: Collection[TaskId]) -> None:
-        """Forget the tasks that the store has forgotten; they are forgotten there already."""
+        """Forget the tasks that the store has forgotten already."""
         names = {str(task) for task in stored}
         for task in [task for task in self._used if task not in names]:
             self._drop(task)
         self._drop_pools()
 
     async def _hold(self, saved: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> None:
-        """Restore what was saved of tasks, and what their namespaces share."""
+        """Restore the saved state of tasks, and of the pools that their namespaces share."""
         unknown = {namespace_of(task) for task in tasks} - self._experts.pools.keys()
         if unknown:
             pools = await self._writer.read(self._store.experts.pools, unknown)
@@ -184,7 +184,7 @@ class Standings(LogFold):
         self._drop_pools()
 
     def _drop_pools(self) -> None:
-        """Drop the pools of which no task is held, but none that is not saved yet."""
+        """Drop the saved pools without a task that is held."""
         held = {namespace_of(task) for task in self._used} | self._unsaved_pools.keys()
         for namespace in self._experts.pools.keys() - held:
             del self._experts.pools[namespace]
@@ -216,7 +216,7 @@ class Standings(LogFold):
                     _take_in_training(standing, lesson.times)
                 standing.refresh(pool, self._overhead_s(lesson.task))
         except (ArithmeticError, LookupError, TypeError, ValueError):
-            # The lesson is half learned, but equally so after a restart; stopping would be worse.
+            # The lesson is half learned, but just the same after a restart; stopping is worse.
             log.exception("a lesson could not be learned", task=task, run=lesson.run)
         self.through = lesson.serial
         self._unknown.discard(task)
@@ -225,13 +225,13 @@ class Standings(LogFold):
         self._used.move_to_end(task)
 
     def _learn_restart(self, lesson: Lesson) -> None:
-        """Count how long the attempt's run had waited after a kill; prices go by it from here."""
+        """Count how long the attempt's run had waited after a kill; prices use it from now on."""
         if lesson.restart_s is not None:
             self._experts.restarted(str(lesson.task), lesson.restart_s)
             self._restart_seconds.observe(lesson.restart_s)
 
     def _ended(self, lesson: Lesson, standing: Standing) -> Ended:
-        # A run that was killed first was decided then: those bids would have met its need.
+        # If the run was killed before, judge the bids for its first attempt that was killed.
         first_bids = standing.bids_of_killed(lesson.run)
         runtime_s = lesson.runtime_s
         if runtime_s is None:
@@ -261,7 +261,7 @@ class Standings(LogFold):
 
 
 def namespace_of(task: str) -> str:
-    """Return the pool of a task, which is its namespace's: strangers' runs do not concern it."""
+    """Return the pool of a task: its namespace, because other teams' runs do not concern it."""
     return task.partition("/")[0]
 
 
@@ -296,8 +296,8 @@ def _without_given(lesson: Lesson) -> dict[str, float] | None:
 def _given_bytes(lesson: Lesson, limit_bytes: int) -> float | None:
     """Return what an attempt held; None unless Plimsoll sized it.
 
-    A pod that waited may have been resized since: then its limit tells. An author's own limit may
-    be higher than what was given.
+    A pod that waited may have been resized since; then its limit says it. A limit that the author
+    wrote may be higher than what was given.
     """
     given_bytes = (lesson.bids or {}).get(GIVEN)
     if given_bytes is None or not lesson.lowered:
@@ -314,7 +314,7 @@ def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> 
 
 
 def _readable(saved: Mapping[str, Mapping[str, Any]]) -> dict[str, Standing]:
-    """Read standings, and leave out those that cannot be read: their experts start again."""
+    """Read standings; leave out those that cannot be read, whose experts start again."""
     standings: dict[str, Standing] = {}
     for task, data in saved.items():
         try:

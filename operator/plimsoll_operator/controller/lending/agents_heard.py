@@ -22,7 +22,7 @@ class AgentsHeard:
         self._heard_s: OrderedDict[str, float] = OrderedDict()
 
     def hear(self, node: str) -> None:
-        """Note that a node's agent has just sent something, be it only that it lives."""
+        """Note that a node's agent has just sent something, even if only that it lives."""
         self._heard_s[node] = self.now_s()
         self._heard_s.move_to_end(node)
         if len(self._heard_s) > NODES_KEPT:
@@ -30,14 +30,14 @@ class AgentsHeard:
 
     @property
     def silent_s(self) -> float:
-        """How long none of them was heard.
+        """How long no agent was heard.
 
-        A controller that has just started takes it that none lives until one says so.
+        A controller that has just started assumes that no agent lives until one reports.
         """
         if not self._heard_s:
             return SILENT_AT_START_S + self.now_s() - self._began_s
         return self.now_s() - self._heard_s[next(reversed(self._heard_s))]
 
     def heard_s(self, node: str) -> float:
-        """Return when it was last heard; one that never was counts from the controller's start."""
+        """Return when it was last heard; the controller's start if it never was."""
         return self._heard_s.get(node, self._began_s)

@@ -1,7 +1,7 @@
-"""Looks at all running pods that lend or may lend, twice a second, and does what is decided.
+"""Looks twice a second at all running pods that lend or may lend, and carries out the decisions.
 
-What it knows is on the pods: a controller that starts, or takes the lead, finds each lender by its
-annotation, asks the agents for their maxima anew, and takes back where none comes.
+Its state is on the pods: a controller that starts, or takes the lead, finds each lender by its
+annotation, asks the agents for their maxima anew, and takes back where no maximum comes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TICK_S: Final = 0.5
 AT_ONCE: Final = 16
 CHECK_AGAIN_S: Final = 600.0
 REFUSED_PAUSE_S: Final = 30.0
-"""A pod whose resize was refused is left for so long; nothing else is tried on it meanwhile."""
+"""A pod whose resize was refused is left alone for this long."""
 MOST_UNSTEADY: Final = 10_000
 
 
@@ -48,11 +48,11 @@ class Lending:
         self._resizer = resizer
         self._patience = patience
         self._unsteady: dict[str, None] = {}
-        """Tasks of which a lender grew: they do not lend while this controller leads."""
+        """Tasks with a lender that grew: they do not lend while this controller leads."""
         self._rests_s: dict[str, float] = {}
-        """UID -> until when a pod is left, because a resize of it was refused."""
+        """UID -> until when a pod is left alone, because a resize of it was refused."""
         self.told: LendingNow | None = None
-        """What is lent, as of the last look; None while no pod may lend, and none has."""
+        """What was lent at the last look; None while no pod may lend, and none has lent."""
         metrics = resizer.metrics
         metrics.lent.set_function(lambda: float(self.now().lent_bytes))
         metrics.lenders.set_function(lambda: float(self.now().attempts))
@@ -61,7 +61,7 @@ class Lending:
 
     @property
     def heard(self) -> AgentsHeard:
-        """Return what is told which agents live."""
+        """Return the record of which agents live."""
         return self._pods.heard
 
     def now(self) -> LendingNow:
@@ -85,7 +85,7 @@ class Lending:
         self._pods.see(pod, gone=gone)
 
     async def run(self) -> None:
-        """Look and act until cancelled; where pods cannot be resized, look again later."""
+        """Look and act until cancelled; if pods cannot be resized, check again later."""
         while (why := await self._why_not()) is not None:
             self._resizer.metrics.on.set(0)
             self.told = LendingNow(possible=False) if len(self._pods) else None
@@ -107,7 +107,7 @@ class Lending:
         self.told = self.now() if may_lend else None
 
     def decided(self) -> list[Step]:
-        """Return what is to be done on all nodes; what takes back comes first."""
+        """Return the steps on all nodes; those that take back come first."""
         now_s = self._pods.heard.now_s()
         self._rests_s = {uid: s for uid, s in self._rests_s.items() if s > now_s}
         used = self._pods.used_by_task()
@@ -151,7 +151,7 @@ class Lending:
         await self._carefully(pod, lambda: self._resizer.finish(pod))
 
     async def _carefully(self, pod: Running, act: Callable[[], Awaitable[Pod | None]]) -> None:
-        """Do one thing to one pod; whatever is odd about it, the others go on."""
+        """Do one thing to one pod; an error in it does not stop the others."""
         try:
             now = await act()
         except (NotFound, Unreachable):

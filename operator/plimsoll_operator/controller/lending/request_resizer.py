@@ -31,7 +31,7 @@ from plimsoll_predictor.lending.node_steps import Why
 log = structlog.get_logger()
 
 TRIES: Final = 3
-"""A pod's status may change at any moment; what it takes back does not wait for the next look."""
+"""A pod may change at any moment; taking back must not wait for the next look."""
 WORDS: Final = {
     Why.GREW: "it uses more than while it was flat",
     Why.SIBLING: "another pod of its task grew after it had lent",
@@ -52,7 +52,7 @@ class RequestResizer:
     """Reason -> attempts that began to take back what they lent."""
 
     async def lend(self, running: Running, held_bytes: int) -> Pod | None:
-        """Lower the request; raise ApiError if that is refused for good."""
+        """Lower the request; raise ApiError if it is refused for good."""
         asked, noted = running.asked, None
         try:
             note = {labels.LENT: lent_to_json(asked)}
@@ -115,7 +115,7 @@ class RequestResizer:
         return pod
 
     async def finish(self, running: Running) -> Pod | None:
-        """Remove the annotation of a pod that has all again."""
+        """Remove the annotation of a pod that has its whole request again."""
         pod = await self._unmark(running.pod)
         if pod is not None:
             self._count("returned")

@@ -31,12 +31,12 @@ from plimsoll_predictor.lending.curves import Curve
 from plimsoll_predictor.lending.node_steps import Attempt, NodeRoom
 
 MOST_PODS: Final = 5_000
-"""Pods that may come to lend; 20 µs each, twice a second. Those that lend are always held."""
+"""The most pods that may lend; 20 µs each, twice a second. Pods that lend are always held."""
 
 
 @dataclass(slots=True)
 class Running:
-    """One running pod. asked: what it asks for as it was placed. lent: while it lends."""
+    """One running pod. asked: its request when it was placed. lent: None unless it lends."""
 
     pod: Pod
     watched: WatchedPod
@@ -64,7 +64,7 @@ class Running:
 
     @property
     def is_returning(self) -> bool:
-        """Say whether it has asked for all again, and its annotation is still to be removed."""
+        """Say whether it asks for all its memory again, but still has its annotation."""
         return self.lent is not None and self.held_bytes >= self.lent.request_bytes
 
     @property
@@ -77,7 +77,7 @@ class Running:
 
 @dataclass(slots=True, kw_only=True)
 class RunningPods:
-    """By node. ``see`` never waits, and costs nothing for pods that may not lend."""
+    """Running pods by UID. ``see`` never waits, and costs nothing for pods that may not lend."""
 
     book: TaskBook
     bounds: ClusterBounds
@@ -141,7 +141,7 @@ class RunningPods:
         return most
 
     def attempt(self, running: Running, why_not: str | None, siblings_bytes: int) -> Attempt:
-        """Return what deciding needs of a pod. why_not: what else speaks against lending."""
+        """Return what a decision needs of a pod. why_not: another reason against lending."""
         knowledge = self.book.look(running.watched.task)
         held = why_not_held(
             running.pod,
@@ -205,5 +205,5 @@ class RunningPods:
         )
         if report is None or report.final:
             return None
-        # The kubelet compares the working set with the request where a node is short of memory.
+        # If a node is short of memory, the kubelet compares the working set with the request.
         return max(report.need_peak_bytes, report.working_set_peak_bytes)

@@ -1,6 +1,6 @@
-"""Lets pods go that wait for their turn, and says whose pods may wait.
+"""Releases pods that wait for their turn, and says which tasks' pods may wait.
 
-In: pods and nodes as they are seen, who slows whom, forecasts and policies. Out: gates removed, and
-in the feed the tasks that are ordered. May import: ``controller.announcing``,
+In: pods and nodes as they are seen, slowdowns between tasks, forecasts and policies. Out: gates
+removed, and in the feed the tasks that are ordered. May import: ``controller.announcing``,
 ``controller.placing``, ``controller.tasks``, ``ordering``, ``kube``, ``feed``, the predictor.
 """

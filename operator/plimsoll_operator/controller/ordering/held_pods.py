@@ -24,7 +24,7 @@ _KEPT_SPEC = ("schedulingGates", "affinity")
 
 @dataclass(slots=True)
 class HeldPods:
-    """The pods by their UIDs. Of a Job, it is what stands in for it (``suspended_jobs``)."""
+    """The pods by their UIDs. A Job has a stand-in (``suspended_jobs``)."""
 
     _pods: dict[str, Pod] = field(default_factory=dict)
     _waiters: dict[str, Waiter] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class HeldPods:
         return len(self._pods)
 
     def see(self, pod: Pod, *, gone: bool) -> bool:
-        """Note a pod as it is. Return whether it waits, and was not known to.
+        """Note a pod as it is. Return whether it waits and was not known to wait.
 
-        gone: it is not seen any more. That may be because somebody took its label away: nobody
-        would tell of it again, so whoever waits then is let go at once.
+        gone: it is not seen any more. Somebody may have removed its label: the watch would not
+        report it again, so a pod that waits then is released at once.
         """
         uid = str(metadata_of(pod).get("uid"))
         if not is_held(pod) or is_over(pod) or metadata_of(pod).get("deletionTimestamp"):
@@ -51,11 +51,11 @@ class HeldPods:
         return new
 
     def get(self, uid: str) -> Pod | None:
-        """Return what a release reads of a pod; None if it does not wait."""
+        """Return the parts of a pod that a release reads; None if it does not wait."""
         return self._pods.get(uid)
 
     def drop(self, uid: str) -> None:
-        """Forget a pod that waits no more."""
+        """Forget a pod that no longer waits."""
         self._pods.pop(uid, None)
         self._waiters.pop(uid, None)
         self._overtaken.pop(uid, None)
@@ -94,12 +94,12 @@ def is_job(pod: Pod) -> bool:
 
 
 def pods_of(pod: Pod) -> int:
-    """Return how many pods start when it is let go."""
+    """Return how many pods start when it is released."""
     return max(1, int(pod.get("podsAtOnce", 1))) if is_job(pod) else 1
 
 
 def is_one(pod: Pod) -> bool:
-    """Say whether it is a pod, or a Job that makes one in all."""
+    """Say whether it is a pod, or a Job that makes one pod in all."""
     return pod.get("podsInAll") in (None, 1)
 
 

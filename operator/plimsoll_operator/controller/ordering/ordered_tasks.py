@@ -1,4 +1,4 @@
-"""Says which tasks are ordered: those that people want to be, and that lose little by waiting."""
+"""Says which tasks are ordered: those that people want ordered, and that lose little by waiting."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 log = structlog.get_logger()
 
 LEAST_RUNTIMES: Final = 50.0
-"""A task runs so many times as long as a release takes, or it is not ordered: in simulation, a
+"""A task is ordered only if it runs this many times as long as a release takes: in simulation, a
 release of a fiftieth of a runtime cost a seventh of what an order gains."""
 FIRST_LATENCY_S: Final = 1.0
-"""Until releases were measured. On a busy machine they took 0.05 to 0.7 s."""
+"""Assumed until releases were measured. On a busy machine they took 0.05 to 0.7 s."""
 LEAST_LATENCY_S: Final = 0.1
 LATENCIES_KEPT: Final = 51
 LONGEST_S: Final = 10.0
-"""A released pod that is bound later than that waited for room, not for its release."""
+"""A released pod that is bound later than this waited for room, not for its release."""
 
 
 class Forecasting(Protocol):
@@ -62,7 +62,7 @@ class Latency:
 
 @dataclass(slots=True)
 class OrderedTasks:
-    """What is known of tasks, for their order. It is renewed where something is new."""
+    """What is known of tasks, for their order. ``renew`` brings it up to date."""
 
     encounters: Encountered
     forecasts: Forecasting
@@ -71,15 +71,15 @@ class OrderedTasks:
     most_excess: float = MOST_EXCESS
     latency: Latency = field(default_factory=Latency)
     tasks: frozenset[str] = frozenset()
-    """Those that are ordered, as ``namespace/name``."""
+    """The ordered tasks, as ``namespace/name``."""
     pairs: Beside | None = None
     """What pairs of tasks waste; None while nothing is known."""
     _solved: Matrix | None = None
     _known: set[str] = field(default_factory=set)
-    """Of which is known how they get along with somebody."""
+    """Kinds with at least one known slowdown: their own, or another kind's beside them."""
 
     async def renew(self, now_s: float) -> None:
-        """Look at policies, forecasts and who slows whom. now_s: Unix seconds."""
+        """Look at policies, forecasts and slowdowns. now_s: Unix seconds."""
         matrix = self.encounters.matrix
         runtimes_s = {kind: await self._runtime_s(kind, now_s) for kind in matrix.kinds}
         if matrix is not self._solved:
@@ -105,7 +105,7 @@ class OrderedTasks:
         return policy.order is Order.ENFORCE and policy.mode is not Mode.OFF
 
     async def _runtime_s(self, kind: str, now_s: float) -> float:
-        """Return how long a run usually takes; 0 where nobody knows."""
+        """Return how long a run usually takes; 0 if unknown."""
         if kind == OTHERS:
             return 0.0
         try:
@@ -116,9 +116,9 @@ class OrderedTasks:
 
 
 def _with_known_partners(matrix: Matrix) -> set[str]:
-    """Return the kinds of which it is known how they get along with somebody, from either's runs.
+    """Return the kinds with a known slowdown, either their own or another kind's beside them.
 
-    Who gets along with all alike tells nothing by its own runs; those who suffer less beside it do.
+    A kind may run equally well beside all others; then only their runs show how it affects them.
     """
     known = costs_on_nodes(matrix)[0].known
     tell = np.arange(len(matrix.kinds)) != matrix.place(OTHERS)
@@ -127,7 +127,7 @@ def _with_known_partners(matrix: Matrix) -> set[str]:
 
 
 def _waste(matrix: Matrix, runtimes_s: dict[str, float], most_excess: float) -> Beside:
-    """Solve for the mix of pairs that a short queue can have. Some fifty tasks take 9 to 15 ms."""
+    """Solve for the mix of pairs that a short queue can have; 9 to 15 ms for some fifty tasks."""
     known = [runtime_s for runtime_s in runtimes_s.values() if runtime_s > 0]
     usual_s = statistics.median(known) if known else 1.0
     work = np.array([runtimes_s[kind] or usual_s for kind in matrix.kinds])

@@ -1,4 +1,4 @@
-"""Knows the pods of no task: they take room on nodes, and are not watched."""
+"""Lists the pods of no task: they take room on nodes, and are not watched."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from plimsoll_operator.names import labels
 
 LIST_EVERY_S: Final = 10.0
 SHARE: Final = 0.05
-"""Of the time: in a large cluster, pods are listed as seldom as that takes."""
+"""Lists take at most this share of the time: in a large cluster, they are made less often."""
 SEEN_FOR_S: Final = 45.0
-"""What was listed longer ago says nothing of now."""
+"""An older list says nothing about now."""
 _NOT_OVER: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(slots=True)
 class OtherPods:
-    """Lists them while somebody waits for room. now_s: on a clock that cannot jump."""
+    """Lists them while a pod or Job waits for room. now_s: on a clock that cannot jump."""
 
     api: ApiServer
     now_s: Callable[[], float]
@@ -28,7 +28,7 @@ class OtherPods:
     _took_s: float = field(default=0.0, init=False)
 
     def are_known(self) -> bool:
-        """Say whether what was listed last is about as it is now."""
+        """Say whether the last list is still about right."""
         if self._listed_s is None:
             return False
         return self.now_s() - self._listed_s <= max(SEEN_FOR_S, 2 * self._pause_s())
@@ -38,7 +38,7 @@ class OtherPods:
         return self._listed_s is None or self.now_s() - self._listed_s >= self._pause_s()
 
     async def list(self) -> list[dict[str, Any]]:
-        """Return all that are not over. Raises ApiError."""
+        """Return all such pods that are not over. Raises ApiError."""
         began_s, pods, more = self.now_s(), list[dict[str, Any]](), ""
         query = {
             "labelSelector": f"!{labels.TASK}",

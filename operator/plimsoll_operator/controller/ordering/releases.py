@@ -1,7 +1,7 @@
-"""Lets pods and Jobs go that wait for their turn, as nodes have room.
+"""Releases pods and Jobs that wait for their turn, as nodes have room.
 
-The queue is what the cluster holds, in the order of creation: it is seen again after a restart.
-Only how often each was overtaken is forgotten then; no pod waits longer than is written on it.
+The queue is what waits in the cluster, in the order of creation: a restarted controller sees it
+again. It forgets only how often each was overtaken; no pod waits longer than is written on it.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 1.0
 RENEW_EVERY_S: Final = 10.0
 SETTLING_S: Final = 5.0
-"""So long after its start, a controller may not have seen all pods: nobody has a turn."""
+"""For this long after its start, a controller may not have seen all pods yet: it releases none."""
 TRIES: Final = 5
 AGAIN_AFTER_S: Final = 2.0
-"""A pod that changes under every try is tried again after that."""
+"""A pod that changes during every try is tried again after this time."""
 UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
-"""So long nobody of a namespace is tried after one was not answered: others come meanwhile."""
+"""After a call got no answer, its namespace is not tried for this long; other namespaces are."""
 ANSWER_WITHIN_S: Final = 35.0
-"""A queue that waits for an answer without end lets nobody go, and says that it runs. It is longer
-than an API server waits for one webhook (30 s)."""
+"""A queue that waits for an answer without end would release nothing, and seem to run. This is
+longer than an API server waits for one webhook (30 s)."""
 REFUSED_FOR_S: Final = 60.0
-"""After the API server refused to remove a gate, no task is ordered for so long."""
+"""After the API server refused to remove a gate, no task is ordered for this long."""
 
 
 @dataclass(slots=True)
@@ -82,12 +82,12 @@ class Releases:
     _refused_s: float | None = field(default=None, init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _let_go_s: dict[str, float] = field(default_factory=dict, init=False)
-    """When pods were let go to nodes with room that are not bound yet."""
+    """When pods that are not bound yet were released to nodes with room."""
     _took_s: float = field(default=0.0, init=False)
     _not_before_s: dict[str, float] = field(default_factory=dict, init=False)
-    """When pods may be tried again that could not be let go."""
+    """When pods that could not be released may be tried again."""
     _unanswered_s: dict[str, float] = field(default_factory=dict, init=False)
-    """By namespace: when its pods may be tried again, of which one was not answered."""
+    """Namespace -> when its pods may be tried again, after a call got no answer."""
 
     def __post_init__(self) -> None:
         """Limit the time of calls, and watch the queue."""
@@ -97,7 +97,7 @@ class Releases:
         self.metrics.watch(lambda: len(self.held), lambda: len(self.ordered.tasks))
 
     def see(self, pod: Pod, *, gone: bool) -> None:
-        """Note a pod of a task, also of one that nobody wants to be ordered any more."""
+        """Note a pod of a task, even if the task is not to be ordered any more."""
         self.room.see(pod, gone=gone)
         uid = str(metadata_of(pod).get("uid"))
         self._see_waiting(pod, gone=gone)
@@ -132,7 +132,7 @@ class Releases:
         self._news.set()
 
     async def run(self) -> None:
-        """Let go whose turn it is, until cancelled."""
+        """Release what has its turn, until cancelled."""
         try:
             while True:
                 await self.look()
@@ -141,13 +141,14 @@ class Releases:
                     await asyncio.wait_for(self._news.wait(), LOOK_EVERY_S)
                 except TimeoutError:
                     continue
-                # What comes together is looked at together; of many nodes, a tenth of the time.
+                # News that comes together is looked at once; with many nodes, looks take at most
+                # a tenth of the time.
                 await asyncio.sleep(min(LOOK_EVERY_S, max(LOOK_EVERY_S / 20, 9 * self._took_s)))
         finally:
             self.board.set_ordered(None)
 
     async def look(self) -> None:
-        """Look once: say whose pods may wait, and let go all whose turn it is."""
+        """Look once: say which tasks' pods may wait, and release all that have their turn."""
         now_s = self.monotonic_s()
         if self._began_s is None:
             self._began_s = now_s
@@ -172,10 +173,10 @@ class Releases:
             try:
                 await self.ordered.renew(self.now_s())
             except Exception:
-                # Who is held is let go all the same, and nobody else is held.
+                # Held pods are released all the same, and no others are held.
                 log.exception("who is ordered is not known")
                 self.ordered.tasks = frozenset()
-        late_s = now_s - LONGEST_S  # of a Job that goes before its pods come, nobody tells
+        late_s = now_s - LONGEST_S  # no event shows that a Job went before its pods came
         self._let_go_s = {uid: at_s for uid, at_s in self._let_go_s.items() if at_s >= late_s}
         refused = self._refused_s is not None and now_s - self._refused_s < REFUSED_FOR_S
         wanted = {kind for kind in self.ordered.tasks if self.ordered.orders(kind)}
@@ -190,7 +191,7 @@ class Releases:
             log.warning("pods of no task are not known", error=str(error))
 
     async def _release_next(self) -> bool:
-        """Let all go that are not to wait, or else one in its turn; False if all have to wait."""
+        """Release all that need not wait, else one in its turn; False if all have to wait."""
         now_s = self.monotonic_s()
         if self._began_s is not None and now_s - self._began_s < SETTLING_S:
             return False
@@ -214,12 +215,12 @@ class Releases:
                 self.held.overtake(overtaken_by(queue, release.waiter))
             await self._let_go(release)
         if len(chosen) > 1:
-            # They may have been so many that what was listed before is old.
+            # Releasing many takes so long that the last list may be old.
             await self._list_others()
         return bool(chosen)
 
     async def _let_go(self, release: Release) -> None:
-        """Remove the gate. A pod that cannot be let go now keeps nobody else waiting."""
+        """Remove the gate. A pod that cannot be released now does not delay others."""
         left = release
         for _ in range(TRIES):
             tried = await self._tried(left)
@@ -230,7 +231,7 @@ class Releases:
         self._not_before_s[release.waiter.uid] = self.monotonic_s() + AGAIN_AFTER_S
 
     async def _tried(self, release: Release) -> Release | None:
-        """Try once. Return what is to be tried next; None if nothing is. Raises Unreachable."""
+        """Try once. Return the release to try next; None if done. Raises Unreachable."""
         uid = release.waiter.uid
         pod = self.held.get(uid)
         if pod is None:
@@ -243,23 +244,23 @@ class Releases:
             await self._read_again(pod)
             return release
         except Unreachable:
-            # Perhaps a webhook of that namespace is down: the others' pods go on.
+            # A webhook of that namespace may be down: the pods of others go on.
             until_s = self.monotonic_s() + UNANSWERED_PAUSE_S
             self._unanswered_s[_namespace_of(release.waiter)] = until_s
             raise
         except ApiError as error:
-            if release.places:  # a rule against names of hosts, perhaps: then without them
+            if release.places:  # a rule may forbid host names: try without them
                 return replace(release, places=())
             self._was_refused(pod, error)
         return None
 
     async def _patch(self, pod: Pod, release: Release) -> None:
         meta, waiter = metadata_of(pod), release.waiter
-        # One node is not the best for all pods that start together, nor for those that come later.
+        # If several pods start, or some later, one node is not the best for all of them.
         hosts = [place.host for place in release.places if is_one(pod)]
         now_s = self.monotonic_s()
         if release.places:
-            # Before the answer: the pod may be bound, and seen, sooner than that is here.
+            # Before the call: the pod may be seen bound before the answer is here.
             takers = [
                 Taker(place.node, waiter.priority, waiter.asked, waiter.task)
                 for place in release.takes
@@ -287,7 +288,7 @@ class Releases:
         )
 
     async def _patched(self, pod: Pod, hosts: Sequence[str]) -> Pod:
-        """Remove the gate, or resume the Job. Return what waits no more. Raises ApiError."""
+        """Remove the gate, or resume the Job. Return the released pod. Raises ApiError."""
         if is_job(pod):
             job = await self.api.patch(path_of_job(pod), resume_to(pod, hosts))
             self.jobs.forget(str(metadata_of(pod).get("uid")))
@@ -317,7 +318,7 @@ class Releases:
         self.held.see(now, gone=False)
 
     def _was_refused(self, pod: Pod, error: ApiError) -> None:
-        """Order nothing for a while, and try this pod again then; admission may be let to do it."""
+        """Order nothing for a while, then try this pod again: admission may release it instead."""
         self._refused_s = self.monotonic_s()
         self._not_before_s[str(metadata_of(pod).get("uid"))] = self._refused_s + REFUSED_FOR_S
         self.metrics.failed.inc()

@@ -1,7 +1,7 @@
-"""Lists the Jobs that wait for their turn: without pods yet, no watch of pods tells of them.
+"""Lists the Jobs that wait for their turn: they have no pods yet, so no watch of pods shows them.
 
-Jobs are found by Plimsoll's label. One that was known and is not found any more is looked at once
-more: if only its label was taken away, nobody else would ever resume it.
+Jobs are found by Plimsoll's label. A known Job that is not found any more is read once more: if
+only its label was removed, nobody else would ever resume it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ log = structlog.get_logger()
 SCHEDULING: Final = "/apis/scheduling.k8s.io/v1"
 REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 LIST_EVERY_S: Final = 2.0
-"""Where a policy has Jobs wait, or any Job waits: what a Job waits beyond its turn."""
+"""While a policy has Jobs wait, or any Job waits. A Job may wait this much beyond its turn."""
 IDLE_EVERY_S: Final = 60.0
-"""Elsewhere: for Jobs that were suspended before nobody wanted an order any more."""
+"""Otherwise: for Jobs that were suspended before the order was switched off."""
 SHARE: Final = 0.05
-"""Of the time, that lists may take."""
+"""The share of the time that lists may take."""
 ABLE_FOR_S: Final = 15.0
-"""So long after a list no Job is held, as if Jobs could not be resumed."""
+"""If the last list is older than this, no Job is held, because it might not be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class Sighting:
 
 @dataclass(slots=True)
 class WaitingJobs:
-    """Looks for them. now_s: on a clock that cannot jump."""
+    """Looks for waiting Jobs. now_s: on a clock that cannot jump."""
 
     api: ApiServer
     now_s: Callable[[], float]
     priorities: Priorities = field(default_factory=Priorities)
     _known: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False)
-    """By UID the names of those that waited at the latest look."""
+    """UID -> the names of each Job that waited at the latest look."""
     _tried_s: float | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
     _took_s: float = field(default=0.0, init=False)
     _may_list: bool = field(default=False, init=False)
-    """Asked before the first list: most installations let no Job wait, and give no such right."""
+    """Asked before the first list: most installations hold no Jobs, and give no such right."""
     _may_patch: bool = field(default=False, init=False)
     _trouble: str | None = field(default=None, init=False)
 
@@ -69,7 +69,7 @@ class WaitingJobs:
         return self.now_s() - self._listed_s <= max(ABLE_FOR_S, 2 * self._took_s / SHARE)
 
     async def look(self, *, wanted: bool) -> list[Sighting]:
-        """Return all that are marked, or were until now, if it is time to look; else none.
+        """Return all Jobs that are marked, or were until now, if it is time to look; else none.
 
         wanted: whether any policy has Jobs wait. An API server that does not answer is asked again.
         """
@@ -92,7 +92,7 @@ class WaitingJobs:
         return found
 
     def forget(self, uid: str) -> None:
-        """Look no more for a Job that was resumed."""
+        """Stop looking for a Job that was resumed."""
         self._known.pop(uid, None)
 
     async def read(self, job: Mapping[str, Any]) -> Pod | None:
@@ -107,7 +107,7 @@ class WaitingJobs:
         return self.stand_in(now)
 
     def stand_in(self, job: Mapping[str, Any]) -> Pod:
-        """Return what the queue reads of a Job."""
+        """Return the stand-in that the queue reads for a Job."""
         template = mapping(mapping(mapping(job.get("spec")).get("template")).get("spec"))
         return stand_in_for(job, self.priorities.of(template))
 
@@ -127,14 +127,14 @@ class WaitingJobs:
                 await self._unmark(job)
         again = [await self._seen_again(uid, job) for uid, job in vanished.items()]
         return [
-            # Also of those that wait no more, as they were listed: now that the label is gone,
-            # their author may suspend them again.
+            # These include Jobs that wait no more, as they were listed: now that their label is
+            # gone, their author may suspend them again.
             *(Sighting(self.stand_in(job)) for job in jobs),
             *(sighting for sighting in again if sighting is not None),
         ]
 
     async def _seen_again(self, uid: str, job: Mapping[str, Any]) -> Sighting | None:
-        """Look at a Job that is not found any more by its label; None if it cannot be read now."""
+        """Read a Job that its label does not find any more; None if it cannot be read now."""
         try:
             now = await self.read(job)
         except ApiError as error:
@@ -146,9 +146,9 @@ class WaitingJobs:
         return Sighting(now, gone=True)
 
     async def _unmark(self, job: Mapping[str, Any]) -> None:
-        """Take the label from a Job that somebody else has resumed, or that a queue owns now.
+        """Remove the label of a Job that somebody else has resumed, or that a queue owns now.
 
-        The next look tries it again; others do not wait for that.
+        If that fails, the next look tries again; other Jobs do not wait for it.
         """
         try:
             await self.api.patch(path_of_job(job), unmarking(job))
@@ -168,7 +168,7 @@ class WaitingJobs:
 
 
 def _named(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a Job without all but its names: templates may be large, and Jobs many."""
+    """Return only the names of a Job: templates may be large, and Jobs many."""
     meta = metadata_of(job)
     return {"metadata": {key: meta.get(key) for key in ("namespace", "name", "uid")}}
 

@@ -1,4 +1,4 @@
-"""Who runs beside whom, and who slows whom: seen, and learned from runs that ended.
+"""Sees which tasks run beside which, and learns from ended runs which task slows which.
 
 In: living and ended attempts, forecasts of their runtimes, nodes, and how busy these are. Out: what
 ran beside each attempt, a matrix of slowdowns, and both in the feed. May import: ``attempts``,

@@ -1,8 +1,8 @@
-"""Sees who runs beside whom, and learns from it who slows whom.
+"""Sees which tasks run beside which, and learns from it which task slows which.
 
 Nothing of this is saved: an observation holds what ran beside its attempt, and how long the run was
-forecast to take, and a controller that starts learns again from the newest of them. A run is taken
-in by what is believed then; so one that goes on learns again, too, once it believes much else.
+forecast to take. A controller that starts learns again from the newest observations. A run is taken
+in with the slowdowns known then; once these have changed much, the newest runs are learned again.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from plimsoll_predictor.store.attempts.encounters import NEWEST
 log = structlog.get_logger()
 
 SEEN_WITHIN_S: Final = 30.0
-"""Of an end that is told later, such as after a restart, ends of neighbours may be told later
-still: what ran beside it is not known."""
+"""If an attempt's end is seen later than this, as after a restart, ends of its neighbours may be
+seen even later: what ran beside it is unknown."""
 FIT_EVERY_S: Final = 2.0
 LEARN_AGAIN_EVERY_S: Final = 60.0
 MUCH_ELSE: Final = 0.2
-"""Of θ, from what runs were taken in by."""
+"""How far θ must move before the runs that were taken in with the old one are learned again."""
 WAITING_KEPT: Final = 10_000
-"""Runs of which the end or its forecast is still to come."""
+"""Runs whose end or forecast is still to come."""
 
 
 class Encounters:
-    """Who lives on each node, and what runs that ended have taught."""
+    """Which attempts run on each node, and what ended runs have taught."""
 
     def __init__(
         self, store: Store, writer: Writer, metrics: PlacingMetrics, now_s: Callable[[], float]
@@ -61,13 +61,13 @@ class Encounters:
         self._learned = 0
         self._again_at_s = float("-inf")
         self._taken_by: Matrix = self._interference.matrix()
-        """What was believed when the newest were learned, all of them at once."""
+        """The matrix when all of the newest were last learned at once."""
         self.matrix: Matrix = self._taken_by
-        """What is believed of who slows whom; tasks are named ``namespace/task``."""
+        """How much each task slows each other one; tasks are named ``namespace/task``."""
         self._news = asyncio.Event()
         self._unseen_until_s = 0.0
         self._observed: OrderedDict[str, PlacedRun] = OrderedDict()
-        """Attempts that ended, until their forecasts are known; these have none yet."""
+        """Attempts that ended and whose forecasts are not known yet."""
         self._forecast_s: OrderedDict[str, float] = OrderedDict()
         """Forecasts of runs whose ends are not committed yet."""
         metrics.watch(lambda: len(self._interference.kinds) - 1, lambda: self.matrix.known_pairs)
@@ -81,7 +81,7 @@ class Encounters:
         self._newest = deque((each for each in known if each is not None), maxlen=NEWEST)
         self._interference = Interference()
         await self._learn_all()
-        # Of what ended meanwhile, all that a cluster holds has to be seen first.
+        # Until now not all pods of the cluster were seen, so earlier ends have unknown neighbours.
         self._unseen_until_s = self._now_s()
 
     def living(self, task: TaskId, status: AttemptStatus) -> None:
@@ -93,7 +93,7 @@ class Encounters:
     def ended(self, task: TaskId, status: AttemptStatus) -> Mapping[str, float] | None:
         """Note an attempt's end, once or again.
 
-        Return how many of each task were beside it on average; None where not all of it was seen.
+        Return how many of each task were beside it on average; None if not all of it was seen.
         """
         stay = _stay(task, status)
         if stay is None or stay.ended_s is None:
@@ -106,7 +106,7 @@ class Encounters:
         return bounded_beside(beside)
 
     def gone(self, status: AttemptStatus) -> None:
-        """Note that the pod is gone, whatever was seen of its end."""
+        """Note that the pod is gone, whether or not its end was seen."""
         self._stays.left(status.attempt_uid)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
@@ -149,7 +149,7 @@ class Encounters:
             self._forecast_s.popitem(last=False)
 
     async def run(self) -> None:
-        """Fit again whenever enough is new, until cancelled."""
+        """Fit again when something is new, until cancelled."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -157,7 +157,7 @@ class Encounters:
             await asyncio.sleep(FIT_EVERY_S)
 
     async def fit(self) -> None:
-        """Fit in a thread: of fifty tasks it takes some tens of milliseconds."""
+        """Fit in a thread: for fifty tasks it takes some tens of milliseconds."""
         if not self._interference.is_stale:
             return
         interference, apart = self._interference, self._interference.apart()
@@ -171,7 +171,7 @@ class Encounters:
             await self._learn_all()
 
     async def _learn_all(self) -> None:
-        """Learn the newest runs again, by what they taught; others are learned meanwhile."""
+        """Learn the newest runs again, by what they taught; new runs may be learned meanwhile."""
         turns, known, learned = Turns(), tuple(self._newest), self._learned
         interference = self._interference.apart()
         for _ in range(PASSES):
@@ -187,7 +187,7 @@ class Encounters:
         self._interference = interference
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
-        """Return who runs now: node -> task -> how many."""
+        """Return what runs now: node -> task -> how many."""
         return self._stays.residents()
 
     def _take_in(self, placed: PlacedRun) -> None:
@@ -202,8 +202,7 @@ class Encounters:
 
 
 def _fitted(interference: Interference) -> Matrix:
-    # A busy node's processors are not the controller's: threads that wait for each other took 40
-    # times as long there.
+    # On a busy node, several threads wait for each other: they took 40 times as long.
     with threadpool_limits(limits=1, user_api="blas"):
         return interference.matrix()
 

@@ -1,7 +1,7 @@
 """Tells admission and the extender what is left of nodes, and which are under pressure.
 
-Of each node once in LOOK_EVERY_S at most, and only if it changed by a step: of an idle cluster
-nothing, of one where all changes some 100 bytes a node in ten seconds, as agents read.
+A node's load is sent once in LOOK_EVERY_S at most, and only if it changed by a step. So an idle
+cluster sends nothing. If all change, it is some 100 bytes a node in ten seconds, as agents read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PRESSED: Final = NodeLoad(pressed=True)
 
 @dataclass(slots=True)
 class LoadNews:
-    """What was told of each host, and what is to be told. On one event loop."""
+    """What was told of each host. On one event loop."""
 
     loads: NodeLoads
     nodes: ClusterNodes
@@ -49,7 +49,7 @@ class LoadNews:
             self._tell(host, PRESSED, NOTHING)
 
     def withdraw(self) -> None:
-        """Tell that nothing is known any more."""
+        """Take back all that was told."""
         for host in tuple(self._told):
             self._forget(host)
         self._due_s = float("-inf")

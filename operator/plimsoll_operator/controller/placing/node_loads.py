@@ -1,6 +1,6 @@
-"""Knows how busy nodes are, by their agents: what each attempt started among, and what is left.
+"""Knows from the agents how busy nodes are: the load each attempt started under, and what is left.
 
-All of it is in memory only: a controller that starts knows nothing of what runs already.
+All of it is in memory only: a controller that starts knows nothing about what runs already.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from plimsoll_predictor.placing.loads import Expected, NodeLoad, Reading, Size, 
 NODES_KEPT: Final = 5_000
 """Names come from agents; the node heard longest ago is forgotten first."""
 FRESH_S: Final = 120.0
-"""An older reading says nothing of now, and is dropped."""
+"""An older reading says nothing about now, and is dropped."""
 STALE_S: Final = 30.0
-"""Of what is left of a node, a reading says nothing that is older; agents read once in ten seconds.
-"""
+"""An older reading does not say what is left of a node; agents read once in ten seconds."""
 SEEN_AT_ONCE_S: Final = 30.0
-"""What is seen later than this, as after a restart, started under another load."""
+"""An attempt seen later than this, as after a restart, started under another load."""
 SETTLING_S: Final = 30.0
-"""So long after the first reading none is believed: a controller that has just begun does not know
-yet which pods are tasks."""
+"""Readings are ignored for this long after the first one: a controller that has just begun does
+not know yet which pods are tasks."""
 LEAST_COVERED: Final = 0.5
-"""Of an attempt's time: with less of it read, the load at its start stands for all."""
+"""If readings cover less than this share of an attempt's time, the load at its start is taken."""
 PODS_KEPT: Final = 50_000
 NOTHING_EXPECTED: Final = Expected()
 LIVES_KEPT: Final = 2
-"""Of a pod that restarts in place: the one that lives, and the one before, whose end comes late."""
+"""The lives kept of a pod that restarts in place: the current one, and the one before, whose end
+comes late."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeUsed:
     """What was in use on an attempt's node.
 
-    cpu_share, memory_share: of all the node has, at the start; None if its agent could not tell.
-    unlabelled_cores: that pods of no task used, averaged over the attempt; at its start, if less
+    cpu_share, memory_share: of the whole node, at the start; None if its agent could not tell.
+    unlabelled_cores: used by pods of no task, averaged over the attempt; at its start, if less
         than LEAST_COVERED of its time was read. Pods of tasks that are switched off are such pods.
     """
 
@@ -65,7 +65,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Began:
-    """What stood at an attempt's start."""
+    """The node's figures at an attempt's start."""
 
     node: _Node
     used: NodeUsed
@@ -74,14 +74,14 @@ class _Began:
 
 
 _Lives = OrderedDict[str, _Began | NodeUsed | None]
-"""Attempts of one pod: what stood at the start, or what it ran among once it ended."""
+"""Attempts of one pod: the figures at the start, or what was in use on the node once it ended."""
 
 
 @dataclass(slots=True)
 class NodeLoads:
     """Readings by node, and attempts by pod. On one event loop.
 
-    now_s: Unix seconds. monotonic_s: what readings are aged by, as agents' clocks may be wrong.
+    now_s: Unix seconds. monotonic_s: gives the age of readings, as agents' clocks may be wrong.
     """
 
     now_s: Callable[[], float] = time.time
@@ -150,7 +150,7 @@ class NodeLoads:
             lives.popitem(last=False)
 
     def ended(self, status: AttemptStatus) -> NodeUsed | None:
-        """Return what an attempt ran among, once or again; None if nobody saw its start."""
+        """Return the load around an attempt, once or again; None if its start was not seen."""
         if status.uid in self._gone:
             return None
         lives = self._lives(status)

@@ -1,7 +1,7 @@
-"""Tells admission who runs on which node, and what tasks cost each other there.
+"""Tells admission which tasks run on which node, and what tasks cost each other there.
 
-Only while a policy has hints, at most once a second, and of nodes only those that changed. A
-message is as large as the nodes on which something began or ended since the one before.
+It does so only while a policy has hints, at most once a second, and only for nodes that changed.
+The size of a message grows with the nodes on which something began or ended since the last one.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from plimsoll_predictor.placing.prices import costs_on_nodes
 LOOK_EVERY_S: Final = 1.0
 
 _Residents = tuple[tuple[int, int], ...]
-"""Places of kinds, in their order, and how many of each."""
+"""Places of kinds in the matrix, sorted, and how many of each kind."""
 
 
 class Encountered(Protocol):
-    """Knows who runs beside whom."""
+    """Knows which tasks run beside which."""
 
     @property
     def matrix(self) -> Matrix:
-        """Who slows whom; the same object until a fit makes another."""
+        """Which kind slows which; the same object until a fit makes another."""
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
-        """Return who runs now: node -> task -> how many."""
+        """Return what runs now: node -> task -> how many."""
 
 
 class PlacingNews:
@@ -56,10 +56,10 @@ class PlacingNews:
         self._nodes_told = told
         self._loads = LoadNews(loads, nodes, told)
         self._matrix: Matrix | None = None
-        """As it was told last."""
+        """The matrix that was told last."""
         self._prices: Array | None = None
         self._told: dict[str, _Residents] = {}
-        """Host -> who is there."""
+        """Host -> what runs there."""
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -67,7 +67,7 @@ class PlacingNews:
             try:
                 self.look()
             except Exception:
-                self._withdraw()  # what is told would grow old, and nobody could see that
+                self._withdraw()  # else what was told grows old, and nobody notices
                 raise
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -106,7 +106,7 @@ class PlacingNews:
 
 
 def chosen(hosts: Mapping[str, str]) -> Mapping[str, str]:
-    """Return MOST_NODES of the nodes at most, and for long the same: any, by their names."""
+    """Return at most MOST_NODES of the nodes, chosen by a hash of the name, so that they stay."""
     if len(hosts) <= MOST_NODES:
         return hosts
     return {

@@ -1,7 +1,7 @@
 """Compares the node on which a pod started with the one that Plimsoll would have chosen.
 
-Of tasks whose policy only recommends it says what the scheduler's own choice costs more; of those
-that have hints or scores, what is left to gain. It counts, and changes nothing.
+For tasks whose policy only recommends, it says what the scheduler's own choice costs more; for
+tasks with hints or scores, what is left to gain. It counts, and changes nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from plimsoll_predictor.placing.hinting import LEAST_GAIN, Neighbourhoods, NoHin
 from plimsoll_predictor.placing.loads import Expected, Need
 
 SEEN_AT_ONCE_S: Final = 30.0
-"""What is seen later than this, as after a restart, was chosen among other neighbours."""
+"""If a start is seen later than this, as after a restart, its neighbours were others."""
 
 
 class Chosen(StrEnum):
     """How the node of one start compares with all nodes that any pod may go to."""
 
     BEST = "best"
-    """None is better by what counts as alike."""
+    """No node is better by LEAST_GAIN or more."""
     WORSE = "worse"
     UNKNOWN = "unknown"
-    """It is not known what the task costs beside those who run."""
+    """It is not known what the task costs beside those that run."""
     ELSEWHERE = "elsewhere"
-    """On a node that not every pod may go to."""
+    """Its node is one that not every pod may go to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start. lost: slowdowns that its node cost more than the best; 0 if nobody knows."""
+    """One start. lost: slowdowns that its node cost more than the best; 0 if unknown."""
 
     chosen: Chosen
     lost: float = 0.0
@@ -75,7 +75,7 @@ class Starts:
         self.metrics.show_starts((Placing.RECOMMEND.value, Placing.ENFORCE.value), list(Chosen))
 
     def living(self, watched: WatchedPod, status: AttemptStatus, expected: Expected) -> None:
-        """Look at an attempt that waits or runs, before it counts as one of its node's."""
+        """Look at an attempt that waits or runs, before it counts among its node's attempts."""
         placing = watched.policy.placing
         if placing is Placing.NEVER or status.started_s is None or status.node is None:
             return

@@ -1,4 +1,4 @@
-"""What admission is told of nodes, and the same here: so starts are judged by what hints go by."""
+"""Tells admission about nodes, and keeps the same here: so starts are judged by what hints use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from plimsoll_predictor.placing.loads import NodeLoad
 
 @dataclass(slots=True)
 class ToldNodes:
-    """The board, and a copy of what stands on it of nodes."""
+    """The board, and a copy of what it says about nodes."""
 
     board: FeedBoard
     here: Neighbourhoods = field(init=False, default_factory=Neighbourhoods)
 
     def set_pairs(self, costs: Costs | None) -> None:
-        """Tell what tasks cost each other on a node; None if that is not to be used."""
+        """Tell what tasks cost each other on a node; None if that must not be used."""
         self.here.costs = costs
         self.board.set_pairs(costs)
 
     def set_host(self, host: str, residents: Sequence[tuple[int, int]]) -> None:
-        """Tell who runs on a node."""
+        """Tell which tasks run on a node."""
         self.here.put(host, residents)
         self.board.set_host(host, residents)
 
@@ -39,6 +39,6 @@ class ToldNodes:
         self.board.set_load(host, load)
 
     def remove_load(self, host: str) -> None:
-        """Tell that nobody knows any more what is left of a node."""
+        """Tell that it is no longer known what is left of a node."""
         self.here.forget_load(host)
         self.board.set_load(host, None)

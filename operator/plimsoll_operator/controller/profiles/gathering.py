@@ -34,12 +34,12 @@ from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
 from plimsoll_predictor.training.when_due import LEAST_NEW_RUNS
 
 PEAK_DELAY_S: Final = 30.0
-"""A pod's last report comes a little after its end: until then nothing is missed."""
+"""A pod's last report comes a little after its end: until then, no peak counts as missing."""
 LATEST: Final = 50
-"""Attempts looked through for the last success, why others did not succeed, and what is asked."""
+"""Attempts searched for the last success, the causes of other ends, and the latest requests."""
 LISTED_DECISIONS: Final = 10
 COUNTED_DECISIONS: Final = 100
-"""All that the store keeps of a task: a rescue is one of them."""
+"""All decisions that the store keeps of a task; a rescue is one, too."""
 RECENT_RUNTIMES: Final = 200
 """The status shows the shape and trend of this many runs."""
 
@@ -109,14 +109,14 @@ class ProfileGatherer:
     now_s: Callable[[], float]
 
     async def gather(self, task: TaskId, generation: int | None) -> tuple[ProfileFacts, bool]:
-        """Gather a task's facts, and whether they may be others in ``PEAK_DELAY_S``.
+        """Gather a task's facts, and say whether they may change within ``PEAK_DELAY_S``.
 
-        generation: of its profile; None if there is none.
+        generation: the profile's; None if there is none.
         """
         now_s = self.now_s()
         stored = await self.writer.read(_stored, self.store, task, now_s)
         if task in self.book:
-            # It is looked up when a profile changes, as often as a run ends but no more than that.
+            # It is read when a profile changes: as often as runs end, but not more often.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
             self.book.learn(task, cpu=use_of(runs[task]))
         look = functools.partial(

@@ -1,4 +1,4 @@
-"""Keeps the status of every SizingPolicy: whether it is in force, and what of it is ignored."""
+"""Keeps the status of every SizingPolicy: whether it is in force, and which fields are ignored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plimsoll_operator.profile.status import changed
 log = structlog.get_logger()
 
 QUIET_S = 1.0
-"""Changes that come within it are written as one."""
+"""Changes within this time are written as one."""
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -37,7 +37,7 @@ class PolicyStatuses:
         self._news = asyncio.Event()
 
     def see(self, policy: Mapping[str, Any], *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went; ``policies`` knows of it already."""
+        """A SizingPolicy appeared, changed or went; ``policies`` knows it already."""
         meta = policy["metadata"]
         key = (str(meta["namespace"]), str(meta["name"]))
         if gone:

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 QUIET_S = 2.0
 MADE_BY_US = {"app.kubernetes.io/managed-by": "plimsoll"}
 UNKNOWN_KEPT_S = 24 * 3600.0
-"""A profile of which nothing was ever learned is kept this long."""
+"""A profile is kept this long if nothing was ever learned for it."""
 API_VERSION = "plimsoll.dev/v1alpha1"
 
 
@@ -64,7 +64,7 @@ class TaskProfiles:
         self._generations: dict[TaskId, int] = {}
 
     def mark(self, task: TaskId, *, after_s: float = QUIET_S) -> None:
-        """The task's profile may have to change; one in an excluded namespace stays as it is."""
+        """Note that the task's profile may have to change, unless its namespace is excluded."""
         if self._gatherer.book.policies.leave_alone(task.namespace):
             return
         loop_s = asyncio.get_running_loop().time()
@@ -95,7 +95,7 @@ class TaskProfiles:
         return new
 
     def status(self, task: TaskId) -> Mapping[str, Any]:
-        """The status as the API server has it; empty of a task without a profile."""
+        """The status as the API server has it; empty for a task without a profile."""
         return self._shown.get(task, {})
 
     def deleted(self, task: TaskId) -> None:
@@ -122,7 +122,7 @@ class TaskProfiles:
             made_s = read_time(meta.get("creationTimestamp")) or 0.0
             written = set(profile.get("spec") or {}) - {"task"}
             if ours and not written and self._now_s() - made_s >= least_age_s:
-                # It is deleted as it was read: what people write meanwhile is not lost.
+                # It is deleted only as it was read, so what people write meanwhile is not lost.
                 await self._kube.delete_profile(profile)
                 log.info("profile deleted: nothing is known of its task", task=str(task))
         except NotFound:
@@ -131,7 +131,7 @@ class TaskProfiles:
             log.warning("profile not deleted", task=str(task), error=str(error))
 
     def forget(self, task: TaskId) -> None:
-        """Forget what is due for the task. Its status on the API server is still known."""
+        """Write nothing more for the task. Its status on the API server is still known."""
         self._due.pop(task, None)
 
     async def run(self) -> None:
@@ -240,7 +240,7 @@ class MetTasks:
     def idle(self, stored: Collection[TaskId]) -> list[TaskId]:
         """List the tasks that are not stored and had no pod since the last call.
 
-        Of some of them only a profile is left, as after a restart.
+        Some of them have only a profile left, as after a restart.
         """
         wanted = {*stored, *self._met}
         self._met.clear()

@@ -1,7 +1,7 @@
-"""What the statuses say of how tasks' Jobs are split, looked at now and then.
+"""Looks now and then at what is known of splitting tasks' Jobs, for the tasks' statuses.
 
 A look reads up to 500 chunks and plays a Job many times: a tenth of a second for a hundred workers.
-While a Job's pods end one after the other, it is worth that twice a minute.
+While a Job's pods end one after the other, a look is worth that twice a minute.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 LOOKED_EVERY_S: Final = 30.0
 MOST_TASKS: Final = 1_000
-"""Whose last look is kept; of more, some are looked at more often."""
+"""Tasks whose last look is kept; the others are looked at more often."""
 
 
 class SplittingKnown:
-    """Keeps the last looks. One call at a time, of whatever thread."""
+    """Keeps the last looks. One call at a time, from any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,11 +41,11 @@ class SplittingKnown:
     def of(
         self, task: TaskId, now_s: float, *, has_chunks: bool, memory_weight: float = TIME
     ) -> tuple[TaskSplitting, bool]:
-        """Return what is known, and whether it may be older than LOOKED_EVERY_S allows to renew.
+        """Return what is known, and whether it is an earlier look, less than LOOKED_EVERY_S old.
 
         now_s: Unix seconds. has_chunks: whether attempts of the task said how many items they do.
-        memory_weight: of its policy, see ``Aim``.
-        Cost: a query by key of tasks without such Jobs.
+        memory_weight: the policy's, see ``Aim``.
+        Cost: a query by key for tasks without such Jobs.
 
         Raises:
             StoreError: if the store cannot be read.
@@ -94,7 +94,7 @@ class SplittingKnown:
 def _made(
     task: TaskId, memory_weight: float, make: Callable[[TaskId, float], T | None]
 ) -> T | None:
-    """Whatever pods say of their chunks, the rest of the status is written."""
+    """Return the facts; None if pods report nonsense, so that the rest of the status is written."""
     try:
         return make(task, memory_weight)
     except (ArithmeticError, ValueError):

@@ -24,18 +24,18 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 2.0
 ASK_EVERY_S: Final = 20.0
 UNHEARD_S: Final = 90.0
-"""This is longer than a replica waits for news: none is there then, or none gets through."""
+"""A replica waits less than this for news: after this, none is there, or no news gets through."""
 TELL_EVERY_S: Final = 30.0
-"""Every profile is written when this changes: a store that comes and goes must not do it often."""
+"""A change of troubles writes every profile; a store that comes and goes must not do it often."""
 TASKS_PER_NAMESPACE: Final = 2_000
 """A namespace with so many tasks gets no new ones, but loses none that is stored or set.
 
-Labels are written by strangers, and each task costs memory, rows and an object.
+Strangers write labels, and each task costs memory, rows and an object.
 """
 
 
 class Troubles:
-    """Looks every few seconds, and publishes when other trouble is found."""
+    """Looks every few seconds, and publishes when the troubles have changed."""
 
     def __init__(
         self, kube: Kube, writer: Writer, board: FeedBoard, book: TaskBook, hub: Hub
@@ -93,8 +93,8 @@ class Troubles:
     def compare(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         """Compare a status that was written with the API server's answer.
 
-        Return whether other fields are dropped than before. Only top-level fields are compared,
-        because the definition has a schema for each.
+        Return whether the dropped fields have changed. Only top-level fields are compared, because
+        the definition has a schema for each.
         """
         lost = {name for name, value in sent.items() if value is not None and name not in stored}
         before, self._dropped = self._dropped, tuple(sorted({*self._dropped, *lost} - set(stored)))
@@ -107,7 +107,7 @@ class Troubles:
         return True
 
     def is_crowded(self, namespace: str) -> bool:
-        """Say whether no more tasks are met in a namespace."""
+        """Say whether a namespace gets no new tasks."""
         return self._book.tasks_in[namespace] >= self.most_tasks
 
     def of(self, namespace: str) -> tuple[Degradation, ...]:

@@ -1,4 +1,4 @@
-"""What an agent is told of a pod, so that it may raise it by itself, once."""
+"""Makes the grant by which an agent may raise a pod by itself, once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll_predictor.rescue.deciding import Room
 
 
 def grant(rescuable: Rescuable, needs_bytes: Sequence[float], room: Room) -> Grant | None:
-    """Return it; None where the node is not known enough, or the container does not run yet.
+    """Return a grant; None if the node is not known enough, or the container does not run yet.
 
     room: as if the node's pods used nothing, because the agent knows what they use.
     """
@@ -20,7 +20,7 @@ def grant(rescuable: Rescuable, needs_bytes: Sequence[float], room: Room) -> Gra
     if room.free_bytes is None or room.allocatable_bytes is None or container_id is None:
         return None
     if rescuable.limit_bytes > MAX_MEMORY_BYTES:
-        return None  # no agent could read it, or the others in the same answer
+        return None  # it would make the whole answer unreadable for the agent
     meta = metadata_of(rescuable.pod)
     return Grant(
         pod_uid=rescuable.uid,

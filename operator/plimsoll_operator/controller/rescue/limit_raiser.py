@@ -3,8 +3,8 @@
     PATCH pods/resize  ──► the node grants it ──► Rescued
     PATCH annotation   ┘   the node refuses it ─► PATCH pods/resize, back to what it has
 
-The resize subresource takes no annotation, so what the pod had before is written by a call beside
-it, which delays nothing. Both name the pod's UID and no version.
+The resize subresource takes no annotation, so a second call at the same time writes what the pod
+had before; it delays nothing. Both name the pod's UID and no version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from plimsoll_operator.sizing.rescued_note import Rescued, rescued_to_json
 log = structlog.get_logger()
 
 TRIES: Final = 2
-"""A quota under many writes answers 409, and a busy API server 429: once more, then it is late."""
+"""A quota under many writes answers 409, a busy API server 429. Later tries would be too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class LimitRaiser:
     metrics: RescueMetrics
 
     async def raise_to(self, rescuable: Rescuable, pending: Pending) -> Pod | None:
-        """Raise request and limit; raise ApiError if that is refused for good."""
+        """Raise request and limit; raise ApiError if it is refused for good."""
         memory = after_raise(pending.before, pending.limit_bytes)
         body = raise_body(rescuable.pod, pending.before.name, memory)
         note = asyncio.create_task(self._note(rescuable))
@@ -64,18 +64,18 @@ class LimitRaiser:
         return resized
 
     async def raised_by_agent(self, rescuable: Rescuable) -> None:
-        """Write on a pod what it had before its agent raised it: the agent may not."""
+        """Write on a pod what it had before its agent raised it: the agent may not write that."""
         self._count("asked")
         await self._note(rescuable)
 
     async def withdraw(self, rescuable: Rescuable, before: SizedContainer, why: str) -> Pod | None:
-        """Ask for what it has, after its node refused a raise: the room is others' again."""
+        """Ask for what the pod has, after its node refused a raise: this frees the room again."""
         memory = Memory(before.request_bytes, before.limit_bytes)
         try:
             body = raise_body(rescuable.pod, before.name, memory)
             pod = await self.pods.raise_pod(rescuable.pod, body)
         except ApiError as error:
-            # A server that lets no limit fall (1.33) leaves it asked for, and not granted.
+            # A server that lets no limit fall (1.33) keeps the raise as asked for, not granted.
             log.info("raise not withdrawn", pod=rescuable.uid, error=str(error))
             pod = None
         self._count(why.lower())
@@ -84,7 +84,7 @@ class LimitRaiser:
     async def give_back(
         self, rescuable: Rescuable, before: SizedContainer, memory: Memory
     ) -> Pod | None:
-        """Lower what a pod that has stopped growing does not need; ApiError if that is refused."""
+        """Lower a pod that has stopped growing to what it needs; ApiError if refused."""
         pod = await self.pods.raise_pod(
             rescuable.pod, raise_body(rescuable.pod, before.name, memory)
         )

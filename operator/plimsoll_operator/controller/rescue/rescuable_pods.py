@@ -49,7 +49,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Rescuable:
-    """One pod. container: as it is now; first: before the first raise."""
+    """One pod. container: as it is now. first: as it was before the first raise."""
 
     pod: Pod
     watched: WatchedPod
@@ -62,11 +62,11 @@ class Rescuable:
     """The largest need that its agent has reported, since it was raised."""
     pending: Pending | None = None
     granted: SizedContainer | None = None
-    """As it was when its agent was granted a raise of it that was not made yet, as far as known."""
+    """The container when its agent was granted a raise that, as far as known, is not made yet."""
     given_up: str | None = None
-    """Why it is not tried again, in words."""
+    """Why no raise is tried again, in words."""
     keeps: bool = False
-    """Whether it keeps what it was given: the API server lets no limit fall."""
+    """Whether it keeps what it was given, because the API server lets no limit fall."""
 
     @property
     def uid(self) -> str:
@@ -91,7 +91,7 @@ class Rescuable:
 
 @dataclass(slots=True, kw_only=True)
 class RescuablePods:
-    """By UID. ``see`` never waits, and costs little for pods whose policy says never."""
+    """Pods by UID. ``see`` never waits, and costs little for pods whose policy says never."""
 
     book: TaskBook
     bounds: ClusterBounds
@@ -136,7 +136,7 @@ class RescuablePods:
         allocatable = self.nodes.capacity(rescuable.node).memory_bytes
         task = rescuable.watched.task
         beside = [each for each in self._pods.values() if each.node == rescuable.node]
-        # What was asked for a moment ago is not used yet, and will be.
+        # Memory asked for a moment ago is not used yet, but will be.
         soon_bytes = sum(
             max(0, each.pending.limit_bytes - (each.pending.before.limit_bytes or 0))
             for each in beside
@@ -161,7 +161,7 @@ class RescuablePods:
         )
 
     def follow(self, rescuable: Rescuable, now_s: float) -> Curve | None:
-        """Take the newest maximum of a raised pod; None if nobody reports it."""
+        """Take the newest maximum of a raised pod; None if it is not reported."""
         status, watched = rescuable.watched.status, rescuable.watched
         container = watched.measured_container(status)
         report = self.peaks.best(status.uid, container, watched.attempt.containers)
@@ -194,13 +194,13 @@ class RescuablePods:
 
     @staticmethod
     def _take_over(before: Rescuable, now: Rescuable) -> None:
-        """Keep what only this controller knows: its annotation may come a moment later."""
+        """Keep what this controller knows: the watch may show its annotation a moment later."""
         now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
         now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
         if now.raises < before.raises:
             now.raises, now.first = before.raises, before.first
         if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:
-            # The watch tells of a moment before the raise, such as that of the annotation.
+            # The watch shows a moment before the raise, such as that of the annotation.
             now.container = before.container
 
 

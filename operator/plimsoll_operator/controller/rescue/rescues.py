@@ -1,8 +1,8 @@
 """Hears agents' alarms, decides each at once, and follows every raise until it is granted.
 
 An alarm comes a second or two before a kill. So nothing waits in a queue here, and nothing is read
-from the API server: what a pod has and may get is in memory. What a controller must know after a
-restart, or its successor, is on the pod.
+from the API server: what a pod has and may get is in memory. The pod holds what the next controller
+must know.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
 PENDING_S: Final = 15.0
-"""A raise that its node has neither granted nor refused by then is not waited for."""
+"""A raise that its node has neither granted nor refused after this time is given up."""
 FLAT_S: Final = 6.0
 FULL_S: Final = 30.0
-"""A node that refused a raise is asked for none for so long."""
+"""A node that refused a raise is not asked for one for this long."""
 MOST_TASKS: Final = 2_000
 SAME_BYTES: Final = 1 << 16
-"""Limits in a spec and in the kernel differ by less than this: it counts pages."""
+"""Limits in a spec and in the kernel differ by less than this: the kernel counts pages."""
 
 _TOLD: Final = frozenset({Why.LEAK, Why.NODE, Why.NAMESPACE, Why.BOUND, Why.TOO_OFTEN})
 
@@ -59,7 +59,7 @@ class Rescues:
     ) -> None:
         """experts: reads a task's experts, whose past has the needs of its runs.
 
-        flat_s: how long a raised pod has not grown before it gives back what it does not need.
+        flat_s: how long a raised pod must not grow before it gives back what it does not need.
         """
         self._flat_s = flat_s
         self._pods = pods
@@ -67,7 +67,7 @@ class Rescues:
         self._needs = TaskNeeds(experts, monotonic_s)
         self._now_s = monotonic_s
         self._full_s: dict[str, float] = {}
-        """Node -> until when it is asked for nothing, as it refused a raise."""
+        """Node -> until when it is not asked for a raise, because it refused one."""
         self._works: set[asyncio.Task[None]] = set()
         self._told: Counter[str] = Counter()
         metrics = raiser.metrics
@@ -86,21 +86,21 @@ class Rescues:
             self._follow(now, now.pending)
 
     async def hear(self, said: Alarms) -> list[str]:
-        """Decide an agent's alarms, and return the pods that are raised; no raise is waited for."""
+        """Decide an agent's alarms, and return the pods to be raised; does not wait for raises."""
         raised = []
         for alarm in said.alarms:
             try:
                 if await self._answer(said, alarm):
                     raised.append(alarm.pod_uid)
             except Exception:
-                # Pods are written by strangers: whatever is odd about one, the others go on.
+                # Strangers write pods: an error in one must not stop the others.
                 log.exception("alarm not answered")
         return raised
 
     async def grant(self, asked: Asked) -> Granted:
         """Hear what an agent raised by itself, and return what it may raise next."""
         grants = list[Grant]()
-        # As with alarms: what is odd about one pod ends no other's rescue.
+        # As with alarms: an error in one pod must not stop the rescue of others.
         for each in asked.raised:
             try:
                 self._hear_raise(asked.node, each)
@@ -114,13 +114,13 @@ class Rescues:
         return Granted(grants=tuple(grants))
 
     async def run(self) -> None:
-        """Look after raises that nobody answers, until cancelled."""
+        """Look once a second, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             self.look()
 
     def look(self) -> None:
-        """Give up raises that nobody answers, and have pods that have stopped growing give back."""
+        """Give up unanswered raises, and have pods that have stopped growing give back."""
         now_s = self._now_s()
         self._full_s = {node: s for node, s in self._full_s.items() if s > now_s}
         for pod in self._pods:
@@ -132,7 +132,7 @@ class Rescues:
                 self._look_at_raised(pod, now_s)
 
     def raised(self, pod_uid: str) -> bool:
-        """Say whether a pod was raised: then all that its agent reads of it is wanted."""
+        """Say whether a pod was raised: then its agent must report every reading of it."""
         pod = self._pods.get(pod_uid)
         return pod is not None and pod.raises > 0
 
@@ -151,7 +151,7 @@ class Rescues:
         try:
             lowered = await self._raiser.give_back(pod, before, memory)
         except ApiError as error:
-            # A server that lets no limit fall without a restart: 1.33.
+            # A server of version 1.33 lets no limit fall without a restart.
             log.info("nothing given back", pod=pod.uid, error=str(error))
             lowered = None
         if lowered is not None:
@@ -162,7 +162,7 @@ class Rescues:
             now.container, now.keeps = before, True
 
     async def idle(self) -> None:
-        """Wait until all that was begun is done; for tests."""
+        """Wait until all work in progress is done; for tests."""
         while self._works:
             await asyncio.gather(*tuple(self._works))
 
@@ -180,7 +180,7 @@ class Rescues:
     async def _answer(self, said: Alarms, alarm: Alarm) -> bool:
         """Return whether the pod is raised."""
         needs = await self._needs_of(alarm.pod_uid)
-        # From here to the raise nothing waits: what one alarm was given, the next one sees.
+        # From here to the raise nothing waits, so each alarm sees what the one before was given.
         pod = self._pods.get(alarm.pod_uid)
         passed_over = self._passed_over(said.node, alarm, pod)
         if pod is None or passed_over is not None:
@@ -201,13 +201,13 @@ class Rescues:
         return True
 
     def _hear_raise(self, node: str, said: OwnRaise) -> None:
-        """Follow a raise as if it were this controller's own; one that it knows is no news."""
+        """Follow an agent's raise like this controller's own; ignore one that it knows."""
         pod = self._pods.get(said.alarm.pod_uid)
         if pod is None or pod.node != node:
             self._count("unknown")
             return
         if said.raises <= pod.raises or pod.granted is None:
-            # Told twice; or granted by another controller, to which the pod was as it is now.
+            # It was told twice, or another controller granted it and the pod is read as raised.
             return
         if said.limit_bytes <= (pod.granted.limit_bytes or 0):
             return
@@ -220,7 +220,7 @@ class Rescues:
         self._follow(pod, pending)
 
     async def _grants_of(self, node: str, uid: str) -> tuple[Grant, ...]:
-        """Return the one that a pod gets, if any."""
+        """Return the grant that a pod gets, if any."""
         needs = await self._needs_of(uid)
         pod = self._pods.get(uid)
         if pod is None or self._refrains_from(node, pod) is not None:
@@ -234,7 +234,7 @@ class Rescues:
         return () if pod is None else await self._needs.of(pod.watched.task)
 
     def _passed_over(self, node: str, alarm: Alarm, pod: Rescuable | None) -> str | None:
-        """Say why an alarm is no question to decide, as the metric calls it; None if it is one."""
+        """Say why an alarm needs no decision, as the metric calls it; None if it needs one."""
         if pod is None or pod.node != node:
             return "unknown"
         status = pod.watched.status
@@ -243,7 +243,7 @@ class Rescues:
         return self._refrains_from(node, pod)
 
     def _refrains_from(self, node: str, pod: Rescuable) -> str | None:
-        """Say why a pod is not to be raised now, as the metric calls it; None if it may be."""
+        """Say why a pod must not be raised now, as the metric calls it; None if it may be."""
         if pod.node != node:
             return "unknown"
         if self._pods.why_not(pod) is not None:
@@ -270,7 +270,7 @@ class Rescues:
         """Hold a pod as one that is being raised."""
         before = pod.container
         pending = Pending(
-            # Where a raise was not granted yet, it is raised further: what it has is as before.
+            # If an earlier raise is not granted yet, the pod still has what it had before that.
             before=pod.pending.before if pod.pending is not None else before,
             limit_bytes=decided.limit_bytes,
             used_bytes=alarm.used_bytes,
@@ -295,7 +295,7 @@ class Rescues:
             return
         now = self._pods.get(pod.uid)
         if now is not None and now.pending is pending:
-            now.pending, now.container = None, pending.before  # lost: the agent says it again
+            now.pending, now.container = None, pending.before  # lost: the agent repeats its alarm
 
     def _refused(self, pod: Rescuable, why: str) -> None:
         log.warning("raise refused", pod=pod.uid, error=why)
@@ -306,7 +306,7 @@ class Rescues:
             self._raiser.left(now, "refused", f"the API server refuses it: {why[:200]}")
 
     def _follow(self, pod: Rescuable, pending: Pending) -> None:
-        """See what became of a raise."""
+        """See whether a raise was granted or refused."""
         granted = granted_limit(pod.pod, pod.container.name)
         if granted is not None and granted >= pending.limit_bytes - SAME_BYTES:
             self._grant(pod, pending)

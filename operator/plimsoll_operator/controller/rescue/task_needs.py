@@ -1,4 +1,4 @@
-"""The newest needs of tasks, from memory for a while: an alarm is answered at once."""
+"""Keeps the newest needs of tasks in memory for a while, so that an alarm is answered at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TaskNeeds:
         self._needs: OrderedDict[TaskId, tuple[float, tuple[float, ...]]] = OrderedDict()
 
     async def of(self, task: TaskId) -> tuple[float, ...]:
-        """Return the needs of a task's newest runs; what was known last if the store is away."""
+        """Return the needs of a task's newest runs; the last known ones if the store is away."""
         now_s = self._now_s()
         kept = self._needs.get(task)
         if kept is not None and now_s - kept[0] < KEPT_S:

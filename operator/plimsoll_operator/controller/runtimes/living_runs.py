@@ -1,7 +1,7 @@
 """Writes down once what the pods of runs under way show, and finds the runs that run long.
 
-One timer over all: runs stand in a heap by their deadlines, and whatever their number, nothing
-is done for one before its deadline has passed.
+All runs share one timer: they stand in a heap by their deadlines, and nothing is done for a run
+before its deadline has passed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ log = structlog.get_logger()
 
 PODS_KEPT: Final = 50_000
 LOOK_AGAIN_S: Final = 5.0
-"""A run that is late and whose pod was not seen since a restart is looked at again."""
+"""A late run whose pod was not seen since a restart is looked at again after this time."""
 LONGEST_WAIT_S: Final = 60.0
 """Deadlines are times of day, and a clock may be set."""
 WRITTEN_KEPT: Final = 50_000
-"""Living attempts whose sightings are remembered; those of others are written again."""
+"""Living attempts whose sightings are remembered; other attempts' sightings are written again."""
 
 
 class LongRuns:
@@ -72,7 +72,7 @@ class LongRuns:
         self._news.set()
 
     def run_ended(self, event: RunEnded) -> None:
-        """Wait for the run no more."""
+        """Stop waiting for the run."""
         uid = event.attempt_uid
         self._under_way.pop(uid, None)
         self._long.discard(uid)
@@ -126,7 +126,7 @@ class RunSightings:
     async def living(
         self, pod: Pod, task: TaskId, status: AttemptStatus, asked: Asked = NOTHING_ASKED
     ) -> None:
-        """Write down what is new of an attempt that has not ended. asked: at its submission."""
+        """Write down what is new about an attempt that has not ended. asked: at its submission."""
         self._long_runs.see(status.attempt_uid, pod)
         new = self._new(task, status, asked)
         if not new:
@@ -138,9 +138,9 @@ class RunSightings:
         self._runtimes.news()
 
     def _new(self, task: TaskId, status: AttemptStatus, asked: Asked) -> list[NewSighting]:
-        """List what was not written yet: by us, or by an earlier leader, by the restored state."""
+        """List the sightings not written yet by us or, per the restored state, a former leader."""
         uid, started_s = status.attempt_uid, status.started_s
-        # A container restarted in place was asked for when it began, not with its pod.
+        # A container restarted in place was submitted when it began, not with its pod.
         submitted_s = started_s if status.restarts else status.submitted_s
         written, forecast = self._written.get(uid), self._runtimes.under_way(uid)
         if written is SightingKind.STARTED or (forecast and forecast.started_s is not None):

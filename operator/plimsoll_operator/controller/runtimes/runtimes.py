@@ -2,7 +2,7 @@
 
 The store keeps a log of sightings (see its sightings.py); what the forecaster knows is a fold over
 it (see ``learning/log_fold``), and shows in profiles' statuses, Events and metrics. A backlog, such
-as an older store's past, is folded beside all else.
+as an older store's past, is folded in the background.
 
 Memory: some 4 kB a task and 10 kB a run under way. Tasks with runs under way are always held.
 """
@@ -56,7 +56,7 @@ class Runtimes(LogFold):
         return self._folding.under_way.get(attempt_uid)
 
     def ran_long(self, event: RanLong) -> None:
-        """Note that people were told of the run."""
+        """Note that the run was announced."""
         self._folding.ran_long(event.attempt_uid, event.at_s)
 
     def expert_fitted(self) -> None:
@@ -71,7 +71,7 @@ class Runtimes(LogFold):
         return forecast if forecast.known_runs else None
 
     async def restore(self) -> None:
-        """Restore what was saved; what became known since is folded by ``run``."""
+        """Restore what was saved; ``run`` folds what became known since."""
         async with self._lock:
             read = self._writer.read
             shared = await self._shared()
@@ -98,7 +98,7 @@ class Runtimes(LogFold):
         saved_s = time.monotonic()
         while await self._fold_some():
             if time.monotonic() - saved_s > SAVE_EVERY_S:
-                # A long backlog is saved in parts, so that tasks can be let go of meanwhile.
+                # A long backlog is saved in parts, so that saved tasks can leave memory meanwhile.
                 await self.save()
                 saved_s = time.monotonic()
 
@@ -106,8 +106,8 @@ class Runtimes(LogFold):
         return self._folding.touched or self._newly_fitted
 
     async def _write(self, follows: frozenset[int]) -> bool:
-        # In the transaction of the save: what is folded after it, here or after a restart, is
-        # forecast with the new expert, and all before with the old.
+        # The expert changes with the save: runs folded before it are forecast with the old expert,
+        # runs folded after it, here or after a restart, with the new one.
         expert = await self._new_expert() if self._newly_fitted else None
         changes = await self._folding.changes(self.through, Turns().rest)
         changes = replace(changes, expert=expert)
@@ -120,14 +120,14 @@ class Runtimes(LogFold):
         return saved
 
     async def _new_expert(self) -> bytes | None:
-        """Return what was fitted last; None if it cannot be read, or serves already."""
+        """Return the expert fitted last; None if it cannot be read, or serves already."""
         fitted = await self._writer.read(self._features.fitted)
         expert, serving = read_expert(fitted), self._folding.forecaster.expert
         same = serving is not None and expert is not None and serving.made_s == expert.made_s
         return None if expert is None or same else fitted
 
     async def forget_all_but(self, stored: Collection[TaskId]) -> None:
-        """Forget the tasks that the store has forgotten; they are forgotten there already."""
+        """Forget the tasks that the store has forgotten already."""
         names = {str(task) for task in stored}
         async with self._lock:
             for task in [task for task in self._used if task not in names]:
@@ -136,7 +136,7 @@ class Runtimes(LogFold):
                     del self._used[task]
 
     async def _shared(self) -> bytes | None:
-        """Return the shared state. If this version cannot read it, the state is begun anew."""
+        """Return the shared state. If this version cannot read it, begin anew."""
         shared = await self._writer.read(self._records.shared_state)
         if shared is None or restore_part(
             "shared state", shared, Forecaster().state.restore_shared
@@ -160,7 +160,7 @@ class Runtimes(LogFold):
         return bool(sightings)
 
     async def _hold(self, tasks: Iterable[str]) -> None:
-        """Restore what was saved of tasks and of their owners, unless it is held."""
+        """Restore the saved state of tasks and of their owners, unless it is held."""
         names, read, state = sorted(tasks), self._writer.read, self._folding.forecaster.state
         owners = sorted({name.partition("/")[0] for name in names} - self._owners)
         if owners:

@@ -31,7 +31,7 @@ log = structlog.get_logger()
 Rest = Callable[[], Awaitable[None]]
 
 KNOWN_RUNS: Final = 3
-"""A forecast that knows fewer runs of its task says nothing of what slowed one down."""
+"""A forecast by fewer runs of its task cannot tell what slowed a run down."""
 
 
 class Folding:
@@ -47,7 +47,7 @@ class Folding:
         self._owners: set[str] = set()
         self._unsaved_runs: set[str] = set()
         self._announced: set[str] = set()
-        """Runs that people were told of while a save may be under way: the next save has them."""
+        """Runs announced since the last save began: the next save has them."""
         self._ended: set[str] = set()
         self._scores: dict[str, ForecastScore] = {}
         self._shared = False
@@ -58,11 +58,11 @@ class Folding:
         return bool(self._unsaved_runs or self._announced)
 
     def fold(self, sighting: Sighting) -> None:
-        """Learn what was seen; what cannot be learned is logged."""
+        """Learn a sighting; log one that cannot be learned."""
         try:
             _FOLDS[sighting.kind](self, sighting)
         except (ArithmeticError, LookupError, TypeError, ValueError):
-            # The sighting is half learned, but equally so after a restart; stopping would be worse.
+            # The sighting is half learned, but just the same after a restart; stopping is worse.
             log.exception(
                 "a sighting could not be learned",
                 task=str(sighting.task),
@@ -70,7 +70,7 @@ class Folding:
             )
 
     def ran_long(self, uid: str, at_s: float) -> None:
-        """Note that people were told of the run, so that a restart does not tell them again."""
+        """Note that the run was announced, so that a restart does not announce it again."""
         made = self.under_way.get(uid)
         if made is not None:
             self.under_way[uid] = replace(made, announced_s=at_s)
@@ -100,7 +100,7 @@ class Folding:
     async def changes(self, through: int, rest: Rest) -> UnsavedRuntimes:
         """Return all that is unsaved, as of that sighting; nothing may be folded meanwhile.
 
-        rest: is called between tasks and runs, because there may be thousands of them.
+        rest: called between tasks and runs, because there may be thousands of them.
         """
         self._gather(self.forecaster.state.take_unsaved())
         self._unsaved_runs |= self._announced
@@ -155,7 +155,7 @@ class Folding:
         self._shared = self._shared or unsaved.shared
         for uid in unsaved.ended:
             if uid not in unsaved.runs:
-                self._end(uid, None)  # the forecaster holds it for one that never ends
+                self._end(uid, None)  # the forecaster takes it for a run that never ends
 
     def _submitted(self, sighting: Sighting) -> None:
         uid, task = sighting.attempt_uid, sighting.task

@@ -1,4 +1,6 @@
-"""The controller's answers over HTTP: peaks and the page. The feed has its own routes.
+"""The controller's answers over HTTP: the page, and what agents ask and tell.
+
+That is peaks, alarms, grants, and what nodes use. The feed has its own routes.
 
 In: requests. Out: answers. May import: ``web``, ``controller.attempts``, ``controller.tasks``.
 """

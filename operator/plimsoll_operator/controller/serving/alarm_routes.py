@@ -1,4 +1,4 @@
-"""Agents say here that a container nears its limit: ``POST /v1/alarms``. Every field is checked."""
+"""Takes agents' alarms of containers near their limits: ``POST /v1/alarms``. Checks every field."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Hear = Callable[[Alarms], Awaitable[Sequence[str]]]
 
 
 class BadAlarmsError(ValueError):
-    """A body that is no list of alarms; the message says where and why."""
+    """A body that is not a list of alarms; the message says where and why."""
 
 
 def alarm_routes(hear: Hear, token: str) -> list[web.RouteDef]:
     """Routes to add to the controller's application. An agent shows ``token`` as its bearer.
 
-    hear: decides alarms, and returns the pods that it raises; it waits for no raise.
+    hear: decides alarms, and returns the pods that it raises; it does not wait for raises.
     """
 
     async def take(request: web.Request) -> web.Response:

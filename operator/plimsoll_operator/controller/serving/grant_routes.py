@@ -1,4 +1,4 @@
-"""Agents tell here what they raised by themselves, and ask what they may: ``POST GRANTS_PATH``."""
+"""Takes what agents raised by themselves, and answers what they may raise: ``POST GRANTS_PATH``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from plimsoll_operator.feed.routes import is_bearer
 from plimsoll_predictor.core.documents import from_document, to_document
 
 MOST_BYTES: Final = 1 << 17
-"""As many alarms as are told at once, each of a kilobyte, and the pods asked for."""
+"""Room for the most alarms told at once, each of a kilobyte, and for the pods asked for."""
 
 Give = Callable[[Asked], Awaitable[Granted]]
 
 
 class BadAskedError(ValueError):
-    """A body that asks for nothing; the message says where and why."""
+    """A body that is not a request for grants; the message says where and why."""
 
 
 def grant_routes(give: Give, token: str) -> list[web.RouteDef]:

@@ -1,4 +1,4 @@
-"""Agents say here how busy their nodes are: ``POST /v1/node-use``. Every field is checked."""
+"""Takes agents' reports of how busy their nodes are: ``POST /v1/node-use``. Checks every field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_BYTES: Final = 1 << 16
 
 
 class BadNodeUseError(ValueError):
-    """A body that is no use of a node; the message says where and why."""
+    """A body that is not a node's use; the message says where and why."""
 
 
 def node_use_routes(take_in: Callable[[NodeUse], object], token: str) -> list[web.RouteDef]:

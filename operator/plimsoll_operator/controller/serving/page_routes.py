@@ -28,10 +28,10 @@ from plimsoll_predictor.knowledge.expert_names import REQUEST
 
 @dataclass(frozen=True, slots=True)
 class LiveTasks:
-    """Reads what the event loop writes: each look is one at a dict's entry, which is whole.
+    """Reads what the event loop writes: each look reads one entry of a dict, which is complete.
 
-    status: of a task's profile, as the API server has it; empty without one. lent: what running
-    pods lend, made whole before it is looked at. trained: what waits for a round of trainings.
+    status: a task profile's, as the API server has it; empty without one. lent: what running pods
+    lend, complete before it can be read. trained: what waits for a round of trainings.
     """
 
     book: TaskBook
@@ -41,12 +41,12 @@ class LiveTasks:
 
     @property
     def lending(self) -> LendingNow | None:
-        """What running pods lend; None where no pod may lend."""
+        """What running pods lend; None if no pod may lend."""
         return self.lent()
 
     @property
     def trainings(self) -> TrainingsNow | None:
-        """What waits for a training; None where the controller trains by itself."""
+        """What waits for a training; None if the controller trains by itself."""
         return self.trained()
 
     @property
@@ -73,8 +73,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def page_app(pages: Pages, listen_host: str) -> web.Application:
     """Return the application of the page's port.
 
-    On loopback, only who names loopback is answered: another site's script, in a browser on this
-    side of a forwarded port, would come by that site's name.
+    On loopback, only requests to a loopback name are answered: a script of another site, in a
+    browser at a forwarded port, would use that site's name.
     """
     middlewares = [_named_here(pages)] if _is_loopback(listen_host) else []
     app = web.Application(middlewares=middlewares)
@@ -104,7 +104,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def page_routes(pages: Pages) -> list[web.RouteDef]:
-    """The page's routes. Put them last: a page also answers what no other route answers."""
+    """The page's routes. Put them last: they also answer what no other route answers."""
 
     async def index(request: web.Request) -> web.Response:
         return _response(request, await pages.index(query_of(request.query)))
@@ -134,7 +134,7 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
 
 
 def _named(request: web.Request) -> TaskId | None:
-    """The namespace and name of an address; None if nothing can be called so."""
+    """The namespace and name of an address; None if nothing can have this name."""
     try:
         return TaskId.parse("{namespace}/{name}".format_map(request.match_info))
     except ValueError:
@@ -157,7 +157,7 @@ def _response(request: web.Request, served: Served) -> web.Response:
         if served.status == 503:
             headers["Retry-After"] = "3"
     else:
-        # The browser keeps it and asks each time whether it changed: a reload costs a few bytes.
+        # The browser keeps it and asks each time if it changed, so a reload costs a few bytes.
         headers |= {"Cache-Control": "private, no-cache", "ETag": served.etag}
         if served.etag in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)

@@ -1,4 +1,4 @@
-"""Agents hand in their reports here: ``POST /v1/peaks``. Every field is checked."""
+"""Takes agents' reports: ``POST /v1/peaks``. Checks every field."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Heard = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What is answered of a pod, by its UID.
+    """What the answer says about a pod, by its UID.
 
-    known: the largest need that is known of its task; None if none is, or nobody knows the pod.
+    known: the largest known need of its task; None if there is none, or the pod is unknown.
     rescuable: whether it may be given more before it reaches its limit, so that it is watched.
     """
 
@@ -43,7 +43,7 @@ NO_FACTS: Final = PodFacts()
 
 
 class BadReportsError(ValueError):
-    """A body that is no list of reports; the message says where and why."""
+    """A body that is not a list of reports; the message says where and why."""
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,8 +60,8 @@ def peak_routes(
 ) -> list[web.RouteDef]:
     """Routes to add to the controller's application. An agent shows ``token`` as its bearer.
 
-    persist: stores the final reports; only when it has returned are they acknowledged.
-    heard: is told the node of each body; one without reports says that its agent lives.
+    persist: stores the final reports; they are acknowledged only after it has returned.
+    heard: gets the node of each body; a body without reports says that its agent lives.
     """
     controller = uuid.uuid4().hex
 
@@ -78,7 +78,7 @@ def peak_routes(
             if finals := [report for report in reports if report.final]:
                 await persist(finals)
         except Exception as error:
-            # Whatever is wrong with the store, the agent keeps its reports and sends them again.
+            # Whatever the store's error is, the agent keeps its reports and sends them again.
             log.error("final peaks not stored", node=node, why=str(error))
             return _words(503, "the store cannot take them now; keep them")
         book.add(reports)

@@ -26,8 +26,8 @@ class Readiness:
 class Face:
     """What the API's port answers, before, while and after this controller leads.
 
-    readiness: asked for each probe. Whoever stands by, or has begun to lead and knows nothing yet,
-    answers no question of others: a feed that knows nothing would make admission forget.
+    readiness: asked for each probe. A controller that stands by, or has just begun to lead, answers
+    no other requests: a feed that knows nothing would make admission forget.
     """
 
     def __init__(self, registry: CollectorRegistry, readiness: Callable[[], Readiness]) -> None:
@@ -50,14 +50,14 @@ class Face:
         return app
 
     def lead(self, routes: Sequence[web.RouteDef], is_open: Callable[[], bool]) -> None:
-        """Answer these from now on, whenever ``is_open``; replaces what was answered before."""
+        """Answer these routes from now on, whenever ``is_open``; they replace earlier ones."""
         self._routes = web.UrlDispatcher()
         self._routes.add_routes(routes)
         self._open = is_open
 
     async def _healthz(self, _: web.Request) -> web.Response:
-        # A controller that waits (for the API server, a database, the lead) would only wait
-        # again if it were killed for it.
+        # Killing a controller that waits (for the API server, a database, the lead) does not help:
+        # it would wait again.
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
@@ -86,7 +86,7 @@ class Face:
 @asynccontextmanager
 async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
     """Serve for as long as the context is open. Give the port; raise OSError if it is in use."""
-    # Not the application's: kopf and we end the process.
+    # The application handles no signals: kopf and we end the process.
     runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""What chunks of Jobs over items took, and which executors of Spark died: told to admission.
+"""Tells admission what chunks of Jobs over items took, and which executors of Spark died.
 
 In: attempts that ended, and the store. Out: what is known of each task's chunks, and how much
 smaller an application's partitions become, in the feed.

@@ -1,7 +1,7 @@
 """Learns what chunks of Jobs over items take, and tells admission.
 
-Nothing of it is kept: the store has every attempt with its chunk, and what is new of a task is
-fitted to the newest of them again.
+None of it is saved: the store has every attempt with its chunk, and news of a task has its newest
+attempts fitted again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEARN_EVERY_S: Final = 2.0
 
 
 class ChunkLessons:
-    """Knows of which tasks something is new. All methods belong to one event loop."""
+    """Knows the tasks with news. All methods belong to one event loop."""
 
     def __init__(self, store: Store, writer: Writer, board: FeedBoard) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class ChunkLessons:
             await self._learn(task)
 
     def attempt_ended(self, event: AttemptEnded | ObservationAmended) -> None:
-        """Note that something is new of a task, if it was a chunk."""
+        """Note that a task has news, if the attempt was a chunk."""
         if CHUNK_ITEMS in event.observation.features:
             self._new[event.observation.task] = None
             self._news.set()
@@ -53,7 +53,7 @@ class ChunkLessons:
         """Tell nothing of the task any more."""
         if event.task in self._told:
             self._tell(event.task, None)
-            # What was being read meanwhile may tell it once more.
+            # A read under way may tell it once more, so it is learned again.
             self._new[event.task] = None
             self._news.set()
 
@@ -68,7 +68,7 @@ class ChunkLessons:
                     await self._learn(next(iter(new)))
                     new.pop(next(iter(new)))
             finally:
-                # Where the store cannot be read, what is new stays so.
+                # If the store cannot be read, the news is kept.
                 self._new = {**new, **self._new}
                 if self._new:
                     self._news.set()

@@ -1,4 +1,4 @@
-"""The records of leased Jobs in the store: what was written outlives the pod, and its node."""
+"""Keeps the records of leased Jobs in the store, where they outlive the pod and its node."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from plimsoll_predictor.store import Store, StoreError, Writer
 
 
 class JobShelf:
-    """Writes and reads the records of leased Jobs. NotWritten: where the store cannot."""
+    """Writes and reads the records of leased Jobs. NotWritten: if the store cannot."""
 
     def __init__(self, store: Store, writer: Writer) -> None:
         self._records, self._writer = store.leased_jobs, writer
 
     async def write(self, job: JobName, document: Mapping[str, Any]) -> None:
-        """Keep a record in the place of the one before; then it outlives a crash."""
+        """Replace a Job's record; once this returns, the record outlives a crash."""
         if self._writer.trouble:
             raise NotWritten(self._writer.trouble)
         try:
@@ -27,10 +27,10 @@ class JobShelf:
             raise NotWritten(str(error)) from error
 
     async def read(self, job: JobName, task: TaskId) -> tuple[object | None, object | None]:
-        """Return a Job's record, and what its task's last one taught; None for what there is not.
+        """Return a Job's record, and what its task's last Job taught; each None if missing.
 
         Raises:
-            NotWritten: where the store cannot be read, so that nothing may be answered.
+            NotWritten: if the store cannot be read, so that no answer is known.
         """
         try:
             record = await self._writer.read(self._records.get, str(job))

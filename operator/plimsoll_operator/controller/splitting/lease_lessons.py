@@ -1,4 +1,4 @@
-"""Tells admission what leases of a task's Jobs took, so that the next Job's are chosen by it."""
+"""Tells admission what leases of a task's Jobs took; it chooses the next Job's leases by that."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Jobs whose pods lease their items: opened by their first worker, followed, and closed.
 
-A worker is a pod, and its name the pod's. What a pod had is free as soon as it is over or gone, by
-the watch, or by a list of the Job's pods every few seconds; or when it should have gone long ago,
-as on a node that is away. It is never free because the worker is silent.
+A worker is a pod, and has the pod's name. What a pod leased is free as soon as the watch, or a list
+of the Job's pods every few seconds, shows that it is over or gone; or when it should have gone long
+ago, as on a node that is away. It is never free because the worker is silent.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ log = structlog.get_logger()
 BATCH: Final = "/apis/batch/v1"
 LOOK_EVERY_S: Final = 5.0
 APART_S: Final = 0.05
+"""The pause between the looks at two Jobs: with hundreds of them, a round takes longer."""
 YIELDS_EVERY: Final = 100
-"""Pods that are looked at before others have the event loop: leadership is renewed on it."""
-"""Between two Jobs that are looked at: with hundreds of them, a round takes longer."""
+"""After this many pods, other tasks get the event loop: leadership is renewed on it."""
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _UID: Final = "batch.kubernetes.io/controller-uid"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 class Shelf(Protocol):
-    """Where records are read and closed."""
+    """Reads and closes records."""
 
     async def read(self, job: JobName, task: TaskId) -> tuple[object | None, object | None]:
-        """Return a Job's record, and what its task's last one taught."""
+        """Return a Job's record, and what its task's last Job taught."""
 
     async def open(self) -> list[str]:
         """Return the Jobs that have a record."""
@@ -90,7 +90,7 @@ class JobGone(UnknownJob):
 class LeasedJobs:
     """Follows Jobs that lease. All methods belong to one event loop.
 
-    taught: hears what a Job that has ended taught of its task, when that is kept.
+    taught: gets what an ended Job taught about its task, once that is stored.
     """
 
     def __init__(
@@ -116,18 +116,18 @@ class LeasedJobs:
         metrics: LeaseMetrics,
         taught: Callable[[TaskId, object], None],
     ) -> LeasedJobs:
-        """Make them as the controller has them. stored: where records are, and who writes them."""
+        """Make them as the controller needs them. stored: the store of records, and its writer."""
         shelf = JobShelf(*stored)
         keeper = Keeper(shelf, time.monotonic, metrics.count)
         metrics.watch(lambda: len(keeper.jobs))
         return cls(kube, keeper, shelf, announcer.tell, taught)
 
     async def open(self, name: JobName) -> None:
-        """Lease a Job's items from now on, or go on where its record is.
+        """Lease a Job's items from now on, or go on from its record.
 
         Raises:
             JobGone: if it is not there, or has ended. UnknownJob: if it leases nothing.
-            NotWritten: if it cannot be said now.
+            NotWritten: if that cannot be known now.
         """
         try:
             job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
@@ -146,7 +146,7 @@ class LeasedJobs:
         task = _task_of(job)
         record, taught = await self._shelf.read(name, task)
         if isinstance(record, Mapping) and record.get("uid") != leased.uid:
-            record = None  # of a Job that was deleted, and that this one is a copy of
+            record = None  # it is of a deleted Job of the same name
         try:
             self.keeper.open(leased, record, taught)
         except ValueError as error:
@@ -156,15 +156,15 @@ class LeasedJobs:
         await self.keeper.written(name)
 
     def see(self, pod: Pod, *, gone: bool) -> None:
-        """A pod appeared, changed or went: what it had is free if it is over."""
+        """A pod appeared, changed or went: if it is over, what it leased is free."""
         name = _leased_by(pod)
         if name in self.keeper.jobs and (gone or is_over(pod)):
             self._over.put_nowait((name, over_of(pod)))
 
     async def spares(self, killed: Pod) -> bool:
-        """Say whether the next pod of a killed one does smaller chunks in as much memory.
+        """Say whether the pod after a killed one does smaller chunks in as much memory.
 
-        False where that is not known: it gets more memory, as every run.
+        False if that is not known: then it gets more memory, like every run.
         """
         name = _leased_by(killed)
         if name not in self.keeper.jobs or not is_over(killed):
@@ -214,7 +214,7 @@ class LeasedJobs:
             await asyncio.sleep(APART_S)
 
     async def _look_at(self, name: JobName) -> None:
-        """Take back what pods had that are over, and close the Job if it is."""
+        """Take back what pods that are over have leased, and close the Job if it is over."""
         leased, task = self._read[name]
         try:
             job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
@@ -223,7 +223,7 @@ class LeasedJobs:
         if metadata_of(job).get("uid") != leased.uid:
             await self._close(name, task)
             return
-        # First: who asks meanwhile has a pod that the list shows.
+        # Read before the list, which then shows the pod of each of these workers, if it exists.
         workers = set(self.keeper.find(name).leases.parts)
         selector = {"labelSelector": f"{_UID}={leased.uid}"}
         pods = await self._kube.api.items(path_of(CORE, "pods", name.namespace), selector)
@@ -275,7 +275,7 @@ def _leased_by(pod: Pod) -> JobName | None:
 
 
 def over_of(pod: Pod) -> Over:
-    """Return what a pod that is over tells of its worker."""
+    """Return what a pod that is over says about its worker."""
     status = mapping(pod.get("status"))
     container = sized_container(pod)
     killed_bytes = None
@@ -294,7 +294,7 @@ def over_of(pod: Pod) -> Over:
 
 
 def _task_of(job: Mapping[str, Any]) -> TaskId:
-    """Return the task of the Job's pods; the Job itself where they tell none."""
+    """Return the task of the Job's pods; the Job itself if they name none."""
     its = metadata_of(job)
     template = mapping(mapping(job.get("spec")).get("template"))
     metadata = {**metadata_of(template), "namespace": its.get("namespace")}

@@ -1,7 +1,7 @@
-"""Pods that are being deleted and do not go: their kubelet is away, and nobody says they are over.
+"""Finds pods that are being deleted and do not go: their kubelet is away, and reports no end.
 
-Kubernetes makes the next pod of an index as soon as one is being deleted. What the old one leased
-stays its own while it may still work, which it may for its grace period.
+Kubernetes makes the next pod of an index as soon as one is being deleted. The old pod keeps its
+leases for its grace period, because it may still work.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 from plimsoll_operator.pods.spec import Pod, metadata_of
 
 MARGIN_S: Final = 30.0
-"""Beyond its grace period: a kubelet that works has killed it by then, and told so."""
+"""Added to the grace period: by then, a working kubelet has killed the pod and reported it."""
 _USUAL_GRACE_S: Final = 30.0
 
 
 class LeavingPods:
     """The pods of one Job that are being deleted, by UID, and since when that was seen.
 
-    By one clock, that of whoever looks: no two are compared.
+    All times are by the caller's clock, so no two clocks are compared.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class LeavingPods:
         self._given_up: set[str] = set()
 
     def overdue(self, pods: Iterable[Pod], now_s: float) -> list[Pod]:
-        """Return those that should have gone long ago, each once: who goes on working is there.
+        """Return the pods that should have gone long ago, each once.
 
         pods: all of the Job's.
         """

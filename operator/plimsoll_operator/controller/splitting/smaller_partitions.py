@@ -1,7 +1,7 @@
 """Learns that executors of Spark die of memory, and tells admission how much smaller to cut.
 
-Nothing of it is kept: each pod of an application says by how many steps its partitions were
-smaller, so that the store's newest attempts tell it again after a restart.
+None of it is saved: each pod of an application says by how many steps its partitions were smaller,
+so the store's newest attempts tell it again after a restart.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SmallerPartitions:
         announcer: Announcer,
         policy_of: Callable[[TaskId], Policy],
     ) -> None:
-        """Make it. policy_of: of a task, as it is in force; it is asked for drivers."""
+        """Make it. policy_of: returns the policy in force; it is asked for drivers' tasks."""
         self._store = store
         self._writer = writer
         self._board = board
@@ -68,7 +68,7 @@ class SmallerPartitions:
         return self._policy_of(driver_of(task)).spark.mode is Mode.ENFORCE
 
     def _learn(self, ended: Ended) -> int | None:
-        """Return the step, if it is a new one."""
+        """Return the step if it is new, else None."""
         task, step = executors_of(ended.task), step_after(ended)
         is_new = step > self._steps.get(task, 0)
         if is_new:

@@ -1,9 +1,9 @@
 """Knows which VerticalPodAutoscalers change pods, and tells admission.
 
 They are listed now and then, and not watched. Their recommender writes each of them every minute,
-so that a watch would bring as much. A watch also needs their kind to be there, which it is not on
-most clusters. Of a pod that is created before the next list, what the autoscaler's own webhook
-writes on it tells the same (``pods/autoscalers.py``).
+so a watch would bring as much. A watch also needs their kind to exist, which it does not on most
+clusters. If a pod is created before the next list, the mark of the autoscaler's own webhook tells
+the same (``pods/autoscalers.py``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIST: Final = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 
 
 class AutoscalersSeen:
-    """Lists VerticalPodAutoscalers, and has each namespace's published where they changed."""
+    """Lists VerticalPodAutoscalers, and publishes those of each namespace if they changed."""
 
     def __init__(self, kube: Kube, bounds: ClusterBounds) -> None:
         self._kube = kube
@@ -42,7 +42,7 @@ class AutoscalersSeen:
             await asyncio.sleep(LIST_EVERY_S)
 
     async def look(self) -> None:
-        """List once. What cannot be listed stays as it was; without their kind there are none."""
+        """List once. If that fails, all stays as it was; without their kind there are none."""
         try:
             documents = await self._kube.api.items(LIST)
         except NotFound:
@@ -57,7 +57,7 @@ class AutoscalersSeen:
 
 
 def by_namespace(documents: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Autoscaler, ...]]:
-    """Return those that change pods by namespace: MOST_IN_NAMESPACE at most, the first by name."""
+    """Return, by namespace, the first MOST_IN_NAMESPACE by name that change pods."""
     found = defaultdict[str, list[Autoscaler]](list)
     for document in documents:
         autoscaler = read_autoscaler(document)

@@ -85,7 +85,7 @@ class TaskBook:
             self._hub.publish(TaskForgotten(task))
 
     def restore(self, knowledge: Knowledge) -> None:
-        """Put in what the store knew. It is published once the experts are restored, too."""
+        """Put in what the store knew. It is published once the experts are restored as well."""
         self._learn(replace(knowledge, policy=self._unmet(knowledge.task).policy))
         self._make_room()
 
@@ -113,7 +113,7 @@ class TaskBook:
     def inform(self, task: TaskId, standing: Standing) -> None:
         """Note what the task's experts say now. Runs and needs are counted by ``observed``."""
         if self.policies.leave_alone(task.namespace):
-            return  # the store remembers it from before; nothing of it is shown or served
+            return  # excluded since the store learned it: not shown or served
         knowledge = self.get(task)
         self.fleet.note(task, standing.guard.request)
         informed = replace(
@@ -129,32 +129,32 @@ class TaskBook:
         self._replace(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
 
     def serve(self, task: TaskId, model: Model | None) -> None:
-        """Let a newly trained model bid; the experts' costs decide who serves."""
+        """Let a newly trained model bid; the experts' costs decide which one serves."""
         self._change(replace(self.get(task), model=model))
 
     def lift(self, task: TaskId, run: str, lift: Lift) -> list[ForgottenLift]:
         """Give the run's next attempt more. Return the lifts that are forgotten for lack of room.
 
-        A task that has too many loses its oldest; if all have too many, the namespace does that has
-        the most.
+        A task with too many loses its oldest; if there are too many in all, the namespace with the
+        most lifts loses its oldest.
         """
         knowledge = self.get(task)
         told = knowledge.lifts.get(run) == lift
         lifts = {**_without(knowledge.lifts, run), run: lift}
         oldest = tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]
         gone = [(task, old, lifts.pop(old)) for old in oldest]
-        # The same size after another kill is news for the book alone.
+        # The same size after another kill concerns only the book.
         (self._keep if told else self._change)(replace(knowledge, lifts=lifts))
         return gone + self._make_room()
 
     def settle(
         self, task: TaskId, run: str, attempt: int | None, submitted_s: float | None
     ) -> Lift | None:
-        """Forget the run's lift if the attempt that succeeded ends it, and return it then.
+        """Forget and return the run's lift, if the attempt that succeeded ends it.
 
-        attempt, submitted_s: None if not known. One before the lifted attempt ends nothing, nor
-        does a pod made before the run's latest kill: pods of one Job may share a run, and the one
-        that the lift was made for may still have to come.
+        attempt, submitted_s: None if not known. An attempt before the lifted one does not end it,
+        and neither does a pod made before the run's latest kill: pods of one Job may share a run,
+        and the pod that the lift was made for may still have to come.
         """
         knowledge = self.get(task)
         lift = knowledge.lifts.get(run)

@@ -39,7 +39,7 @@ class ClusterBounds:
         self._by_target: dict[str, Autoscalers] = {}
         self._nodes = nodes
         self.unhealed: str | None = None
-        """Why a run that is killed would not be lifted at present; None if it would."""
+        """Why a killed run would not be lifted at present; None if it would."""
         self._publish_defaults()
 
     @property
@@ -48,7 +48,7 @@ class ClusterBounds:
         return self._nodes.classes
 
     def of_lift(self, pod: Pod, killed: Observation, limit_bytes: int | None) -> Bounds:
-        """The bounds of the attempt after a kill of ``pod``. limit_bytes: as it was written."""
+        """The bounds of the attempt after a kill of ``pod``. limit_bytes: the written one."""
         amounts = PodAmounts(
             request=killed.request_bytes, limit=limit_bytes, killed=killed.allocation_bytes
         )
@@ -95,7 +95,7 @@ class ClusterBounds:
             self._publish_defaults()
 
     def set_unhealed(self, why: str | None) -> None:
-        """Tell admission why a run that is killed would not be lifted; None if it would."""
+        """Tell admission why a killed run would not be lifted; None if it would."""
         self.unhealed = why
         self._publish_defaults()
 

@@ -18,7 +18,7 @@ class _Due:
 
 
 class DueTrainings:
-    """Hears of it by the hub. A controller that has just begun counts from its start."""
+    """Subscribes to the hub. A controller that has just begun counts from its start."""
 
     def __init__(self, hub: Hub, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -28,12 +28,12 @@ class DueTrainings:
         hub.subscribe(TaskForgotten, self.task_forgotten)
 
     def since_s(self, task: TaskId) -> float | None:
-        """Return since when, in Unix seconds; None if none is due. One under way is due, too."""
+        """Return since when one is due or under way, in Unix seconds; None if none is."""
         due = self._due.get(task)
         return None if due is None else due.first_s
 
     def training_due(self, event: TrainingDue) -> None:
-        """Note that it is due; what is due keeps its time."""
+        """Note that it is due; if it was due already, its time stays."""
         now_s = self._now_s()
         self._due.setdefault(event.task, _Due(now_s, now_s)).last_s = now_s
 

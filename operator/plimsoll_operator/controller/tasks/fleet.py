@@ -1,7 +1,7 @@
-"""What all tasks' sizes held lately, beside what their requests would have held.
+"""Sums what all tasks' sizes held lately, and what their requests would have held.
 
-Of each task its last few hundred runs count. Runs that were not sized are not counted, so that a
-fleet in recommend mode has nothing to be told of.
+The last few hundred runs of each task count. Runs that were not sized are not counted, so a fleet
+in recommend mode has nothing to report.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.guard import Beside
 
 ALL: Final = ""
-"""No namespace: all of them together."""
+"""Stands for all namespaces together."""
 MOST_SHOWN: Final = 100
-"""Namespaces that are told apart, the worst first: each is a series."""
+"""The most namespaces shown, the worst first: each is a series."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Fleet:
         self._tasks: dict[TaskId, tuple[float, float]] = {}
 
     def note(self, task: TaskId, beside: Beside) -> None:
-        """Take what a task's guard has counted beside its requests."""
+        """Take what a task's guard has counted against its requests."""
         if beside.rule > 0:
             self._tasks[task] = beside.served, beside.rule
         else:
@@ -48,7 +48,7 @@ class Fleet:
         self._tasks.pop(task, None)
 
     def ratios(self) -> Mapping[str, float]:
-        """Memory-time held ÷ asked for: of all, and of each namespace where it is above 1.
+        """Memory-time held ÷ asked for: in all, and in each namespace where it is above 1.
 
         It looks at every task. Empty while no run was sized.
         """

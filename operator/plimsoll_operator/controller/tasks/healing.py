@@ -1,7 +1,7 @@
-"""Tells admission while a run that is killed would not be lifted.
+"""Tells admission while a killed run would not be lifted.
 
 A kill teaches the next attempt's size in three steps: the observation is committed, then the lift,
-then the feed brings it. While the store cannot be written the first two wait, so that no size is
+then the feed brings it. While the store cannot be written, the first two wait. So no size is
 lowered meanwhile, neither by admission nor here while pods wait.
 """
 
@@ -19,9 +19,9 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
 HANGS_AFTER_S: Final = 30.0
-"""A write that takes longer hangs, as on a disk or a connection that does not say it is gone."""
+"""A write that takes longer hangs, as on a disk or a connection that is gone without an error."""
 STORE: Final = "the controller's store cannot be written"
-"""Without the store's own words: they change, and the feed would tell each change."""
+"""It leaves out the store's own words: they change, and the feed would tell each change."""
 
 
 class Healing:

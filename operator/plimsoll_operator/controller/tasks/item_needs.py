@@ -17,7 +17,7 @@ from plimsoll_predictor.store import ItemNeed
 
 
 class ItemNeeds:
-    """``siblings`` is what is known; every change of it goes to the feed at once."""
+    """``siblings`` holds what is known; every change of it goes to the feed at once."""
 
     def __init__(self, board: FeedBoard) -> None:
         self._board = board
@@ -31,12 +31,12 @@ class ItemNeeds:
             for key in self._note(need):
                 keys.pop(key, None)
                 keys[key] = None
-        # Each key is published once, at the end: readers need not follow the whole past.
+        # Each key is published once, at the end, so that readers need not follow the whole past.
         for key in keys:
             self._tell(key)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
-        """Learn its need once. A restart skips it, because newer needs came since."""
+        """Learn its need once. An end seen again after a restart is skipped: newer needs came."""
         if event.novelty.new or event.novelty.learned:
             self.learn(event.observation)
 
@@ -51,7 +51,7 @@ class ItemNeeds:
 
     def _note(self, need: ItemNeed) -> list[ItemKey]:
         """Note a need. Return the feed's keys that it changes."""
-        # Imported history is bounded less strictly than what is read from pods.
+        # Imported history has looser bounds than what is read from pods.
         task, run, item = need.task, bounded_name(need.run), bounded_name(need.item)
         if item is None or len(task.name.encode()) > MAX_TASK_BYTES:
             return []
@@ -62,5 +62,5 @@ class ItemNeeds:
 
     def _tell(self, key: ItemKey) -> None:
         needs = key.needs(self.siblings)
-        if needs:  # in a long past, the oldest needs are forgotten again by now
+        if needs:  # in a long past, the oldest needs are already forgotten
             self._board.set_item(key, needs)

@@ -41,7 +41,7 @@ class LeakingTasks:
         if event.observation.outcome is not Outcome.SUCCEEDED:
             return
         task, at_s = event.observation.task, event.observation.finished_s or 0.0
-        # Pods come in any order after a restart: only the last success tells how it is now.
+        # Pods come in any order after a restart: only the last success counts.
         if at_s >= self._succeeded_s.get(task, 0.0):
             self._succeeded_s[task] = at_s
         if at_s >= self._leaked_s.get(task, 0.0):

@@ -23,24 +23,24 @@ _TYPE_CHARS: Final = 63
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Memory and CPU that may be allocated; None where nobody said."""
+    """Memory and CPU that may be allocated; None if unknown."""
 
     memory_bytes: int | None = None
     millicores: int | None = None
 
     @property
     def cpu(self) -> float:
-        """Cores; 0 where nobody said."""
+        """Cores; 0 if unknown."""
         return (self.millicores or 0) / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. type: its instance type; None where no label says.
+    """One node. type: its instance type; None if no label says it.
 
     pressed: whether its kubelet says that it is short of memory.
-    host: the name by which pods can prefer it; None where an ordinary pod cannot go now.
-    strained: the same name, where its kubelet says that it is short of anything; else None.
+    host: the name by which pods can prefer it; None if an ordinary pod cannot go there now.
+    strained: the same name if its kubelet says that it is short of anything; else None.
     """
 
     capacity: Capacity
@@ -83,7 +83,7 @@ class ClusterNodes:
         return node is not None and node.pressed
 
     def host_of(self, name: str) -> str | None:
-        """The name by which pods can prefer a node; None where an ordinary one cannot go now."""
+        """The name by which pods can prefer a node; None if an ordinary pod cannot go there now."""
         node = self._nodes.get(name)
         return None if node is None else node.host
 
@@ -136,11 +136,11 @@ def read_node(document: Object) -> Node:
 
 
 def _is_open(document: Object) -> bool:
-    """Say whether a pod that tolerates nothing may go there: it is ready, and without a taint."""
+    """Say whether a pod without tolerations may go there: it is ready and has no taint."""
     spec = mapping(document.get("spec"))
     leaving = mapping(document.get("metadata")).get("deletionTimestamp") is not None
     closed = spec.get("unschedulable") or sequence(spec.get("taints")) or leaving
-    # A node that says nothing of it is a test's, or a virtual one.
+    # A node without this condition is a test's, or a virtual one.
     return not closed and _condition(document, "Ready") in (None, "True")
 
 

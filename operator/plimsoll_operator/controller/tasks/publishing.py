@@ -1,6 +1,6 @@
 """Publishes the knowledge that decides sizes, and reads it for pods that are decided here.
 
-The feed gets what is urgent at once, and what is learned now and then.
+The feed gets urgent changes at once, and learned ones now and then.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Publications:
     ) -> None:
         """fold: has the experts learn all runs that are in the store.
 
-        show: has the book hear what running attempts show beside these.
+        show: tells the book what running attempts show besides these.
         """
         self._book = book
         self._fold = fold
@@ -141,7 +141,7 @@ class SizingState:
 
 
 def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
-    """Have the book hear of policies, and the publications of the book."""
+    """Subscribe the book to policies, and the publications to the book."""
     hub.subscribe(PolicyChanged, book.namespace_policy_changed)
     hub.subscribe(ProfileSpecChanged, book.profile_spec_changed)
     hub.subscribe(TaskLearned, publications.task_learned)

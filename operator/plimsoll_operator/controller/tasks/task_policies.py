@@ -24,7 +24,7 @@ from plimsoll_predictor.core.task import TaskId
 Spec = Mapping[str, Any]
 K = TypeVar("K")
 _USUAL: Final = {"placing": "never", "order": "never", "jobsWait": "gated"}
-"""Fields by which specs ask for what costs something, and the word that asks for none of it."""
+"""Fields by which specs ask for something that costs, and the value that asks for nothing."""
 
 
 class TaskPolicies:
@@ -42,7 +42,7 @@ class TaskPolicies:
     ) -> None:
         self._chart = chart
         self.default = chart
-        """The policy where no SizingPolicy, profile or pod says otherwise."""
+        """The policy if no SizingPolicy, profile or pod says otherwise."""
         self._hub = hub
         self.own_namespace = own_namespace
         self._excluded = frozenset(excluded)
@@ -67,7 +67,7 @@ class TaskPolicies:
 
     @property
     def has_suspended(self) -> bool:
-        """Whether any level has Jobs wait for their turn suspended."""
+        """Whether any level has Jobs wait, suspended, for their turn."""
         return self.has_order and (
             self.default.jobs_wait is JobsWait.SUSPENDED or bool(self._asking["jobsWait"])
         )
@@ -106,12 +106,12 @@ class TaskPolicies:
         return PausedBy.TASK if self.of_task(task).policy.paused else None
 
     def has_own(self, task: TaskId) -> bool:
-        """Say whether people wrote something into the task's profile; the name there is ours."""
+        """Say whether people wrote something into the task's profile; we write only the name."""
         spec = self._profile_specs.get((task.namespace, profile_name(task))) or {}
         return not spec.keys() <= {"task"}
 
     def see(self, document: Mapping[str, Any], *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went; those of other names do not count."""
+        """A SizingPolicy appeared, changed or went; policies with other names do not count."""
         meta, spec = document["metadata"], None if gone else document.get("spec") or {}
         namespace, name = meta["namespace"], meta["name"]
         if is_cluster_policy(namespace, name, self.own_namespace):
@@ -139,7 +139,7 @@ class TaskPolicies:
                 asking.add(key)
 
     def _set_default(self, spec: Spec | None) -> None:
-        """Set the cluster's policy. A pause is apart from it, to hold at once for all tasks."""
+        """Set the cluster's policy. A pause is kept apart, so that it holds at once everywhere."""
         resolved = resolve(self._chart, spec, None)
         before = self.default, self.paused
         self.paused = resolved.policy.paused

@@ -1,4 +1,4 @@
-"""The API server's part in rounds of trainings: their Jobs are made, read and deleted."""
+"""Makes, reads and deletes the Jobs of rounds of trainings at the API server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH: Final = "/apis/batch/v1"
 class RoundJobs:
     """Calls for rounds; errors are ``ApiError``.
 
-    namespace: Plimsoll's own. file: of the Job's template; read again for each round.
+    namespace: Plimsoll's own. file: the Job's template; read again for each round.
     """
 
     def __init__(self, kube: Kube, namespace: str, file: Path) -> None:

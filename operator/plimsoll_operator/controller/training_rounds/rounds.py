@@ -1,7 +1,7 @@
-"""Has what is due trained by a Job, one round after another; by one process where no Job may be.
+"""Has due trainings done by a Job, one round after another; by one process if no Job may be made.
 
-What is due stands in the store, so that a new leader goes on where the last one was. The store
-also says how each training ended; the Job says only whether its pods still work.
+Due trainings are in the store, so that a new leader goes on where the last one was. The store also
+says how each training ended; the Job says only whether its pods still work.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 5.0
 GATHER_S: Final = 10.0
-"""What is due within so long of each other shares a round."""
+"""Trainings that become due within this time share a round."""
 UNSTARTED_S: Final = 600.0
-"""A round of which no worker has begun anything by then will not: no room, or no image."""
+"""A round whose workers have begun nothing by then never will: no room, or no image."""
 LOCAL_S: Final = 600.0
 """How long the controller trains by itself after a round could not be had."""
 
@@ -57,10 +57,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundParts:
-    """What rounds work with. queue: trains where no Job may be made.
+    """What rounds work with. queue: trains if no Job may be made.
 
-    on_result: awaited after each training of a task. fitted: called where features were learned
-    and nobody waits for them.
+    on_result: awaited after each training of a task. fitted: called if features were learned that
+    no caller waits for.
     """
 
     jobs: RoundJobs
@@ -85,17 +85,17 @@ class TrainingRounds:
         self._wake = asyncio.Event()
         self._local_until = 0.0
         self._looked = False
-        """Whether it has looked yet: what is asked before was found due at the start."""
+        """Whether it has looked yet: what is asked for before that was found due at the start."""
         self._began: float | None = None
-        """When this leader saw the round first, by the loop's clock."""
+        """When this leader first saw the round, by the loop's clock."""
         self._moved = 0.0
-        """When it saw last that a worker does something."""
+        """When it last saw a worker do something."""
         self.backlog = Backlog()
         self._last_round_s: float | None = None
 
     @property
     def now(self) -> TrainingsNow:
-        """Return what waits and runs, for people."""
+        """Return what waits and what runs, for people."""
         return TrainingsNow(
             waiting=self.waiting,
             running=self.running,
@@ -128,7 +128,7 @@ class TrainingRounds:
         self._ask(Work(WorkKind.MODEL, task), why, policy, killed)
 
     async def learn(self, kind: WorkKind, why: str, locally: Locally) -> Ended:
-        """Have what is learned of all tasks learned in the next round, or by ``locally``."""
+        """Learn a kind of work over all tasks in the next round, or by ``locally``."""
         if self._is_local:
             return await locally()
         work = Work(kind)
@@ -138,7 +138,7 @@ class TrainingRounds:
         return await locally() if ended is None else ended
 
     async def run(self) -> None:
-        """Look at it again and again, until cancelled."""
+        """Look at the round again and again, until cancelled."""
         pace = self._parts.pace
         while True:
             try:
@@ -172,7 +172,7 @@ class TrainingRounds:
         self._looked = True
         round_ = await parts.writer.read(due.round)
         if round_ is not None:
-            # The Job is asked first: what its pods ended before it ended is in the store then.
+            # The Job is read first: if it has ended, the store has all that its pods finished.
             state = await parts.jobs.state(round_)
             await self._take_ended()
             self.backlog = await parts.writer.read(due.backlog)
@@ -204,7 +204,7 @@ class TrainingRounds:
             await writer.call(due.forget_ended, ended)
 
     async def _tell(self, ended: EndedTraining) -> None:
-        """Tell who asked for it. A leader that dies here is followed by one that tells it again."""
+        """Tell the one that asked for it. If this leader dies here, the next one tells it again."""
         work = ended.due.work
         if work.task is not None:
             why, failure = ended.due.why, ended.failure
@@ -223,7 +223,8 @@ class TrainingRounds:
     async def _judge(self, round_: str, state: RoundState) -> None:
         """Close the round if it is over, or will never begin.
 
-        It is over when all has ended and was told, too: its pods then end by themselves.
+        It is also over when all its trainings have ended and were told: its pods then end by
+        themselves.
         """
         now, backlog = self._loop.time(), self.backlog
         if self._began is None:
@@ -238,7 +239,7 @@ class TrainingRounds:
         if stuck:
             await self._parts.jobs.delete(round_)
         left = await self._parts.writer.call(self._parts.store.due.release, round_)
-        # What ended since the Job was read is told in a moment, at the next look.
+        # Trainings that ended since the Job was read are told at the next look.
         took_s, idle, self._began = now - self._began, self._moved == self._began, None
         result = "unstarted" if stuck else state.value
         self._last_round_s = took_s
@@ -248,7 +249,7 @@ class TrainingRounds:
             self._train_locally_for_a_while(f"no pod of {round_} began anything: {result}")
 
     async def _go_on(self) -> None:
-        """Begin a round, unless what is due is gathered still."""
+        """Begin a round, unless due trainings are still being gathered."""
         parts, waiting = self._parts, self.backlog.waiting
         if self._is_local:
             await self._hand_over()
@@ -283,7 +284,7 @@ class TrainingRounds:
         self._wake.set()
 
     async def _hand_over(self) -> None:
-        """Have one process train what waits for a round."""
+        """Let one process do the trainings that wait for a round."""
         parts = self._parts
         due = await parts.writer.read(parts.store.due.waiting, MOST_A_ROUND)
         for each in due:
@@ -296,7 +297,7 @@ class TrainingRounds:
 
 
 def learned_by(rounds: TrainingRounds | None, kind: WorkKind, why: str) -> LearnedBy:
-    """Return who learns what is learned of all tasks."""
+    """Return what does the learning over all tasks."""
     if rounds is None:
         return here
     return lambda locally: rounds.learn(kind, why, locally)

@@ -1,4 +1,4 @@
-"""Who trains what is due: rounds of workers where the chart has them, else one process."""
+"""Does due trainings: by rounds of workers if the chart has them, else by one process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plimsoll_operator.training.queue import TrainingQueue
 
 @dataclass(frozen=True, slots=True)
 class Trainers:
-    """rounds: None where there is no template of a Job."""
+    """rounds: None if there is no template of a Job."""
 
     queue: TrainingQueue
     rounds: TrainingRounds | None = None

@@ -1,7 +1,7 @@
 """Finds the pods that wait for a node when their task has learned, and has them resized.
 
-Cost: an event of a pod is O(1); a task that has learned costs one decision for each of its own
-pods that wait, in slices, and at most a tenth of the event loop. The cluster is never listed.
+Cost: an event of a pod is O(1); a task that has learned costs one decision for each of its waiting
+pods, in slices, and at most a tenth of the event loop. The cluster is never listed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ PLANNING_SHARE: Final = 0.1
 """The largest part of the event loop's time for looking through one task's waiting pods."""
 YIELD_EVERY: Final = 50
 CHECK_AGAIN_S: Final = 600.0
-"""An API server that cannot resize may be upgraded, a role may be given the right, and a pod may
-have waited for long by then."""
+"""By then an API server that cannot resize may be upgraded, the role may have the right, or a pod
+may have waited for long."""
 DENIED_PAUSE_S: Final = 5.0
 """The first pause; each further pause is twice as long, up to CHECK_AGAIN_S."""
 EVERYWHERE: Final = PolicyChanged(None)
@@ -51,7 +51,7 @@ class LateBinding:
         self._backlog = Backlog()
         self._rate = Rate(per_s)
         self._fresh: dict[str, float] = {}
-        """UID -> when a pod seen first is looked at, in the loop's seconds; soonest first."""
+        """UID -> when a new pod is looked at, in the loop's seconds; soonest first."""
         self._learned: dict[TaskId, None] = {}
         self._rests_s: dict[TaskId, float] = {}
         """Task -> until when it is not looked through again; see PLANNING_SHARE."""
@@ -81,19 +81,19 @@ class LateBinding:
                 self._work.set()
 
     def learned(self, task: TaskId) -> None:
-        """Decide the task's waiting pods again: something that decides their sizes has changed."""
+        """Decide the task's waiting pods again: something that affects their sizes has changed."""
         if self._waiting.has(task):
             self._learned[task] = None
             self._news.set()
 
     def policy_changed(self, event: PolicyChanged) -> None:
-        """Decide the waiting pods again of all tasks that the policy holds for."""
+        """Decide the waiting pods of all tasks under the policy again."""
         for task in self._waiting.tasks():
             if event.namespace in (None, task.namespace):
                 self.learned(task)
 
     async def run(self) -> None:
-        """Resize until cancelled; where that is not possible, say why and look again later."""
+        """Resize until cancelled; if that is not possible, say why and check again later."""
         if not self._per_s:
             self._say("it is switched off (PLIMSOLL_LATE_BINDINGS_PER_S is 0)")
             await asyncio.Event().wait()
@@ -113,7 +113,7 @@ class LateBinding:
                 await self._until_allowed(namespace)
 
     async def _until_allowed(self, namespace: str) -> None:
-        """Say what the role lacks in a namespace, once, and wait until it does not any more."""
+        """Say once which right the role lacks in a namespace, and wait until it has it."""
         pause_s = DENIED_PAUSE_S
         while (why := await self._resizer.why_denied(namespace)) is not None:
             self._say(why)
@@ -121,7 +121,7 @@ class LateBinding:
             pause_s = min(2 * pause_s, CHECK_AGAIN_S)
 
     async def _go_on(self) -> None:
-        """Plan and resize until a group of exceptions ends it, ``NotAllowed`` if RBAC refuses."""
+        """Plan and resize until an exception group ends it; ``NotAllowed`` if RBAC refuses."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._plan())
             group.create_task(self._look_again())
@@ -149,7 +149,7 @@ class LateBinding:
             log.warning("late binding is off: pods that wait keep their size", why=why)
 
     async def _plan(self) -> None:
-        """Put into the backlog what is to be resized."""
+        """Put the pods that are to be resized into the backlog."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -164,7 +164,7 @@ class LateBinding:
                     await _yield_now_and_then(number)
 
     async def _look_again(self) -> None:
-        """Decide all that wait again from time to time: some have waited too long for a raise."""
+        """Decide all waiting pods again now and then: some have waited too long for a raise."""
         while True:
             await asyncio.sleep(CHECK_AGAIN_S)
             self.policy_changed(EVERYWHERE)

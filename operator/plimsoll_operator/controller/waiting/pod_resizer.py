@@ -4,9 +4,10 @@ Two patches, each naming the version of the pod that was decided on:
 
     annotation (what was asked, what it has, what it gets) ─► resize ─► Event, decision kept
 
-A binding makes a new version of the pod. Either it comes after the resize, or the resize is
-refused and the pod keeps what it was placed by. After a crash between both, the annotation still
-says what the user asked: a pod that waits is decided again, one that was bound put right.
+A binding makes a new version of the pod. Either it comes after the resize, or the resize is refused
+and the pod keeps the size by which it was placed. After a crash between the two patches, the
+annotation still says what the user asked for: a waiting pod is decided again, and the annotation of
+a bound one is corrected.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 log = structlog.get_logger()
 
 TRIES: Final = 5
-"""A pod that changes under every try is left until its task learns again."""
+"""A pod that changes during every try is left until its task learns again."""
 MAX_UNANNOUNCED: Final = 10_000
 
 
@@ -90,16 +91,16 @@ class PodResizer:
         self._refused.pop(uid, None)
 
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
-        """Decide what a waiting pod gets. state: of its task, if the caller has it already."""
+        """Decide what a waiting pod gets. state: its task's, if the caller has it already."""
         try:
             return resize_for(pod, state or self.sizing.for_pod(pod), self.now_s())
         except Exception:
-            # Pods are written by strangers: whatever is odd about one, it keeps what it has.
+            # Strangers write pods: if one causes an error, it keeps what it has.
             log.exception("not decided", pod=_name(pod))
             return Left("deciding failed")
 
     async def why_denied(self, namespace: str) -> str | None:
-        """Say what the role lacks to resize pods in a namespace; None if it lacks nothing."""
+        """Say which right the role lacks to resize pods in a namespace; None if it has all."""
         for resource in ("pods", "pods/resize"):
             try:
                 allowed = await self.kube.may("patch", "", resource, namespace)
@@ -111,8 +112,8 @@ class PodResizer:
 
     async def resize(self, uid: str) -> None:
         """Decide the pod again, and resize it if it still waits. NotAllowed if RBAC refuses."""
-        # The task may learn while the pod is resized: the next resize waits for what comes of this
-        # one, and does not ask again for a size that was refused.
+        # The task may learn while the pod is resized: the next resize waits for the result of this
+        # one, and does not ask again for a refused size.
         async with self._turns.setdefault(uid, asyncio.Lock()):
             await self._resize(uid)
 
@@ -131,7 +132,7 @@ class PodResizer:
             self._count("failed", pod)
 
     async def _try(self, pod: Pod, resize: Resize) -> bool:
-        """Try once. Return whether nothing is left to do; else the pod must be decided again."""
+        """Try once. Return True if nothing is left to do; else the pod must be decided again."""
         try:
             await self._carry_out(pod, resize)
         except Changed:
@@ -148,7 +149,7 @@ class PodResizer:
     async def announce(self) -> bool:
         """Announce one pod that was resized. Return False if all are announced.
 
-        This is apart from resizing, because Events have time while pods wait to be resized.
+        This is apart from resizing: Events can wait while pods wait to be resized.
         """
         if not self._unannounced:
             return False
@@ -164,7 +165,7 @@ class PodResizer:
         try:
             await self.kube.annotate_pod(pod, {labels.DECISION: note_to_json(note)})
         except (Changed, NotFound):
-            return  # whoever changed it makes another event
+            return  # the change that came first brings another event
         except ApiError as error:
             log.warning("annotation not put right", pod=_name(pod), error=str(error))
 

@@ -12,19 +12,19 @@ DAG: Final = "dag_id"
 TASK: Final = "task_id"
 _EXECUTOR: Final = "kubernetes_executor"
 _WORKER: Final = "airflow-worker"
-"""Begins the names of the executor's pods: such a pod may only wait for the operator's pod, which
-has the same DAG and task on it, and needs something else."""
+"""The tasks of the executor's pods begin with it: such a pod may only wait for the operator's pod,
+which has the same DAG and task on it, and needs another size."""
 
 
 def airflow_task(pod_labels: Labels, taken: frozenset[str] = frozenset()) -> str | None:
     """Return ``<dag>.<task>`` as Airflow writes both on its pods; None if one is missing.
 
-    taken: how other names begin; a DAG of such a name gets Airflow's before it.
+    taken: the beginnings of other names; Airflow's name is put before a DAG of such a name.
     """
     dag, task = text(pod_labels, DAG), text(pod_labels, TASK)
     if dag is None or task is None:
         return None
-    # A task in a group has the group's name and a dot before its own, and keeps them.
+    # A task in a group has the group's name and a dot before its own name, and keeps them.
     head = joined(_WORKER, dag) if _EXECUTOR in pod_labels else joined(NAME, dag)
     if head is None or task[0] == ".":
         return None
@@ -34,7 +34,7 @@ def airflow_task(pod_labels: Labels, taken: frozenset[str] = frozenset()) -> str
 
 
 def airflow(taken: frozenset[str]) -> Engine:
-    """Return Airflow's row. taken: how names of other tasks begin."""
+    """Return Airflow's row. taken: the beginnings of other tasks' names."""
 
     def read(_: Pod, pod_labels: Labels) -> EngineRun | None:
         name, run = airflow_task(pod_labels, taken), text(pod_labels, "run_id", "execution_date")

@@ -1,4 +1,4 @@
-"""Argo Workflows: a pod for each step, of templates that one or many workflows use."""
+"""Argo Workflows: a pod for each step; one or many workflows use its template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RETRY: Final = re.compile(r"\(([0-9]{1,6})\)$")
 _POD: Final = re.compile(r"(.+)-[0-9]+")
 _ITEM: Final = re.compile(r"\([0-9]+:([^()]+)\)")
 _COUNTED: Final = re.compile(r"\([^()]*\)|\[[0-9]+\]")
-"""What a node's name has of retries, items of loops, and groups of steps."""
+"""The parts of a node's name for retries, items of loops, and groups of steps."""
 _LONGEST_NODE: Final = 2048
 _ONLY_ONE: Final = 1
 _RETRIES_FAILURES: Final = (None, "Always", "OnFailure")
@@ -36,7 +36,7 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     if workflow is None:
         return None
     node = text(annotations_of(pod), _NODE) or ""
-    # A retry's node is named after its step with "(0)", "(1)"; an item's "(0:apple)" stays.
+    # A retry's node has its step's name and "(0)" or "(1)"; an item's "(0:apple)" stays.
     step = _RETRY.sub("", node)
     uid = next(
         (
@@ -63,8 +63,8 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
 def _task(workflow: str, node: str, template: str | None) -> str | None:
     """Return the workflow's name, the template's, and the steps that lead to it.
 
-    One template serves many steps, and many workflows have one called ``main``. What the steps
-    repeat is named once: a template that calls itself is one task, however deep it is.
+    One template serves many steps, and many workflows have one called ``main``. A name that the
+    steps repeat is used once: a template that calls itself is one task, however deep it is.
     """
     path = _path(workflow, node)
     steps: list[str | None] = [*path] if path == [template] else [template, *path]

@@ -15,7 +15,7 @@ _REF: Final = "job.runner.gitlab.com/ref"
 _PROJECT: Final = "project.runner.gitlab.com/id"
 _PROJECT_NAME: Final = "project.runner.gitlab.com/name"
 _SHARE: Final = re.compile(r" [0-9]{1,4}/[0-9]{1,4}$")
-"""What ``parallel: 5`` puts behind a job's name."""
+"""The ending that ``parallel: 5`` adds to a job's name."""
 
 
 def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
@@ -23,17 +23,17 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     project, name = text(pod_labels, _PROJECT) or text(notes, _PROJECT), text(notes, _JOB)
     if project is None or name is None:
         return None
-    # A name's label is the same for two projects of one name in two groups; their number is not.
+    # Two projects in two groups may have the same name in their label; their numbers differ.
     label = text(pod_labels, _PROJECT_NAME)
     where = f"{label}-{project}" if label else project
-    # A job that is tried again has another number, and the same commit.
+    # A job that is tried again has another number but the same commit.
     of = ":".join(text(notes, key) or "" for key in (_REF, _SHA))
     key = f"{project}:{name}:{of}" if of != ":" else f"{project}:{text(notes, _JOB_ID)}"
     return EngineRun("gitlab", joined("gitlab", where, _plain(_SHARE.sub("", name))), key)
 
 
 def _plain(name: str) -> str:
-    # A task's name has no slash, and two names stay two.
+    # A task's name has no slash, and two different names must stay different.
     return name.replace("%", "%25").replace("/", "%2F").replace(".", "%2E")
 
 

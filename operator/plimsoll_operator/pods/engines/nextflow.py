@@ -12,8 +12,7 @@ _PROCESS: Final = "nextflow.io/processName"
 _RUN: Final = "nextflow.io/runName"
 _TASK: Final = "nextflow.io/taskName"
 _TRIMMED: Final = 8
-"""After the cut, Nextflow takes off what is no letter or digit at the end: one or two
-characters."""
+"""After the cut, Nextflow removes one or two characters at the end that are no letter or digit."""
 
 
 def _read(_: Pod, pod_labels: Labels) -> EngineRun | None:
@@ -22,17 +21,17 @@ def _read(_: Pod, pod_labels: Labels) -> EngineRun | None:
         return None
     name = text(pod_labels, _TASK) or process
     tag = name.removeprefix(f"{process}_") if name.startswith(f"{process}_") else ""
-    # Without a tag, Nextflow counts a process' tasks in their order.
+    # Without a tag, Nextflow numbers a process' tasks in their order.
     item = None if tag.isdecimal() else tag
     task = joined("nextflow", process) if _is_whole(process, name) else None
     return EngineRun("nextflow", task, f"{run}:{name}", f"nextflow:{run}", item)
 
 
 def _is_whole(process: str, task: str) -> bool:
-    """Say whether a process' name stands there as a whole.
+    """Say whether a process' name is complete.
 
-    Nextflow cuts texts to 63 characters, so that names of two processes may become one. A task's
-    name begins with its process', and is longer where that was not cut.
+    Nextflow cuts texts to 63 characters, so the names of two processes may become one. A task's
+    name begins with its process' name, and is longer if that was not cut.
     """
     return len(process) <= MAX_LABEL_CHARS - _TRIMMED or task.startswith(f"{process}_")
 

@@ -13,10 +13,10 @@ _TRIMMED: Final = 8
 
 
 def _whole(value: str | None) -> str | None:
-    """Return a label's value; None if it may be a beginning only.
+    """Return a label's value; None if it may be only a beginning.
 
-    These engines cut what is longer than a label and trim its end, so that two names may become
-    one.
+    These engines cut a text that is longer than a label and trim its end, so that two names may
+    become one.
     """
     return value if value is not None and len(value) <= MAX_LABEL_CHARS - _TRIMMED else None
 
@@ -27,7 +27,7 @@ _TASK_NAME: Final = "task-name"
 _PROJECT: Final = "project"
 _DOMAIN: Final = "domain"
 _FLYTE_POD: Final = re.compile(r"-([0-9]{1,6})(?:-([0-9]{1,9})-([0-9]{1,6}))?$")
-"""The attempt; of a map task the item, and the attempt at this item."""
+"""The attempt; for a map task also the item, and the attempt at this item."""
 
 
 def _flyte(pod: Pod, pod_labels: Labels) -> EngineRun | None:
@@ -73,7 +73,7 @@ _LOCATION: Final = "dagster/code-location"
 _COMPONENT: Final = "app.kubernetes.io/component"
 _RUN_WORKER: Final = "run_worker"
 _ALL_ASSETS: Final = "ASSET_JOB"
-"""Dagster's own job for any assets that somebody picks, as the label shows it."""
+"""Dagster's own job for all assets that somebody picks, as the label shows it."""
 _MAPPED: Final = re.compile(r"\[[^\[\]]*\]")
 
 
@@ -94,7 +94,7 @@ def _dagster(pod: Pod, pod_labels: Labels) -> EngineRun | None:
 
 
 def _step(pod: Pod) -> str | None:
-    """Return the step's key as Dagster wrote it; the label has the key of a mapped item in it."""
+    """Return the step's key as Dagster wrote it; the label also contains a mapped item's key."""
     containers = sequence(spec_of(pod).get("containers"))
     for variable in sequence(mapping(containers[0]).get("env")) if containers else ():
         if mapping(variable).get("name") == "DAGSTER_RUN_STEP_KEY":

@@ -1,7 +1,7 @@
-"""What a row of the engines' table is, and how names of tasks are made.
+"""Defines a row of the engines' table, and makes names of tasks.
 
-A task's name is its engine's, and the names that people wrote, joined by dots. A dot within a name
-is doubled: so names of two tasks are never the same, within an engine or between two.
+A task's name is its engine's name and the names that people wrote, joined by dots. A dot within a
+name is doubled, so two tasks never have the same name, within an engine or between two.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class EngineRun:
 
     task: the recurring name; None if the engine has only generated ones.
     run: the run's own name within the engine, the same for every retry.
-    workflow, item: the workflow's run and the item, if the engine names them, as long as they are;
-    a mere counter is no item. attempts: how many the engine makes of the run, in all; None if the
-    pod does not say it. attempt: which of them the pod is; 1 where the pod does not say it.
+    workflow, item: the workflow's run and the item, uncut, if the engine names them; a mere
+    counter is no item. attempts: how many in all the engine makes of the run; None if the pod does
+    not say it. attempt: which of them the pod is; 1 if the pod does not say it.
     """
 
     engine: str
@@ -40,13 +40,13 @@ class EngineRun:
 class Engine:
     """A workflow engine, as live pods and pods in a Prometheus' past show it.
 
-    name: begins its tasks' names, and is a value of a metric.
+    name: the beginning of its tasks' names, and a value of a metric.
     read: the run; None if the pod is not this engine's.
     marks: labels that only its pods have. labels, annotations: all others that ``read`` reads.
     note_marks: annotations that only its pods have, for an engine that may write no labels.
-    shared_marks: labels so plain that pods of others may have them: ``read`` asks for more.
-    main_containers: its names for the container that does the work, where a pod has several.
-    missing: what its pods may lack for a name that recurs, and what to write; for people.
+    shared_marks: labels so plain that others' pods may have them: ``read`` looks for more.
+    main_containers: its names for the container that does the work, if a pod has several.
+    missing: what its pods may lack for a recurring name, and what to write; for people.
     """
 
     name: str
@@ -70,7 +70,7 @@ def text(source: Mapping[str, Any], *keys: str) -> str | None:
 
 
 def count(written: object) -> int | None:
-    """Read a count that an engine wrote; None if it is none."""
+    """Read a count that an engine wrote; None if it is not a count."""
     if isinstance(written, int) and not isinstance(written, bool):
         return written if 0 <= written < 10**_LONGEST_COUNT else None
     if not isinstance(written, str) or not written.isdecimal() or len(written) > _LONGEST_COUNT:
@@ -79,7 +79,7 @@ def count(written: object) -> int | None:
 
 
 def joined(engine: str, *parts: str | None) -> str | None:
-    """Return a task's name; None if a part is missing, or could be taken for two.
+    """Return a task's name; None if a part is missing, or could be read as two.
 
     >>> joined("tekton", "build", "test"), joined("tekton", "build.v2", "test")
     ('tekton.build.test', 'tekton.build..v2.test')

@@ -13,14 +13,14 @@ _ROLE: Final = "spark-role"
 _APPS: Final = ("spark-app-selector", "spark-app-id")
 _SCHEDULED: Final = "sparkoperator.k8s.io/scheduled-app-name"
 _NAMES: Final = ("sparkoperator.k8s.io/app-name", "spark-app-name")
-"""The operator's name comes first: spark-app-name has the run of a scheduled application in it."""
+"""The operator's name comes first: spark-app-name contains the run of a scheduled application."""
 
 
 def _read(_: Pod, pod_labels: Labels) -> EngineRun | None:
     role, app = text(pod_labels, _ROLE), text(pod_labels, *_APPS)
     if role is None or app is None:
         return None
-    # The next executor after a lost one has a new id; only the role is the same within a run.
+    # The executor that follows a lost one has a new id; only the role is the same within a run.
     return EngineRun("spark", joined("spark", _application(pod_labels), role), f"{app}:{role}")
 
 

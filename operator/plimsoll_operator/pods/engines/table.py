@@ -1,8 +1,8 @@
 """The table of engines. A new one is a row of ``ENGINES``; nothing else has to know it.
 
-A pod is looked through once: each of its labels and annotations is looked up in a set of marks, at
-a few dozen nanoseconds each, and only a pod with a mark is read further. How many engines there
-are costs it nothing.
+A pod is scanned once: each of its labels and annotations is looked up in a set of marks, at a few
+dozen nanoseconds each, and only a pod with a mark is read further. The number of engines does not
+matter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OTHERS: Final = (
     GITLAB,
 )
 JOB_NAMES: Final = "job"
-"""Begins the names of Jobs and CronJobs that have a dot of their own."""
+"""The beginning of a task's name if the name of its Job or CronJob has a dot."""
 
 ENGINES: Final = (
     SPARK,  # before Airflow, whose operator for Spark writes Airflow's labels on Spark's pods

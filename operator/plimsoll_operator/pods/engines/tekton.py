@@ -31,7 +31,7 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     return EngineRun(
         "tekton",
         name,
-        # A TaskRun is tried again under its own name; of a matrix, each combination has one.
+        # A TaskRun keeps its name when it is tried again; in a matrix, each combination has one.
         task_run or f"{pipeline_run}:{step or ''}",
         f"tekton:{pipeline_run}" if pipeline_run else None,
         attempt=(count(retry[1]) or 0) + 1 if retry else 1,
@@ -39,7 +39,7 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
 
 
 def _named(name: str | None, run: str | None) -> str | None:
-    """Return the recurring name; a pipeline or task that was written into its run has the run's."""
+    """Return the recurring name; a pipeline or task written into its run has the run's name."""
     return name_before_generated(name) if name is not None and name == run else name
 
 

@@ -1,6 +1,6 @@
 """Engines of training: JobSet, Kubeflow's Training Operator, and Ray.
 
-Pods of Kubeflow's Trainer are those of a JobSet, which has its TrainJob's name.
+Pods of Kubeflow's Trainer belong to a JobSet, which has its TrainJob's name.
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
     cluster, group = text(pod_labels, _CLUSTER), text(pod_labels, _GROUP)
     if cluster is None or group is None:
         return None
-    # A worker that is lost is made again under another name; only its group is the same.
+    # A lost worker is made again under another name; only its group is the same.
     return EngineRun("ray", _rays_task(cluster, group, pod_labels), f"{cluster}:{group}")
 
 
 def _rays_task(cluster: str, group: str, pod_labels: Labels) -> str | None:
     if _SERVES in pod_labels:
         return None
-    # Its pods do not say what a cluster was made for. Of a RayJob, KubeRay makes the name of its
-    # cluster, with the API server's kind of ending.
+    # The pods do not say what their cluster was made for. KubeRay makes the name of a RayJob's
+    # cluster, with an ending like the API server's.
     stem = name_before_generated(cluster)
     if stem is None or stem == cluster:
         return joined("ray", "raycluster", stem, group)

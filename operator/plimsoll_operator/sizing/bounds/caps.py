@@ -1,12 +1,12 @@
 """Returns the bounds of one pod's memory and CPU by its namespace and the nodes.
 
 LimitRanges and quotas refuse a pod. A LimitRange's maximum is the same for every pod, but a quota
-is shared: what one pod takes above its request, a later pod lacks that would have been admitted as
-its author wrote it. Nobody knows how many pods come before the quota's use is counted again, nor
-what other replicas of admission answer meanwhile. So a first attempt asks for no more than its
-author did wherever a quota counts it: then, whatever happens, the quota is no fuller than without
+is shared: if one pod takes more than its request, a later pod may be refused that would have been
+admitted as its author wrote it. Nobody knows how many pods come before the quota's use is counted
+again, or what other replicas of admission answer meanwhile. So where a quota counts a first
+attempt, it asks for no more than its author did: then the quota is never fuller than without
 Plimsoll. A run that was killed at its request may ask for more, and waits until the quota has it.
-The same holds for a pod whose author names its node, which nobody makes wait until there is room.
+The same holds for a pod whose author names its node, because it does not wait for room.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.core.decision import Bounds
 
 NODE_SHARE: Final = 0.9
-"""The share of a node's memory and cores that one pod can get: on every node, daemons hold some."""
+"""The share of a node's memory and cores that one pod can get: daemons hold some on every node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class PodAmounts:
 
     request, limit: of the sized container, as its author wrote them; None if absent.
     sets_limit: whether the limit follows the size; else it stays as it is.
-    other_request, other_limit: of what runs beside the sized container.
-    overhead: of the pod's RuntimeClass, which quotas and nodes count as well.
-    killed: the allocation that was too small for the attempt before; None for a first attempt.
+    other_request, other_limit: of the containers beside the sized one.
+    overhead: of the pod's RuntimeClass, which quotas and nodes count, too.
+    killed: the allocation that was too small for the previous attempt; None for a first attempt.
     """
 
     request: int | None = None
@@ -89,7 +89,7 @@ def bounds_for(pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: 
 def bounds_of_lift(
     pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: Nodes
 ) -> Bounds:
-    """Return the bounds of the attempt after a kill of ``pod``; its other containers are read."""
+    """Return the bounds of the attempt after a kill of ``pod``; read its other containers."""
     container = sized_container(pod)
     if not isinstance(container, NotSizable):
         request_bytes, limit_bytes = other_memory_bytes(pod, container)
@@ -102,7 +102,7 @@ def cpu_bounds_for(
 ) -> CpuBounds:
     """Return the bounds of the CPU request of ``spec.containers[index]``.
 
-    The cap holds back a raise and never lowers what the user asked: too little CPU kills nothing.
+    The cap limits a raise and never lowers the user's request: too little CPU kills nothing.
     """
     others = other_millicores(pod, index)
     cpu = PodAmounts(
@@ -116,7 +116,7 @@ def cpu_bounds_for(
     node = nodes.largest_for(pod)
     floor = _floor(cpu, namespace)
     if namespace.pod_max_ratio is not None and ask.request_millicores is not None:
-        # The limits of the other containers are not read: as it was written, the pod is admitted.
+        # The other containers' limits are not read: the pod is admitted with its written request.
         floor = max(floor or 0, ask.request_millicores)
     caps = [room.most for room in _rooms(pod, cpu, namespace, node.millicores if node else None)]
     cap = _cap(cpu, namespace)
@@ -147,14 +147,14 @@ def _floor(amounts: PodAmounts, namespace: NamespaceBounds) -> int | None:
 
 
 def _least_by_pod_ratio(amounts: PodAmounts, ratio: float) -> int | None:
-    """Return the least request with which the pod's limits are not too large a multiple of it."""
+    """Return the least request at which the pod's limits over its requests keep to the ratio."""
     others, other_limit = amounts.other_request, amounts.other_limit
     if not amounts.sets_limit:
         if amounts.limit is None:
             return None
         return -int(-(amounts.limit + other_limit) // ratio) - others
     if other_limit <= others * ratio:
-        return None  # with a limit equal to it, no request makes the pod's ratio larger than it is
+        return None  # the limit equals the request, so no request makes the pod's ratio too large
     return (
         amounts.request if ratio <= 1 else math.ceil((other_limit - ratio * others) / (ratio - 1))
     )
@@ -169,17 +169,17 @@ def _rooms(
         most = max(0, int(node * NODE_SHARE) - beside)
         rooms.append(_Room(most, "the room on the largest node for it"))
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
-        # With a size it would be counted by quotas that do not count it now.
+        # With a size, quotas would count it that do not count it now.
         rooms.append(_Room(0, "a BestEffort pod's share of a quota"))
     if _is_put_on_a_node(pod) and not _was_killed_as_written(amounts, amounts.request):
-        # No scheduler looks for room: the kubelet refuses a pod for good that has too little.
+        # No scheduler looks for room: the kubelet refuses a pod for good if there is too little.
         rooms.append(_Room(amounts.request or 0, "its request (its author names its node)"))
     counted = [quota for quota in namespace.quotas if counts(quota, pod)]
     return rooms + list(_quota_rooms(amounts, counted))
 
 
 def _is_put_on_a_node(pod: Pod) -> bool:
-    """Say whether whoever creates the pod names its node. Of one that is there, a scheduler may."""
+    """Say whether the pod's maker names its node. In an existing pod, a scheduler may have."""
     return bool(spec_of(pod).get("nodeName")) and "resourceVersion" not in metadata_of(pod)
 
 
@@ -195,7 +195,8 @@ def _quota_rooms(amounts: PodAmounts, quotas: Iterable[Quota]) -> Iterable[_Room
         ):
             if hard is None:
                 continue
-            # What Plimsoll made smaller waits for no quota that its author would not wait for.
+            # A pod that Plimsoll made smaller must not wait for a quota where the written one would
+            # not wait.
             if _was_killed_as_written(amounts, written):
                 yield _Room(max(0, hard - others - amounts.overhead), "its quota")
             else:

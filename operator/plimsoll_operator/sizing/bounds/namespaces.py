@@ -1,7 +1,7 @@
 """Reads a namespace's LimitRanges and ResourceQuotas.
 
-A request that breaks them would turn a pod that starts into one that does not. Amounts whose names
-have no unit are bytes of memory or millicores of CPU.
+A request that breaks them would keep a pod from starting. Amounts whose names have no unit are
+bytes of memory or millicores of CPU.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class NamespaceBounds:
     """The bounds of one resource by a namespace's LimitRanges and quotas. None bounds nothing.
 
     least, most: of a container; pod_least, pod_most: of all containers together.
-    max_ratio, pod_max_ratio: limit over request at most, of a container and of all together.
+    max_ratio, pod_max_ratio: the most of limit over request, of a container and of all together.
     counts_sized: whether some quota counts a BestEffort pod as soon as it has a size.
-    counts_ended: whether some quota counts pods after their end as well.
+    counts_ended: whether some quota counts pods after their end, too.
     """
 
     least: int | None = None
@@ -49,7 +49,7 @@ UNBOUNDED: Final = NamespaceBounds()
 def read_namespace(
     limit_ranges: Sequence[Any], quotas: Sequence[Any], resource: Resource = MEMORY
 ) -> NamespaceBounds:
-    """Read a namespace's LimitRange and ResourceQuota objects; what cannot be read bounds nothing.
+    """Read a namespace's LimitRanges and ResourceQuotas; unreadable parts bound nothing.
 
     limit_ranges, quotas: the objects as the API gives them; only their specs are read.
     """

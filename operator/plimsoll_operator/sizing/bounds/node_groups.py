@@ -1,9 +1,9 @@
 """Groups a cluster's nodes into classes, as its nodes come, change and go.
 
-Nodes are of one class if no pod can tell them apart: they have the same taints, and the same values
-of the labels that count. A label with many values (a host's name) would make each node a class of
-its own, so it does not count, and a pod that selects by it is not capped. Both the number of
-classes and their size as JSON are bounded; where there are more, fewer labels count.
+Nodes are in one class if no pod can distinguish them: they have the same taints, and the same
+values of the labels that count. A label with many values (a host's name) would make each node a
+class of its own, so it does not count, and a pod that selects by it is not capped. The number of
+classes and their size as JSON are bounded; beyond the bounds, fewer labels count.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MOST_VALUES: Final = 32
 MOST_CLASSES: Final = 128
 MOST_BYTES: Final = 2**16
 MEMORY_STEP_BYTES: Final = 64 * MIB
-"""Memory is rounded down to it: machines of one type differ by a few pages."""
+"""Memory is rounded down to a multiple of it: machines of one type differ by a few pages."""
 
 _AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 _CORDON: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _LEAVING: Final = "ToBeDeletedByClusterAutoscaler"
-"""Its value is a time, which differs from node to node."""
+"""A taint whose value is a time, which differs from node to node."""
 _MOMENTARY: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Taints of a node's condition (not ready, out of disk): its size is still what it is."""
+"""Taints of a node's condition (not ready, out of disk): they do not change its size."""
 _SYSTEMS: Final = ("kubernetes.io/os", "beta.kubernetes.io/os")
 
 _Labels: TypeAlias = frozenset[tuple[str, str]]
@@ -43,7 +43,7 @@ _Size: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """What pods can tell of one node. size: memory in bytes, then millicores or -1."""
+    """What pods can see of one node. size: memory in bytes, then millicores or -1."""
 
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
@@ -51,7 +51,7 @@ class SeenNode:
 
 
 def read_seen(document: Mapping[str, Any]) -> SeenNode | None:
-    """Read a node's object; None if no pod of ours runs there, or if its memory is not said."""
+    """Read a node's object; None if no pod of ours runs there, or if it has no memory field."""
     labels = mapping(mapping(document.get("metadata")).get("labels"))
     if any(labels.get(key, "linux") != "linux" for key in _SYSTEMS):
         return None
@@ -82,20 +82,20 @@ def _taints(spec: Mapping[str, Any]) -> tuple[Taint, ...]:
 
 
 class NodeGroups:
-    """The classes of the nodes seen so far. One change costs O(labels of a node), nearly always."""
+    """The classes of the nodes seen so far. A change nearly always costs O(labels of a node)."""
 
     def __init__(self) -> None:
         self._seen: dict[str, SeenNode] = {}
         self._values: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """label -> value -> how many nodes."""
         self._uncounted: set[str] = set()
-        """The labels by which ``_groups`` are not told apart."""
+        """The labels that do not separate ``_groups``."""
         self._groups: defaultdict[_Group, Counter[_Size]] = defaultdict(Counter)
         self._most_values = MOST_VALUES
         self._nodes: Nodes | None = NO_NODES
 
     def see(self, name: str, seen: SeenNode | None) -> bool:
-        """A node appeared, changed or (None) went. Return whether its classes may have changed."""
+        """Note that a node appeared, changed or (None) went; say whether classes may change."""
         before = self._seen.get(name)
         if before == seen:
             return False
@@ -112,7 +112,7 @@ class NodeGroups:
 
     @property
     def nodes(self) -> Nodes:
-        """The classes now; none if there are too many whatever counts."""
+        """The classes now; none if there are too many even when few labels count."""
         if self._nodes is None:
             self._nodes = self._classes()
         return self._nodes

@@ -1,8 +1,8 @@
 """Finds the largest node that a pod may run on, among classes of nodes that are alike.
 
-The nodes come as a few classes, the largest node of each, so that thousands of them cost a pod
-nothing. A cap needs certainty: where a pod selects by what the classes do not tell, or where no
-class is for it now (its pool is scaled to zero), there is none.
+The nodes come as a few classes, with the largest node of each, so thousands of nodes cost a pod no
+time. A cap needs certainty: there is no cap if a pod selects by labels that the classes do not
+have, or if no class fits it now (its pool is scaled to zero).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from plimsoll_operator.sizing.bounds.selecting import (
 from plimsoll_predictor.core.documents import Count, from_document
 
 MOST_TOLERATIONS: Final = 64
-"""A pod with more that concern the nodes' taints gets no cap: its author made it dear to tell."""
+"""A pod with more tolerations of the nodes' taints gets no cap: to find it would cost too much."""
 
 
 class _ClassDocument(msgspec.Struct):
@@ -41,9 +41,9 @@ class _NodesDocument(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class NodeClass:
-    """Nodes that are alike to every pod, and what the largest of them may allocate.
+    """Nodes that are alike to every pod, and what pods may get on the largest of them.
 
-    labels: those that the classes tell. taints: only those that keep a pod away.
+    labels: those that count. taints: only those that keep a pod away.
     millicores: of the node with the most memory; None if it does not say.
     """
 
@@ -57,7 +57,7 @@ class NodeClass:
 class Nodes:
     """A cluster's classes of nodes, those with the most memory first.
 
-    label_keys: of all classes; by other labels nobody can tell which class a pod selects.
+    label_keys: of all classes; if a pod selects by other labels, its class is unknown.
     taint_keys: of all classes; other tolerations change nothing.
     plain: the class of a pod that selects and tolerates nothing; None if there is none.
     """
@@ -79,7 +79,7 @@ class Nodes:
         )
 
     def largest_for(self, pod: Pod) -> NodeClass | None:
-        """The class with the most memory that the pod may run on; None if nobody can tell.
+        """The class with the most memory that the pod may run on; None if it is unknown.
 
         O(1) for a pod that neither selects nodes nor tolerates their taints.
         """
@@ -133,7 +133,7 @@ NO_NODES: Final = Nodes()
 
 
 def _order(one: NodeClass) -> tuple[int, int, list[tuple[str, str]], list[tuple[str, str, str]]]:
-    """Most memory first. The same classes have one order, so that they make no news in the feed."""
+    """Most memory first. The same classes keep one order, so the feed sees no change."""
     taints = [(taint.key, taint.value, taint.effect) for taint in one.taints]
     return -one.memory_bytes, -(one.millicores or 0), sorted(one.labels.items()), taints
 

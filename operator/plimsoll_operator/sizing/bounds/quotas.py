@@ -1,7 +1,7 @@
 """Reads ResourceQuotas, and says which of them count a pod, by Kubernetes' rules for scopes.
 
-How much of a quota is free is not read: it is as of another moment, and what is free now belongs to
-the pods that come next. See ``caps``.
+The free part of a quota is not read: it is of an earlier moment, and belongs to the pods that come
+next. See ``caps``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plimsoll_operator.pods.spec import Pod, Qos, mapping, qos_of, sequence, spe
 class Resource:
     """A resource as LimitRanges and quotas name it, and the reader of its quantities.
 
-    sets_limit: whether Plimsoll sets a limit of it too; else bounds of limits alone do not count.
+    sets_limit: whether Plimsoll also sets its limit; else bounds of limits alone do not count.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Quota:
 
 
 def read_quota(quota: Mapping[str, Any], resource: Resource) -> Quota:
-    """Read a ResourceQuota object's spec; what cannot be read bounds nothing."""
+    """Read a ResourceQuota object's spec; unreadable parts bound nothing."""
     spec = mapping(quota.get("spec"))
     hard, name = mapping(spec.get("hard")), resource.name
 
@@ -66,7 +66,7 @@ def read_quota(quota: Mapping[str, Any], resource: Resource) -> Quota:
 
 
 def counts_sized_pods_only(quota: Mapping[str, Any]) -> bool:
-    """Say whether a quota, of whatever resource, counts a BestEffort pod once it has a size."""
+    """Say whether a quota, of any resource, counts a BestEffort pod once it has a size."""
     return any(scope.name == "NotBestEffort" for scope in _scopes(mapping(quota.get("spec"))))
 
 
@@ -81,7 +81,7 @@ def counts(quota: Quota, pod: Pod) -> bool:
 
 
 def _scopes(spec: Mapping[str, Any]) -> tuple[Scope, ...]:
-    """``spec.scopes``, which all mean Exists, and ``spec.scopeSelector``; a pod must meet both."""
+    """Return ``spec.scopes`` (all Exists) and ``spec.scopeSelector``; a pod must meet both."""
     named = [Scope(str(name)) for name in sequence(spec.get("scopes"))]
     selector = mapping(spec.get("scopeSelector"))
     for expression in map(mapping, sequence(selector.get("matchExpressions"))):

@@ -1,6 +1,6 @@
 """Reads which nodes a pod selects and which taints it tolerates, by the scheduler's rules.
 
-Strangers write pods: what is odd, or dear to tell, is answered with "nobody can tell".
+Strangers write pods: if a pod is odd, or costs too much to read, the answer is "unknown" (None).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from plimsoll_operator.pods.spec import mapping, sequence
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 MOST_WANTED: Final = 256
-"""Conditions and their values that one pod may have; with more, nobody can tell."""
+"""The most conditions and values of one pod; with more, the answer is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Toleration:
     effect: str | None
 
     def tolerates(self, taint: Taint) -> bool:
-        """Say whether the taint keeps a pod with this toleration away no more."""
+        """Say whether a pod with this toleration may run despite the taint."""
         return (
             self.key in (None, taint.key)
             and self.value in (None, taint.value)
@@ -59,8 +59,8 @@ class Condition:
 class Wanted:
     """The labels of the nodes that a pod may run on.
 
-    all_of: from its nodeSelector. any_of: the terms of its required node affinity, of which one has
-    to be met in full; None if it has none.
+    all_of: from its nodeSelector. any_of: the terms of its required node affinity, one of which
+    must be met in full; None if it has none.
     """
 
     all_of: tuple[Condition, ...] = ()
@@ -98,7 +98,7 @@ def read_tolerations(spec: Mapping[str, Any], taint_keys: frozenset[str]) -> lis
 
 
 def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:
-    """Return what the pod selects nodes by; None if nobody can tell that from labels."""
+    """Return the labels by which the pod selects nodes; None if labels do not show it."""
     selector = mapping(spec.get("nodeSelector"))
     all_of = tuple(Condition(str(key), "In", (str(value),)) for key, value in selector.items())
     affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
@@ -110,7 +110,7 @@ def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:
     for term in sequence(mapping(required).get("nodeSelectorTerms")):
         term = mapping(term)
         if sequence(term.get("matchFields")):
-            return None  # nodes by their names, which classes do not have
+            return None  # it selects nodes by name, and classes have no names
         conditions = _conditions(sequence(term.get("matchExpressions")))
         if conditions is None:
             return None
@@ -134,7 +134,7 @@ def _conditions(expressions: Sequence[Any]) -> tuple[Condition, ...] | None:
 
 
 def _number(text: str | None) -> int | None:
-    # A label's value has 63 characters at most.
+    # A label's value has at most 63 characters.
     if text is None or len(text) > 63 or not text.removeprefix("-").isdecimal():
         return None
     return int(text)

@@ -37,7 +37,7 @@ def points_of(observations: Sequence[Observation]) -> tuple[AttemptPoint, ...]:
 
 
 def causes_of(observations: Sequence[Observation]) -> list[Cause]:
-    """Why those ended that did not succeed, as far as it is known, in reverse order."""
+    """Why the unsuccessful ones ended, as far as it is known, in reverse order."""
     return [each.cause for each in reversed(observations) if each.cause is not None]
 
 
@@ -48,7 +48,7 @@ def lifts_of(points: Sequence[AttemptPoint], *, limit: int) -> tuple[AttemptPoin
 
 
 def cpu_figures_of(observations: Sequence[Observation]) -> CpuFigures | None:
-    """Sums over the attempts; None if none of them asked for CPU and was measured."""
+    """Sums over the attempts that asked for CPU and were measured; None if there are none."""
     counted = [each for each in observations if _counts_cpu(each)]
     if not counted:
         return None
@@ -62,7 +62,7 @@ def cpu_figures_of(observations: Sequence[Observation]) -> CpuFigures | None:
 
 
 def needs_used(observations: Sequence[Observation]) -> tuple[int, ...]:
-    """Needs of the runs over which the store adds up a task's use (``totals.task_uses``)."""
+    """Needs of the runs that the store counts in a task's use (``totals.task_uses``)."""
     return tuple(
         each.peak_bytes
         for each in observations
@@ -101,7 +101,7 @@ def _imported(each: Observation) -> bool:
 
 
 def _killed_below_request(each: Observation) -> bool:
-    """The request would have carried it, and the retry that succeeded counts it already."""
+    """Its request would have been enough, and the retry that succeeded counts it already."""
     return (
         each.outcome is Outcome.OOM_KILLED
         and each.allocation_bytes is not None

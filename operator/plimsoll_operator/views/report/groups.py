@@ -18,9 +18,9 @@ from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.store import Store
 
 FEWEST_TASKS: Final = 2
-"""A group of fewer tells nothing."""
+"""A group with fewer tasks says nothing."""
 NAMED_TASKS: Final = 12
-"""Names of a group's tasks that are shown; the rest is only counted."""
+"""How many of a group's tasks are named; the rest is only counted."""
 
 
 def gather_groups(store: Store, reports: Sequence[TaskReport]) -> GroupsReport | None:
@@ -40,7 +40,7 @@ def gather_groups(store: Store, reports: Sequence[TaskReport]) -> GroupsReport |
 
 
 def groups_of(uses: Sequence[TaskUse]) -> GroupsReport | None:
-    """The tables of these tasks; None of too few."""
+    """The tables of these tasks; None if they are too few."""
     if len(uses) < FEWEST_TASKS:
         return None
     groups = group_tasks(uses)
@@ -48,9 +48,9 @@ def groups_of(uses: Sequence[TaskUse]) -> GroupsReport | None:
 
 
 def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunCpu]]) -> TaskUse:
-    """Add the size that a task gets: by its model's bins if the report shows one, else by its most.
+    """Add a task's size: by its model's bins if the report shows a model, else by its largest need.
 
-    A task of which too few runs are known keeps its size.
+    A task with too few known runs keeps its request.
     """
     policy, detail = Policy(), report.detail
     sized_bytes = use.most_bytes * policy.headroom
@@ -67,10 +67,10 @@ def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunC
 
 
 def _mean_bytes(bins: Bins, needs_bytes: Sequence[int]) -> float:
-    """The mean allocation, were every run given the ceiling of its own bin.
+    """The mean allocation if every run got the ceiling of its own bin.
 
-    The bins' own counts are of the runs that were trained on, and not of those whose mean use is
-    shown beside. A run above the last ceiling is lifted to what it needs.
+    The bins' own counts are not used: they count the runs of the training, not those whose mean use
+    is shown here. A run above the last ceiling is lifted to its need.
     """
     needs = np.asarray(needs_bytes, dtype=np.float64)
     ceilings = np.asarray(bins.ceilings_bytes, dtype=np.float64)[bins.labels(needs)]

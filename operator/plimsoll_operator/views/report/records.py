@@ -26,9 +26,9 @@ from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 class Figures:
     """Counts and memory-time of one task or of several.
 
-    Only attempts that Plimsoll watched count in kills, retries and GB·h; ``imported``
-    ones were history before it came. GB·h count attempts whose request and runtime are known; an
-    attempt killed below its request is left out of ``requested_gb_h``, which would have carried it.
+    Only attempts that Plimsoll watched count in kills, retries and GB·h; ``imported`` ones were
+    history before it came. GB·h count attempts whose request and runtime are known. An attempt
+    killed below its request is left out of ``requested_gb_h``: its request would have been enough.
     """
 
     runs: int = 0
@@ -42,15 +42,15 @@ class Figures:
 
     @property
     def saved_gb_h(self) -> float:
-        """Asked for less allocated; negative if more was spent."""
+        """Asked for minus allocated; negative if more was spent."""
         return self.requested_gb_h - self.allocated_gb_h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptPoint:
-    """One attempt as the plots draw it. None where a value is unknown.
+    """One attempt as the plots draw it. None if a value is unknown.
 
-    need_bytes: the peak of a success; the size that was exceeded where ``killed``.
+    need_bytes: the peak of a success; the size that was exceeded if ``killed``.
     lifted_to_bytes, lift_outcome, lift_cause: the allocation of the attempt that followed a kill,
         how it ended, and why; None while it has not ended.
     cause: why it did not succeed; None if it did, or if nobody looked.
@@ -80,7 +80,7 @@ class CpuFigures:
     """CPU over time, in core·h, of attempts that Plimsoll watched and measured.
 
     requested_core_h: what the user asked for; allocated_core_h: the requests they ran under.
-    most_cores: of the busiest minute; None if none lasted one.
+    most_cores: of the busiest minute; None if no attempt lasted a minute.
     """
 
     requested_core_h: float
@@ -90,7 +90,7 @@ class CpuFigures:
 
     @property
     def saved_core_h(self) -> float:
-        """Asked for less allocated; negative if more was allocated."""
+        """Asked for minus allocated; negative if more was allocated."""
         return self.requested_core_h - self.allocated_core_h
 
     @property
@@ -101,7 +101,7 @@ class CpuFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFigures:
-    """The newest model without its trees, which a report of many tasks has no room for.
+    """The newest model without its trees: a report of many tasks has no room for them.
 
     trained_s: Unix seconds.
     """
@@ -119,9 +119,9 @@ class TaskDetail:
 
     lifts: kills that were not history. out_of_time_costs: expert -> as the last training measured.
     experts: None in a store that no controller with experts has served; the out-of-time costs of
-        the last training stand in.
-    needs_bytes: needs of the runs read that count as use, in the groups' tables.
-    unread: older attempts in the store, in neither the figures nor the plots.
+        the last training replace them.
+    needs_bytes: needs of those runs read that count as use in the groups' tables.
+    unread: older attempts in the store, which neither the figures nor the plots contain.
     """
 
     points: tuple[AttemptPoint, ...] = ()
@@ -151,7 +151,7 @@ class TaskReport:
 
     @property
     def would(self) -> Would:
-        """The outcome that enforcing would have had on the runs that were only recommended for."""
+        """What enforcing would have done to the runs that got only recommendations."""
         experts = self.detail.experts if self.detail else None
         return experts.would if experts else Would()
 
@@ -168,9 +168,9 @@ class GroupsReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportData:
-    """A whole report. omitted: tasks there was no room to list.
+    """A whole report. omitted: tasks that there was no room to list.
 
-    groups: of the listed tasks, over all their runs; None where too few were measured.
+    groups: of the listed tasks, over all their runs; None if too few were measured.
     """
 
     tasks: tuple[TaskReport, ...] = ()
@@ -179,7 +179,7 @@ class ReportData:
 
     @property
     def costs(self) -> KillCosts:
-        """What kills and rescues cost, over all tasks with a section of their own."""
+        """What kills and rescues cost, summed over all tasks with a section of their own."""
         details = (report.detail for report in self.tasks)
         return sum((each.costs for each in details if each is not None), NO_COSTS)
 

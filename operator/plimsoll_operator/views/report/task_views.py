@@ -1,4 +1,4 @@
-"""Gathers a report from the store. What it costs is bounded, however much the store holds."""
+"""Gathers a report from the store, at a bounded cost, however much the store holds."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ DETAILED_TASKS: Final = 50
 READ_ATTEMPTS: Final = 5_000
 """Latest attempts read of a task with its own section; fewer where many tasks have one."""
 READ_IN_ALL: Final = 60_000
-"""About two seconds of one core; the controller serves the page beside its work."""
+"""This takes about two seconds of one core, of a controller that also does its other work."""
 LISTED_LIFTS: Final = 200
 LISTED_DECISIONS: Final = 10
 COUNTED_DECISIONS: Final = 100
-"""All that the store keeps of a task."""
+"""All decisions that the store keeps of a task."""
 LISTED_TRAININGS: Final = 5
 
 
@@ -75,9 +75,9 @@ def gather(store: Store, tasks: Collection[TaskId] | None = None) -> ReportData:
 def gather_task(
     store: Store, summary: TaskSummary, *, room: int, policy: Policy | None = None
 ) -> TaskReport:
-    """Read the page of one task, of its newest ``room`` attempts at most.
+    """Read the page of one task, with its newest ``room`` attempts at most.
 
-    policy: the one in force; None if nobody knows it.
+    policy: the one in force; None if unknown.
 
     Raises:
         StoreError: if the store cannot be read now.
@@ -146,7 +146,7 @@ def _listed(store: Store, standings: StoredStandings, summary: TaskSummary) -> T
 
 
 def _phase(summary: TaskSummary, champion: str, saved: SavedModel | None) -> Phase:
-    """The phase by the store, which knows no policy and no task that was given up."""
+    """The phase as far as the store knows it: it has no policies and no leaking tasks."""
     progress = Progress(
         runs=summary.runs_known,
         min_runs=Policy().min_runs,
@@ -167,5 +167,5 @@ def _model_figures(model: Model) -> ModelFigures:
 
 
 def _without_experts(saved: SavedModel | None) -> str:
-    """The expert that sizes the tasks of a store that no controller with experts has served."""
+    """The expert that sizes a task if no controller with experts has served its store."""
     return MAX_SEEN if saved else REQUEST

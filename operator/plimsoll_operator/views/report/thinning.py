@@ -1,7 +1,7 @@
 """Chooses the points that are drawn. Pure.
 
-People look for kills, so kills are drawn before anything else; the rest is thinned evenly
-in time, and the plot says that it was.
+People look for kills, so kills are kept first; the other points are thinned evenly, and the plot
+says so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plimsoll_operator.views.report.records import AttemptPoint
 
 POINTS_PER_PLOT: Final = 600
 POINTS_PER_REPORT: Final = 12_000
-"""Over all tasks with a section of their own: a page of a few MB at most."""
+"""The most points of all sections together: a page of a few MB at most."""
 FEWEST_POINTS: Final = 60
 
 
@@ -28,7 +28,7 @@ class Thinned:
 
     @property
     def words(self) -> str | None:
-        """Tell in the plot's caption what was left out; None if nothing was."""
+        """What was left out, for the plot's caption; None if nothing was."""
         if len(self.points) == self.total:
             return None
         drawn = sum(point.killed for _, point in self.points)
@@ -54,7 +54,7 @@ def thin(points: Sequence[AttemptPoint], room: int) -> Thinned:
 
 
 def _evenly(pairs: Sequence[tuple[int, AttemptPoint]], room: int) -> list[tuple[int, AttemptPoint]]:
-    """First and last always, the rest at equal steps between."""
+    """The first, the last, and others at equal steps between."""
     if room <= 1 or len(pairs) <= room:
         return list(pairs[-room:]) if room > 0 else []
     step = (len(pairs) - 1) / (room - 1)

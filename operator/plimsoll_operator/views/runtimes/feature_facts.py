@@ -1,4 +1,4 @@
-"""What features count in a task's forecasts, and where they say nothing, why."""
+"""How much features count in a task's forecasts; if they do not count, why."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from plimsoll_predictor.store import LastTry, Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureFacts:
-    """The expert that knows features, as far as one task is concerned.
+    """What the expert that knows features says about one task.
 
-    weight: what it counts beside the past, 0 to 1; None where it does not serve. runs: it was
-    fitted to. reasons: what moved the forecast of the task's newest run; empty if not known.
+    weight: how much it counts beside the past, 0 to 1; None if it does not serve. runs: how many
+    it was fitted to. reasons: what moved the forecast of the task's newest run; empty if unknown.
     """
 
     weight: float | None
@@ -50,7 +50,7 @@ class FeatureFacts:
 
 
 def feature_facts(store: Store, task: TaskId, weight: float | None) -> FeatureFacts:
-    """Read them. weight: of the task's forecast; StoreError if the store cannot be read."""
+    """Read them. weight: theirs in the task's forecast. StoreError if the store cannot be read."""
     serving = store.features.serving() if weight is not None else None
     explanation = store.features.explanation() if serving is not None else None
     reasons = explanation.of_task(str(task)) if explanation else None

@@ -29,7 +29,7 @@ class Punctuality(StrEnum):
 class RunningRun:
     """One attempt, as of ``now_s``.
 
-    forecast: of its runtime, made when it was submitted or, where there is none, now.
+    forecast: of its runtime, made when it was submitted or, if there was none, now.
     started_s: None while it waits. finished_s: None while it has not ended.
     """
 
@@ -41,13 +41,13 @@ class RunningRun:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds that it runs; 0 while it waits, and where clocks disagree."""
+        """Seconds that it has run; 0 while it waits, or if clocks disagree."""
         until_s = self.now_s if self.finished_s is None else self.finished_s
         return 0.0 if self.started_s is None else max(0.0, until_s - self.started_s)
 
     @property
     def left(self) -> Forecast:
-        """Its runtime, given that it has lasted so long."""
+        """The forecast of its runtime, given that it has run this long."""
         return self.forecast.given_elapsed(self.elapsed_s)
 
     @property

@@ -1,4 +1,4 @@
-"""Scenarios of a what-if as people write them, in options or a form's fields. Pure."""
+"""Reads scenarios of a what-if as people write them, in options or a form's fields. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def scenario_of(
     """The scenario of these conditions. memory: a quantity such as 4Gi.
 
     Raises:
-        BadScenario: naming what cannot be.
+        BadScenario: names what cannot be.
     """
     memory_bytes: int | None = None
     if memory is not None:

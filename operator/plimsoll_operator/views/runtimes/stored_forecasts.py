@@ -1,4 +1,4 @@
-"""Forecasts of tasks' runs, read from the store by those who only look.
+"""Forecasts of tasks' runs, read from the store by processes that change nothing.
 
 The controller stores the forecaster's state. A task whose state it has not stored yet is learned
 from its newest runs as they are read.
@@ -27,8 +27,8 @@ class StoredForecast:
     """The forecast of a task's next run, and where its past runs fell in their own forecasts.
 
     shares: attempt uid -> share of the forecast below the runtime: as stored when the run was
-        submitted or, for a run that nobody forecast, as the runs before it would have told.
-    feature_weight: what features count in it, 0 to 1; None where no expert knows them.
+        submitted or, for a run without a forecast, by the runs before it.
+    feature_weight: how much features count in it, 0 to 1; None if no expert knows them.
     """
 
     forecast: Forecast
@@ -41,8 +41,8 @@ def stored_forecast(
 ) -> StoredForecast:
     """Forecast the runtime of a run that is submitted at ``at_s``, Unix seconds.
 
-    past: its newest attempts, oldest first. Where no run of the task is known, the forecast is its
-    owner's or everybody's, and its ``known_runs`` are 0.
+    past: its newest attempts, oldest first. If no run of the task is known, the forecast is that of
+    its owner or of all tasks, and its ``known_runs`` are 0.
 
     Raises:
         StoreError: if the store cannot be read now.
@@ -65,13 +65,13 @@ def stored_forecast(
 def stored_forecasts(
     store: Store, tasks: Sequence[TaskId], at_s: float
 ) -> Mapping[TaskId, Forecast]:
-    """Forecasts of several tasks; without those of which no run is known."""
+    """Forecasts of several tasks, without those that have no known run."""
     forecasts = {task: _forecast(store, task, at_s) for task in dict.fromkeys(tasks)}
     return {task: forecast for task, forecast in forecasts.items() if forecast.known_runs}
 
 
 def succeeded(past: Sequence[PastRuntime]) -> list[PastRuntime]:
-    """The attempts whose time is a runtime: a killed attempt's is none."""
+    """The attempts that succeeded: a killed attempt's time is no runtime."""
     return [each for each in past if each.outcome is Outcome.SUCCEEDED]
 
 
@@ -87,7 +87,7 @@ def _forecast(store: Store, task: TaskId, at_s: float) -> Forecast:
 
 
 def _learned(forecaster: Forecaster, task: TaskId, runs: Sequence[PastRuntime]) -> dict[str, float]:
-    """Forecast each run, then learn it; the shares of those before which enough was known."""
+    """Forecast each run, then learn it. Return the shares of those forecast by enough runs."""
     name, shares = str(task), {}
     for each in runs:
         forecast = forecaster.forecast(name, task.namespace, each.started_s)

@@ -43,7 +43,7 @@ class Anomaly(StrEnum):
 class TypicalShape:
     """The learned shape that a task's runs are most like.
 
-    place: among ``shapes``, the narrowest is 0. share: the probability of the shape.
+    place: its place among ``shapes``; the narrowest is 0. share: the probability of the shape.
     """
 
     shape: Shape
@@ -60,8 +60,8 @@ class TaskRuntimes:
 
     at_s: when the run that is forecast is submitted. past: its newest attempts that were timed,
         oldest first. shares: attempt uid -> share of its forecast below its runtime, as far as
-        known. summary, trend, typical: None where there are no, or too few, runs or shapes; trend
-        is in the words of the task's profile. features: what they count in the forecast.
+        known. summary, trend, typical: None if there are no, or too few, runs or shapes; trend
+        is in the words of the task's profile. features: how much they count in the forecast.
     """
 
     task: TaskId
@@ -144,7 +144,7 @@ def ask_what_if(
 ) -> WhatIf:
     """Tell how the scenario would change the task's runtimes.
 
-    own_runs: newest attempts of its own that are read. others: tasks of its owner beside it.
+    own_runs: how many of its newest attempts are read. others: how many other tasks of its owner.
 
     Raises:
         StoreError: if the store cannot be read now.
@@ -156,7 +156,7 @@ def ask_what_if(
 
 
 def runtimes_of(past: list[PastRuntime] | tuple[PastRuntime, ...]) -> tuple[float, ...]:
-    """Runtimes in seconds; one below a clock's smallest step counts as that."""
+    """Runtimes in seconds; one below a clock's smallest step counts as that step."""
     return tuple(max(each.ran_s, SMALLEST_S) for each in succeeded(past))
 
 

@@ -1,4 +1,4 @@
-"""Draws a campaign as one HTML file that needs nothing from elsewhere."""
+"""Draws a campaign as one self-contained HTML file."""
 
 from __future__ import annotations
 

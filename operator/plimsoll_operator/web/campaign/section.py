@@ -1,4 +1,4 @@
-"""Draws what a campaign found out, for its file and for the served page. Reads nothing itself."""
+"""Draws the results of a campaign, for its file and for the served page. Reads nothing itself."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def section_of(facts: CampaignFacts) -> CampaignSection:
 
 
 def with_campaign_words(environment: Environment) -> Environment:
-    """Add what the templates of this folder use."""
+    """Add the words and filters that the templates of this folder use."""
     environment.filters.update(
         scenario=words_for_scenario,
         ending=words_for_ending,

@@ -28,7 +28,7 @@ _MOST_PERCENT: Final = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """One measure in words. change: with its 95% interval. certain: whether the data can tell."""
+    """One measure in words. change: with its 95% interval. certain: whether the data show it."""
 
     name: str
     now: str
@@ -70,5 +70,5 @@ def _percent(share: float) -> str:
     percent = 100 * share
     if percent >= _MOST_PERCENT:
         return f"×{1 + share:,.0f}"
-    # Zero is added so that nobody reads -0.
+    # Adding zero turns -0 into 0.
     return f"{round(percent) + 0:+d}%"

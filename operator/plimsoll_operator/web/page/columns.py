@@ -15,8 +15,8 @@ SortKey = Callable[[TaskRow], str | float | None]
 class Column:
     """One column. key: rows for which it is None come last in both orders.
 
-    order: asc or desc, the first one to offer. would: shown only where something is recommended.
-    asks: shown only where a task asks for too little.
+    order: asc or desc, the first one to offer. would: shown only if something is recommended.
+    asks: shown only if a task asks for too little.
     """
 
     title: str
@@ -27,7 +27,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether its figures are aligned at the right."""
+        """Whether its figures are aligned right."""
         return self.order == "desc"
 
 

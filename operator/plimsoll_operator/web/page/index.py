@@ -1,4 +1,4 @@
-"""Holds all tasks' lines, and reads them anew every few seconds while somebody looks."""
+"""Holds all tasks' lines, and reads them again every few seconds while somebody looks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REST: Final = 20.0
 """Reading rests this many times as long as it took: a big store is not read all the time."""
 
 LISTED_CAMPAIGNS: Final = 10
-"""The newest ones; a task's own page has those of the task."""
+"""How many of the newest campaigns are listed; a task's page has those of the task."""
 
 Later = Callable[[Callable[[], object]], object]
 """Runs something soon, in another thread."""
@@ -47,7 +47,7 @@ class TaskIndex:
         self._reading = threading.Lock()
 
     def rows(self) -> Sequence[TaskRow]:
-        """All tasks of the store. StoreError if no lines are recent and it cannot be read now."""
+        """All tasks of the store. StoreError if the lines are old and it cannot be read now."""
         last, now_s = self._read, self._clock()
         if last is None or now_s - last.at_s > STALE_S + REST * last.took_s:
             with self._reading:
@@ -64,7 +64,7 @@ class TaskIndex:
         return self._read.campaigns if self._read else ()
 
     def refresh(self) -> None:
-        """Read now, unless that is being done. StoreError leaves the latest lines."""
+        """Read now, unless a reading is under way. A StoreError leaves the latest lines."""
         if self._reading.acquire(blocking=False):
             try:
                 self._read_now()

@@ -1,4 +1,4 @@
-"""Holds what runs taught of neighbours, and learns it anew now and then while somebody looks."""
+"""Holds what runs taught about neighbours, and learns it again at times while somebody looks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ log: Final = logging.getLogger(__name__)
 
 MOST_RUNS: Final = 5_000
 FRESH_S: Final = 60.0
-"""Some dozens of runs change little of what thousands say."""
+"""A few dozen new runs change little in what thousands show."""
 REST: Final = 100.0
-"""Learning rests this many times as long as it took: it takes a processor from the controller."""
+"""Learning rests this many times as long as it took: it uses the controller's processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LearnedPlacing:
     """What the newest runs taught. Several threads may use it.
 
     The first reader waits for it; others get the latest at once, and if it is old, learning begins
-    beside them. clock: gives seconds that never go back.
+    in the background. clock: gives seconds that never go back.
     """
 
     def __init__(self, store: Store, later: Later, clock: Callable[[], float]) -> None:
@@ -43,7 +43,7 @@ class LearnedPlacing:
         self._learning = threading.Lock()
 
     def facts(self) -> PlacingFacts | None:
-        """The latest; None where it cannot be learned, which the log says.
+        """The latest; None if it cannot be learned; then the log says why.
 
         Raises:
             StoreError: if nothing was learned yet and the store cannot be read now.
@@ -60,7 +60,7 @@ class LearnedPlacing:
         return last.facts
 
     def refresh(self) -> None:
-        """Learn now, unless that is being done. StoreError leaves the latest."""
+        """Learn now, unless learning is under way. A StoreError leaves the latest."""
         if self._learning.acquire(blocking=False):
             try:
                 self._learn()
@@ -75,7 +75,7 @@ class LearnedPlacing:
         except StoreError:
             raise
         except Exception:
-            # What is stored may be of any version; the page has more to tell than this.
+            # Stored data may be of any version; the rest of the page is still shown.
             log.exception("who slows whom could not be learned for the page")
         now_s = self._clock()
         self._learned = _Learned(facts, now_s, now_s - begun_s)

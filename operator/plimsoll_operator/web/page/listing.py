@@ -19,7 +19,7 @@ ROWS_PER_PAGE: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The sums of tasks. would_save_gb_h, would_kill: None where no task has a value.
+    """The sums of tasks. would_save_gb_h, would_kill: None if no task has a value.
 
     asking: how many ask for too little.
     recommended_gb_h: requested by the tasks that have a ``would_save_gb_h``.
@@ -51,7 +51,7 @@ class Listing:
 
     @property
     def would(self) -> bool:
-        """Whether any task that matches is only recommended for."""
+        """Whether any task that matches only gets recommendations."""
         return self.totals.recommending > 0
 
     @property
@@ -61,7 +61,7 @@ class Listing:
 
 
 def list_tasks(rows: Sequence[TaskRow], query: Query) -> Listing:
-    """The page that is asked for, or the last one there is. rows: in the order of their names."""
+    """The requested page, or the last one that exists. rows: in the order of their names."""
     matching = [row for row in rows if _matches(row, query)]
     pages = max(1, -(-len(matching) // ROWS_PER_PAGE))
     shown = query.at(min(query.page, pages))

@@ -1,4 +1,4 @@
-"""The parts of the page about neighbours: who slows whom, and one task's best and worst. Pure."""
+"""Parts of the page about neighbours: the index's picture, and one task's best and worst. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNTOLD: Final = "?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacingPart:
-    """The index's picture. narrow: for a phone. rows: the same as figures, a name and its cells."""
+    """The index's picture. narrow: for a phone. rows: the same as figures: a name and its cells."""
 
     wide: Markup
     narrow: Markup
@@ -38,7 +38,7 @@ class PlacingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourRow:
-    """One neighbour. task: None for a name that no page can have. own: the task itself."""
+    """One neighbour. task: None for a name that has no page. own: the task itself."""
 
     name: str
     task: TaskId | None
@@ -49,7 +49,7 @@ class NeighbourRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighboursPart:
-    """A task's neighbours. words: as a sentence without its task."""
+    """A task's neighbours. words: a sentence without the task's name."""
 
     words: str
     best: tuple[NeighbourRow, ...]
@@ -57,7 +57,7 @@ class NeighboursPart:
 
 
 def placing_part(facts: PlacingFacts | None) -> PlacingPart | None:
-    """Draw the index's picture; None where nothing is known."""
+    """Draw the index's picture; None if nothing is known."""
     if facts is None or not facts.any_known:
         return None
     kinds = facts.kinds[: placing_plot.WIDE.kinds]
@@ -74,7 +74,7 @@ def placing_part(facts: PlacingFacts | None) -> PlacingPart | None:
 
 
 def neighbours_part(facts: PlacingFacts | None, task: TaskId) -> NeighboursPart | None:
-    """One task's neighbours; None where none of its runs taught anything."""
+    """One task's neighbours; None if none of its runs taught anything."""
     kind = str(task)
     runs = 0 if facts is None else facts.runs.get(kind, 0)
     if facts is None or not runs:

@@ -1,6 +1,6 @@
-"""Reads a reader's query of the index from the address, and writes it into one. Pure.
+"""Reads a reader's query of the index from an address, and writes it into one. Pure.
 
-An address is text from outside: a parameter that makes no sense gives the default.
+An address is text from outside: a parameter that makes no sense counts as the default.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORDERS: Final = ("asc", "desc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """The tasks to list, and their order. q: words that all must be in the name. page: from 1.
+    """The tasks to list, and their order. q: words that must all be in the name. page: from 1.
 
     order: of ``sort``'s column; empty for the column's own. mode, phase: empty for all.
     """
@@ -52,17 +52,17 @@ class Query:
         return bool(self.words or self.mode or self.phase)
 
     def sorted_by(self, column: str) -> Query:
-        """The query sorted by a column; in the other order if that is its column already."""
+        """The query sorted by a column; in the other order if it is already sorted by it."""
         turned = {True: "asc", False: "desc"}[self.descending] if column == self.sort else ""
         return replace(self, sort=column, order=turned, page=1)
 
     def at(self, page: int) -> Query:
-        """Another page of the same."""
+        """The same query with another page."""
         return replace(self, page=page)
 
     @property
     def address(self) -> str:
-        """The address, relative to the index, so that it holds behind any proxy."""
+        """The address, relative to the index, so that it works behind any proxy."""
         own = {key: value for key, value in asdict(self).items() if value != _DEFAULTS[key]}
         return f"?{urlencode(own)}" if own else "./"
 

@@ -1,4 +1,4 @@
-"""Draws the served pages from what was gathered; it reads nothing itself."""
+"""Draws the served pages from gathered data; it reads nothing itself."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ class Trouble:
 class IndexBeside:
     """What the index shows beside its tasks.
 
-    paused: the whole cluster. lending: None where no pod may lend. trainings:
-    None where the controller trains by itself. placing: who slows whom; None
-    where nothing is known of it, and where the reader looks for something. campaigns: the newest;
-    none where the reader looks for something.
+    paused: whether the whole cluster is paused. lending: None if no pod may lend. trainings: None
+    if the controller trains by itself. placing: which tasks slow which; None if nothing is known,
+    or if the reader searches. campaigns: the newest; none if the reader searches.
     """
 
     paused: bool = False
@@ -79,7 +78,7 @@ def render_index(listing: Listing, beside: IndexBeside) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBeside:
-    """What stands on a task's page beside its attempts. None: nothing is known."""
+    """What a task's page shows beside its attempts. None: nothing is known."""
 
     paused: bool = False
     neighbours: NeighboursPart | None = None
@@ -111,12 +110,12 @@ def render_campaign(facts: CampaignFacts) -> str:
 
 
 def render_trouble(trouble: Trouble) -> str:
-    """The page of a trouble, in place of the one that was asked for."""
+    """The page that shows a trouble instead of the requested page."""
     return _environment().get_template("trouble.html.j2").render(trouble=trouble)
 
 
 def make_ready() -> None:
-    """Compile the templates, which takes a tenth of a second the first time."""
+    """Compile the templates; the first time this takes a tenth of a second."""
     environment = _environment()
     for name in environment.list_templates(extensions=["j2"]):
         environment.get_template(name)
@@ -124,7 +123,7 @@ def make_ready() -> None:
 
 @cache
 def content_policy() -> str:
-    """The policy that allows our one sheet and our one script, no other origin and no frame."""
+    """The policy that allows only our one sheet and our one script, no other origin, no frame."""
     style, script = _inlined()
     return (
         f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)};"
@@ -172,7 +171,7 @@ def _environment() -> Environment:
         chance=words_for_chance,
         task_address=task_address,
         campaign_address=campaign_address,
-        # Anybody may have written the status; as a class it must be one word.
+        # Anybody may have written the status; a class name must be one word.
         word=lambda text: _NO_WORD.sub("", text)[:40],
     )
     environment.globals.update(

@@ -36,11 +36,11 @@ class LiveTask:
 class Live(Protocol):
     """The controller's knowledge that the store does not have.
 
-    The page's threads ask for it, which is safe and never waits.
+    The page's threads ask for it; that is safe and never waits.
     """
 
     def task(self, task: TaskId) -> LiveTask:
-        """Look at a task; one that was never met has its namespace's policy."""
+        """Return a task; an unknown task has its namespace's policy."""
 
     @property
     def paused(self) -> bool:
@@ -48,20 +48,20 @@ class Live(Protocol):
 
     @property
     def lending(self) -> LendingNow | None:
-        """What running pods lend; None where no pod may lend."""
+        """What running pods lend; None if no pod may lend."""
 
     @property
     def trainings(self) -> TrainingsNow | None:
-        """What waits for a training; None where the controller trains by itself."""
+        """What waits for a training; None if the controller trains by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """One task of the index.
 
-    asks: that the task asks for too little, in words; None if it asks for enough.
-    would_save_gb_h, would_kill: the effect if every run had been sized that was not; None where
-        the profile does not say it, as where the task is enforced.
+    asks: says that the task asks for too little; None if it asks for enough.
+    would_save_gb_h, would_kill: the effect if all recommended sizes had been enforced; None if the
+        profile does not have it, for instance if the task is enforced.
     runtime: of the next run, p50 and p95 in words; None while nothing is forecast.
     """
 
@@ -80,7 +80,7 @@ class TaskRow:
 
     @property
     def saved_gb_h(self) -> float:
-        """Asked for less allocated; negative if more was spent."""
+        """Requested minus allocated; negative if more was allocated."""
         return self.summary.requested_gb_h - self.summary.allocated_gb_h
 
     @property
@@ -90,7 +90,7 @@ class TaskRow:
 
 
 def row_of(summary: TaskSummary, live: LiveTask) -> TaskRow:
-    """A task's line. It leaves out what another version wrote differently into the status."""
+    """A task's line, without fields of the status that another version wrote differently."""
     status, policy = ProfileStatus.read(live.status), live.policy
     recommended = policy.mode is Mode.RECOMMEND
     return TaskRow(

@@ -1,4 +1,4 @@
-"""Gathers the part of a task's page about its runtimes, at a bounded cost, and draws it."""
+"""Gathers, at a bounded cost, the part of a task's page about its runtimes, and draws it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
 
 COMPARED_RUNS: Final = 1_000
-"""Newest attempts that a what-if on the page looks at; the command looks at more."""
+"""How many of the newest attempts a what-if on the page reads; the command reads more."""
 TABLED_RUNS: Final = 20
 OFFERED_NODE_TYPES: Final = 30
 
@@ -36,8 +36,8 @@ OFFERED_NODE_TYPES: Final = 30
 class WhatIfPart:
     """The form as it was sent, and its answer.
 
-    node_types: that its runs were on, the commonest first. answer: None where nothing was asked,
-        or where ``trouble`` says what was wrong with it.
+    node_types: those of its runs, the most frequent first. answer: None if nothing was asked, or
+        if ``trouble`` says what was wrong.
     """
 
     query: WhatIfQuery
@@ -47,7 +47,7 @@ class WhatIfPart:
 
     @property
     def rows(self) -> tuple[ChangeRow, ...]:
-        """The answer's figures; none where nothing could be compared."""
+        """The answer's figures; none if nothing could be compared."""
         changes = self.answer.changes if self.answer else ()
         if all(each.direction is Direction.TOO_FEW for each in changes):
             return ()
@@ -55,7 +55,7 @@ class WhatIfPart:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The answer's sentences, but for those whose figures the rows hold."""
+        """The answer's sentences, except those whose figures are in the rows."""
         if self.answer is None:
             return ()
         held = {each.words.casefold() for each in self.answer.changes}
@@ -67,8 +67,8 @@ class RuntimeSection:
     """The part of a page about one task's runtimes, with its plots.
 
     narrow_density, narrow_history: the same plots for a phone. shape: None without a typical one.
-    tabled: the newest runs, newest first, each with its anomaly if it is one.
-    why, reasons: None where no explanation is stored.
+    tabled: the newest runs, newest first, each with its anomaly, if any.
+    why, reasons: None if no explanation is stored.
     """
 
     runtimes: TaskRuntimes

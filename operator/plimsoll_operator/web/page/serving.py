@@ -1,6 +1,6 @@
-"""Answers for the page. A few threads read and draw them, and they serve for some seconds.
+"""Answers for the page. A few threads read and draw them, and each is kept for some seconds.
 
-Anybody who may reach the page may ask for it as often as they like, and the controller's own work
+Anybody who can reach the page may request it as often as they like, and the controller's own work
 must not suffer.
 """
 
@@ -48,7 +48,7 @@ PATIENCE_S: Final = 10.0
 """A database that hangs must not keep a reader waiting for ever."""
 KEPT_S: Final = 3.0
 MOST_KEPT: Final = 16
-"""A task's page is some 300 KB."""
+"""The most pages that are kept; a task's page is about 300 KB."""
 _RETRY: Final = "Reload the page in a few seconds."
 
 Draw = Callable[[], str]
@@ -65,9 +65,9 @@ class Served:
 
 
 class Pages:
-    """Make it on the event loop that asks it.
+    """The served pages. Make it on the event loop that uses it.
 
-    clock: seconds, never going back. now: Unix seconds, for which runs are forecast.
+    clock: seconds that never go back. now: Unix seconds, for the forecast of runs.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Pages:
         self._drawing: dict[object, asyncio.Task[Served]] = {}
 
     def warm(self) -> None:
-        """Read the index and make the templates ready: the first reader waits for nothing."""
+        """Read the index and compile the templates, so that the first reader does not wait."""
         self._later(self._index.refresh)
         self._later(self._placing.refresh)
         self._threads.submit(make_ready)
@@ -116,7 +116,7 @@ class Pages:
 
         def draw() -> str:
             page, task = gather_page(self._store, self._live, query, self._now()), query.task
-            # As its Jobs are cut and leased, and as its status says it.
+            # The same weight as for cutting and leasing its Jobs, and as in its status.
             asked = Asked(memory_weight=self._live.task(task).policy.memory_weight)
             beside = TaskBeside(
                 paused=self._live.paused,
@@ -146,7 +146,7 @@ class Pages:
         return _troubled(404, Trouble("Not found", words, "All pages begin at the index.", home))
 
     def misdirected(self) -> Served:
-        """The answer to a request by a host name that is not the page's own."""
+        """The answer to a request with a host name that is not the page's own."""
         words = "this page is there for its own pod only, by the name of localhost or 127.0.0.1"
         advice = "Behind a proxy, let PLIMSOLL_PAGE_HOST be an address that the proxy reaches."
         return _troubled(421, Trouble("Wrong address", words, advice))
@@ -168,7 +168,7 @@ class Pages:
             drawing = asyncio.create_task(self._drawn(key, draw, home))
             self._drawing[key] = drawing
             drawing.add_done_callback(lambda _: self._drawing.pop(key, None))
-        # The first reader may go away; the others still want it.
+        # The first reader may disconnect; the others still want the page.
         return await asyncio.shield(drawing)
 
     async def _drawn(self, key: object, draw: Draw, home: str) -> Served:
@@ -191,7 +191,7 @@ class Pages:
 
 
 def _drawn_or_none(draw: Callable[[], T | None], task: TaskId) -> T | None:
-    """A task's Jobs over items; whatever pods say of their chunks, the rest is shown."""
+    """Draw a task's Jobs over items; if that fails, None, and the rest of the page is shown."""
     try:
         return draw()
     except (ArithmeticError, ValueError):
@@ -211,7 +211,7 @@ def _attempt(draw: Draw, home: str) -> Served:
     except StoreError as error:
         return _troubled(503, Trouble("Not now", str(error), _RETRY, home))
     except Exception:
-        # What is stored may be of any version and from anybody; the page must not end for it.
+        # Stored data may be of any version and from anybody; the page must not fail because of it.
         log.exception("the page could not be drawn")
         words = "this page could not be drawn; the controller's log says why"
         return _troubled(500, Trouble("Our mistake", words, "The other pages still work.", home))

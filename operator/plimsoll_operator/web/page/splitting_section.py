@@ -1,4 +1,4 @@
-"""The part of a task's page about its Jobs over items: pictures, and what they say. Pure."""
+"""The part of a task's page about its Jobs over items: pictures, and their meaning. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plimsoll_operator.web.plots.splitting_plots import memory_plot, time_plot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplittingPart:
-    """What is shown. words: by name. memory: None where nothing was measured.
+    """What is shown. words: by name. memory: None if nothing was measured.
 
     killed: whether a pod was killed for memory. memory_weight: see ``Aim``.
     """
@@ -27,7 +27,7 @@ class SplittingPart:
 
 
 def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
-    """Draw it; None where no Job over items is known."""
+    """Draw it; None if no Job over items is known."""
     if facts is None:
         return None
     return SplittingPart(
@@ -41,9 +41,9 @@ def splitting_part(facts: SplittingFacts | None) -> SplittingPart | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedPart:
-    """What is shown of leases. words: by name, as ``plimsoll split`` has them.
+    """What is shown about leases. words: by name, as ``plimsoll split`` prints them.
 
-    memory: None where nothing was measured. first, killed, limit: whether the pictures show one.
+    memory: None if nothing was measured. first, killed, limit: whether the pictures show one.
     memory_weight: see ``Aim``.
     """
 
@@ -57,7 +57,7 @@ class LeasedPart:
 
 
 def leased_part(facts: LeasedFacts | None) -> LeasedPart | None:
-    """Draw it; None where no leased Job has ended."""
+    """Draw it; None if no leased Job has ended."""
     if facts is None:
         return None
     peaks, found = facts.learned.peaks, facts.next

@@ -1,4 +1,4 @@
-"""Gathers one task's page, at a cost that is bounded however much the store holds."""
+"""Gathers one task's page, at a bounded cost, whatever the store's size."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TaskPage:
     """The content of one task's page.
 
     row: of all stored attempts; section: of the newest. about: sentences, as in
-        `kubectl describe taskprofile`. conditions: of the task's profile, their texts cut.
-    runtime: None while no run of it has succeeded. campaigns: the newest that ran it.
+        `kubectl describe taskprofile`. conditions: of the task's profile, with cut texts.
+    runtime: None while no run of it has succeeded. campaigns: the newest ones that ran it.
     """
 
     row: TaskRow
@@ -45,7 +45,7 @@ class NoSuchTask(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """The task whose page is asked for, and the conditions that its reader imagines."""
+    """The task of the requested page, and the what-if conditions of its reader."""
 
     task: TaskId
     what_if: WhatIfQuery = field(default_factory=WhatIfQuery)
@@ -55,7 +55,7 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
     """Read one task. now_s: Unix seconds.
 
     Raises:
-        NoSuchTask: if the store knows nothing of it.
+        NoSuchTask: if the store does not know it.
         StoreError: if the store cannot be read now.
     """
     task = query.task

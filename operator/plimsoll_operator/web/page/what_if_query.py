@@ -1,6 +1,6 @@
-"""Reads from the address of a task's page the conditions that its reader imagines. Pure.
+"""Reads a reader's what-if conditions from the address of a task's page. Pure.
 
-An address is text from outside: it is cut, and the page says what makes no sense.
+An address is text from outside: it is cut, and the page says which parts make no sense.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_SIZE: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfQuery:
-    """The form's fields as they were sent; empty ones ask for nothing."""
+    """The form's fields as they were sent; empty ones set no condition."""
 
     node_type: str = ""
     memory: str = ""
@@ -26,11 +26,11 @@ class WhatIfQuery:
 
     @property
     def asked(self) -> bool:
-        """Whether anything is to be imagined."""
+        """Whether any condition is set."""
         return bool(self.node_type or self.memory or self.limit_equal or self.even_load)
 
     def scenario(self) -> Scenario:
-        """The scenario that is meant; BadScenario if there can be none."""
+        """The scenario of the fields; BadScenario if they make none."""
         return scenario_of(
             node_type=self.node_type or None,
             memory=self.memory or None,
@@ -40,7 +40,7 @@ class WhatIfQuery:
 
 
 def what_if_query_of(given: Mapping[str, str]) -> WhatIfQuery:
-    """The fields of an address' parameters."""
+    """The fields from an address' parameters."""
     return WhatIfQuery(
         node_type=given.get("node-type", "").strip()[:MOST_NODE_TYPE_CHARACTERS],
         memory=given.get("memory", "").strip()[:MOST_SIZE],

@@ -17,7 +17,7 @@ Words = Callable[[float], str]
 _HALF_LETTER: Final = 4.8
 """Half the width of a letter, where letters are largest: on a phone."""
 _BELOW: Final = 17
-"""From the plot down to its labels."""
+"""The distance from the plot down to its labels."""
 _DATE_WIDTH: Final = 140
 _ROUND_S: Final = tuple(
     amount * unit_s
@@ -37,14 +37,14 @@ _FACTORS: Final = (
     (0.4, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)),
     (-1.0, (1.0, 1.2, 1.5, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)),
 )
-"""The ticks of each decade, by how many decades there are at least."""
+"""The ticks of each decade, by the least number of decades."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Linear from ``low..high`` to ``start..end``; logarithmic if ``log``, then low > 0.
+    """Maps ``low..high`` to ``start..end``, linearly; logarithmically if ``log``, then low > 0.
 
-    start may lie beyond end: SVG counts downwards.
+    start may be larger than end: SVG counts downwards.
     """
 
     low: float
@@ -67,9 +67,9 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Where in its picture a plot is drawn, by its edges; labels stand around it.
+    """A plot's place in its picture, by its edges; labels are around it.
 
-    width: of the picture, which no label leaves.
+    width: of the picture; no label goes beyond it.
     """
 
     left: float
@@ -139,7 +139,7 @@ class Frame:
         return parts
 
     def under(self, at: float, words: str) -> Markup:
-        """A tick's label below it, or as near as it fits into the picture."""
+        """A tick's label below it, or as near to it as fits into the picture."""
         half = _HALF_LETTER * len(words)
         inside = min(max(at, half), self.width - half)
         return svg.text((round(inside, 1), self.bottom + _BELOW), words, anchor="middle")
@@ -154,7 +154,7 @@ class Frame:
     def sizes(
         self, low_bytes: float, high_bytes: float, *, most: int = 7
     ) -> tuple[Scale, Scale, list[Markup]]:
-        """Both axes of sizes in powers of two, their ticks, and the line where both are even."""
+        """Both axes of sizes in powers of two, their ticks, and the line where both are equal."""
         x, y = self.x(low_bytes, high_bytes, log=True), self.y(low_bytes, high_bytes, log=True)
         ticks = log_ticks_bytes(low_bytes, high_bytes, most)
         parts = [
@@ -166,7 +166,7 @@ class Frame:
 
 
 def size_words(size_bytes: float) -> str:
-    """A size's tick; nothing at all is 0 without a unit."""
+    """A size's tick; zero has no unit."""
     return words_for_bytes(size_bytes) if size_bytes else "0"
 
 
@@ -190,7 +190,7 @@ def log_ticks_bytes(low_bytes: float, high_bytes: float, most: int = 7) -> list[
 
 
 def even_ticks(high: float, most: int = 7, *, finest: int = -9) -> list[float]:
-    """Round numbers from 0 up to high, evenly apart. finest: the smallest step is 10**finest.
+    """Round numbers from 0 up to high, evenly spaced. finest: the smallest step is 10**finest.
 
     >>> even_ticks(3500)
     [0, 500, 1000, 1500, 2000, 2500, 3000, 3500]
@@ -203,7 +203,7 @@ def even_ticks(high: float, most: int = 7, *, finest: int = -9) -> list[float]:
 
 
 def range_ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Round numbers within low..high, low < high, evenly apart, at most about ``most``.
+    """Round numbers within low..high, low < high, evenly spaced, at most about ``most``.
 
     >>> range_ticks(0, 2_100_000, 6), range_ticks(-3, 4, 5)
     ([0.0, 500000.0, 1000000.0, 1500000.0, 2000000.0], [-2.0, 0.0, 2.0, 4.0])
@@ -216,7 +216,7 @@ def range_ticks(low: float, high: float, most: int = 7) -> list[float]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Round numbers within low..high, low > 0, for a logarithmic axis: the closer, the more.
+    """Round numbers within low..high, low > 0, for a logarithmic axis: more in a smaller range.
 
     >>> decade_ticks(3, 60), decade_ticks(1, 2000)
     ([5.0, 10.0, 20.0, 50.0], [1.0, 10.0, 100.0, 1000.0])
@@ -229,7 +229,7 @@ def decade_ticks(low: float, high: float) -> list[float]:
 
 
 def time_ticks_s(low_s: float, high_s: float, *, most: int) -> list[float]:
-    """Round times within the range, for a logarithmic axis, at most ``most``, about evenly apart.
+    """Round times within the range, for a logarithmic axis, at most ``most``, about evenly spaced.
 
     >>> time_ticks_s(25, 700, most=4)
     [40, 180, 600]
@@ -240,7 +240,7 @@ def time_ticks_s(low_s: float, high_s: float, *, most: int) -> list[float]:
 
 
 def time_unit(span_s: float) -> tuple[str, float]:
-    """The largest unit of time with at least three in a span, and its seconds.
+    """The largest unit of time of which a span has at least three, and its seconds.
 
     >>> time_unit(6 * 3600.0)
     ('hours', 3600.0)

@@ -1,4 +1,4 @@
-"""Curves of what is expected, with bands in which nine of ten are, over numbers of items. Pure."""
+"""Curves of expected values, with bands that hold nine of ten, over numbers of items. Pure."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import KIB, words_for_bytes
 
 ROOM: Final = 1.25
-"""Between the outermost values and the edges, as a factor."""
+"""The room between the outermost values and the edges, as a factor."""
 _STEPS: Final = 40
 _MOST_ROWS: Final = 6
 _LEAST_ROWS: Final = 3
 _NEAR_THE_NAME: Final = 6
 
 Points = Sequence[tuple[float, float, float, float]]
-"""Of each size: items, what is expected, and nine of ten between."""
+"""For each size: items, the expected value, and the two bounds that hold nine of ten."""
 
 
 def steps(low: float, high: float) -> list[float]:
-    """Numbers of items from low to high, evenly apart on a logarithmic axis."""
+    """Numbers of items from low to high, evenly spaced on a logarithmic axis."""
     return [low * (high / low) ** (step / _STEPS) for step in range(_STEPS + 1)]
 
 
 def columns_of_items(frame: Frame, x: Scale) -> list[Markup]:
-    """Upright lines at round numbers of items; there is no half of one."""
+    """Upright lines at round whole numbers of items."""
     ticks = [tick for tick in decade_ticks(x.low, x.high) if tick >= 1 and tick == int(tick)]
     return frame.columns(x, ticks, lambda tick: f"{tick:,.0f}")
 
@@ -53,10 +53,10 @@ def rows_of_bytes(frame: Frame, y: Scale) -> list[Markup]:
 
 
 def rows_of_times(frame: Frame, y: Scale) -> list[Markup]:
-    """Level lines at round times, closer ones where the usual are too few."""
+    """Level lines at round times, closer ones where the usual ones are too few."""
     ticks = time_ticks_s(y.low, y.high, most=_MOST_ROWS)
     if len(ticks) < _LEAST_ROWS:
-        # Times are told in their largest unit of which there are two or more.
+        # The unit is the largest one of which the lowest time has two or more.
         unit_s = next((each for each in (86_400.0, 3600.0, 60.0) if y.low >= 2 * each), 1.0)
         close = range_ticks(y.low / unit_s, y.high / unit_s, _MOST_ROWS)
         ticks = [tick * unit_s for tick in close]
@@ -64,7 +64,7 @@ def rows_of_times(frame: Frame, y: Scale) -> list[Markup]:
 
 
 def banded(points: Points, x: Scale, y: Scale) -> list[Markup]:
-    """Return the band in which nine of ten are, and the line of what is expected."""
+    """Return the band that holds nine of ten, and the line of expected values."""
     if not points:
         return []
     upper = [f"{x(items):g} {y(high):g}" for items, _, _, high in points]

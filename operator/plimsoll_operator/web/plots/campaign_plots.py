@@ -26,12 +26,12 @@ from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
 
 SIZE: Final = (460, 300)
 DRAWN_RUNS: Final = 400
-"""In one plot; of more runs, every second, third and so on in the order of their needs."""
+"""The most runs of one plot; of more, every second, third and so on by need is drawn."""
 _ROOM_ABOVE: Final = 1.08
 _LETTER: Final = 9.6
-"""Width of a letter of a label, where letters are largest."""
+"""Width of a letter of a label where letters are largest."""
 _SPREAD: Final = 0.5
-"""The part of a category's place over which its runs are spread, so that equal ones are seen."""
+"""The part of a category's place over which its runs are spread, so that equal ones show."""
 _SPREAD_IN: Final = 7
 _MOST_TICKS: Final = 6
 _MOST: Final = 1e150
@@ -41,7 +41,7 @@ _FRAME: Final = Frame.inside(SIZE, right=20, top=30, bottom=26)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mark:
-    """A run: its value of the feature, what is drawn of it, and its words."""
+    """A run: its value of the feature, what is drawn for it, and its words."""
 
     value: str
     size_bytes: int
@@ -51,14 +51,14 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Across:
-    """The axis of a feature. place: of a value, given which of the runs it is; None of no value."""
+    """The axis of a feature. place: of a value and its run's number; None for no value."""
 
     place: Callable[[str, int], float | None]
     labels: Sequence[Markup]
 
 
 def effect_plot(facts: CampaignFacts, effect: Effect) -> Markup:
-    """Need by value: runs, kills, what is expected of uncertain scenarios, ceilings of bins."""
+    """Need by value: runs, kills, expected needs of uncertain scenarios, ceilings of bins."""
     marks, open_ = marks_of(facts, effect.feature), facts.found.uncertain
     sizes = [mark.size_bytes for mark in marks] + [_upper(each) for each in open_]
     sizes += facts.found.ceilings_bytes
@@ -101,7 +101,7 @@ def marks_of(facts: CampaignFacts, feature: str) -> list[_Mark]:
         if feature in run.values and (mark := _mark(run, feature)) is not None
     ]
     found.sort(key=lambda mark: mark.size_bytes)
-    # From the end, so that the largest is drawn.
+    # Counted from the end, so that the largest is drawn.
     return found[:: -max(1, -(-len(found) // DRAWN_RUNS))][::-1]
 
 
@@ -121,7 +121,7 @@ def _places(texts: Sequence[str], kind: ValueKind) -> _Across:
 
     def at(text: str) -> float | None:
         place = kind.place(text)
-        # So that the difference of two is a number, too.
+        # This keeps the difference of two places a number, too.
         return None if place is None else max(-_MOST, min(_MOST, place))
 
     places = [place for text in texts if (place := at(text)) is not None] or [0.0]
@@ -183,7 +183,7 @@ def _runs(marks: Sequence[_Mark], across: _Across, y: Scale) -> list[Markup]:
 def _expected(
     uncertain: Sequence[Uncertain], feature: str, across: _Across, y: Scale
 ) -> list[Markup]:
-    """Upright lines over where four of five such needs lie, with a ring at the likeliest."""
+    """Upright lines over the range of four of five such needs, with a ring at the likeliest."""
     drawn: list[Markup] = []
     for number, each in enumerate(uncertain):
         at = across.place(each.values.get(feature, ""), number)

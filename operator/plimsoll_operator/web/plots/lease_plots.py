@@ -25,7 +25,8 @@ from plimsoll_predictor.core.units import counted, words_for_bytes
 from plimsoll_predictor.splitting.strategies.leased_task import LeaseSize, lease_size
 
 _LEAST_OF_MEAN: Final = 0.1
-"""Of the least that is expected: a band that reaches zero is cut there, as no logarithm does."""
+"""As a share of the least expected value: a band that reaches zero is cut there, because zero has
+no logarithm."""
 
 
 def lease_time_plot(facts: LeasedFacts, size: tuple[int, int] = SIZE) -> Markup:
@@ -78,7 +79,7 @@ def lease_memory_plot(facts: LeasedFacts, size: tuple[int, int] = SIZE) -> Marku
 def _across(
     facts: LeasedFacts, frame: Frame, sizes: Sequence[int]
 ) -> tuple[Scale, list[LeaseSize]]:
-    """Return the axis from one item to the most of all, and what leases along it take."""
+    """Return the axis from one item to the most items, and what leases along it take."""
     high = max(facts.most_items, *sizes, 2) * ROOM
     x = frame.x(1 / ROOM, high, log=True)
     return x, [lease_size(facts.learned, items) for items in steps(1.0, high)]
@@ -92,7 +93,7 @@ def _up(frame: Frame, points: Points, marks: Sequence[float]) -> Scale:
 
 
 def _seen(frame: Frame, x: Scale, largest: int) -> list[Markup]:
-    """Return what marks the sizes that were seen: up to the largest, which alone is kept."""
+    """Return the mark of the sizes that were seen: up to the largest, the only one stored."""
     return [svg.bar((frame.left, frame.top), x(largest) - frame.left, frame.bottom, "history")]
 
 

@@ -1,4 +1,4 @@
-"""The picture of who slows whom: a row and a column a task, the stronger the slower. Pure."""
+"""The picture of which tasks slow which: a row and a column per task, stronger if slower. Pure."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.placing.matrix import Slowdown
 
 ALIKE: Final = 0.05
-"""Of a logarithm: what is nearer to one is not coloured."""
+"""A slowdown whose logarithm is nearer to zero is not coloured."""
 DARKEST: Final = math.log(2.5)
-"""The logarithm at which a colour is at its strongest."""
+"""The logarithm at which a colour is strongest."""
 _HEATS: Final = 10
 """Steps of the sheet's colours."""
 _LETTER: Final = 7.4
-"""Width of a letter, where letters are wide."""
+"""Width of a letter where letters are wide."""
 _HEAD: Final = 22
 _GAP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room that a picture has. kinds: at most so many. letters: of a name at most."""
+    """The room that a picture has. kinds: the most kinds. letters: the most letters of a name."""
 
     width: int
     letters: int
@@ -44,7 +44,7 @@ NARROW: Final = Room(width=360, letters=15, kinds=5, cell=54, row=34)
 
 
 def placing_plot(facts: PlacingFacts, room: Room = WIDE) -> Markup:
-    """Draw the tasks that run most; columns have the numbers of the rows."""
+    """Draw the tasks that run most; columns have the same numbers as rows."""
     kinds = facts.kinds[: room.kinds]
     names = [f"{place} {cut(kind, room.letters)}" for place, kind in enumerate(kinds, 1)]
     left = 8 + round(_LETTER * max(map(len, names), default=0))

@@ -19,7 +19,7 @@ _LETTERS: Final = 36
 
 
 def reasons_plot(task: TaskExplanation) -> Markup:
-    """Why one task: bars to the right made its shape likelier, to the left less likely."""
+    """The reasons for one task: right bars made its shape likelier, left bars less likely."""
     height = 20 + ROW * max(1, len(task.reasons))
     reach = max((abs(reason.contribution) for reason in task.reasons), default=1.0) or 1.0
     x = Scale(low=-reach, high=reach, start=NAMES_WIDTH, end=WIDTH - 12)

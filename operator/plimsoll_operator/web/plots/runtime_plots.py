@@ -40,7 +40,7 @@ _TIME_WIDTH: Final = 75
 _SHAPE_BARS: Final = 40
 _MOST_RATIO: Final = 10.0
 _RATIOS: Final = (0, 1, 2, 5, 10)
-"""Times the usual that are named."""
+"""The multiples of the usual runtime that have a label."""
 
 
 def _frame(size: tuple[int, int]) -> Frame:
@@ -121,14 +121,14 @@ def history_words(runtimes: TaskRuntimes) -> str:
 
 
 def own_shape(runtimes_s: Sequence[float], usual_s: float, typical: TypicalShape) -> Markup:
-    """The task's runtimes beside the typical shape they are most like; both in times the usual."""
+    """The task's runtimes beside the most similar typical shape, both as multiples of the usual."""
     frame = _frame(SMALL)
     own = _bars(
         histogram(normalised(runtimes_s, usual_s, Normalisation.RATIO), Normalisation.RATIO)
     )
     like = _bars(typical.shape.pmf)
     x = frame.x(0, _MOST_RATIO)
-    # Square roots: the usual runtime holds most of both, and the tails are what differs.
+    # Square roots: the usual runtime holds most of both, and they differ in the tails.
     y = frame.y(0, max(*own, *like) ** 0.5 * _ROOM)
     step = _MOST_RATIO / _SHAPE_BARS
     line = [f"M{x(0):g} {y(0):g}"]
@@ -177,7 +177,7 @@ def _time_scale(forecast: Forecast, shown_s: Sequence[float], frame: Frame) -> S
 def _area(
     points: Sequence[svg.Place], x: Scale, y: Scale, from_s: float | None = None
 ) -> list[str]:
-    """The curve down to the base; from_s: only what lies beyond."""
+    """The area from the curve down to the base; from_s: only the part beyond it."""
     drawn = [(at_s, mass) for at_s, mass in points if from_s is None or at_s > from_s]
     if len(drawn) < 2:
         return []

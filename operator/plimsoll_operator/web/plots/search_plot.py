@@ -13,19 +13,19 @@ from plimsoll_operator.wording.figure_words import number_words
 
 SIZE: Final = (460, 210)
 DRAWN_TRIALS: Final = 200
-"""The first ones; a search has some dozens."""
+"""How many of the first trials are drawn; a search has a few dozen."""
 _FRAME: Final = Frame.inside(SIZE, left=46, top=14, bottom=30)
 
 
 def search_plot(facts: ReportFacts) -> Markup:
-    """Draw it; an empty picture where nothing was searched."""
+    """Draw it; an empty picture if nothing was searched."""
     trials, best = facts.trials[:DRAWN_TRIALS], best_so_far(facts)[:DRAWN_TRIALS]
     top = max((trial.u_score for trial in trials), default=1.0) or 1.0
     y, x = _FRAME.y(0, top), _FRAME.x(0.5, len(trials) + 0.5)
     parts = [
         *_FRAME.rows(y, (0.0, top / 2, top), number_words),
         svg.path(_steps(best, x, y), "allocation"),
-        # One path with round ends, since dots of their own would make many such plots heavy.
+        # One path with round ends: a dot per trial would make many such plots heavy.
         svg.path(
             (f"M{x(place):g} {y(trial.u_score):g}h0" for place, trial in enumerate(trials, 1)),
             "trial",

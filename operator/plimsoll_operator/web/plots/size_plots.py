@@ -27,23 +27,23 @@ from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
 
 WIDE: Final = (960, 330)
 NARROW: Final = (360, 270)
-"""The timeline on a phone, where the wide one could not be read."""
+"""The timeline's size on a phone, where nobody could read the wide one."""
 NARROW_POINTS: Final = 90
 SMALL: Final = (460, 330)
 HISTOGRAM_BARS: Final = 32
 _ROOM_ABOVE: Final = 1.06
 _CROWD: Final = 150
-"""More attempts than this are drawn with thinner strokes, or they make one blot."""
+"""More attempts than this are drawn with thinner strokes; else they make one blot."""
 _LABEL_WIDTH: Final = 54
 _LABEL_ROWS: Final = 3
-"""For the ceilings' labels, above the bars."""
+"""Rows for the ceilings' labels, above the bars."""
 
 
 def timeline(thinned: Thinned, size: tuple[int, int] = WIDE) -> Markup:
     """Each attempt in the order they ended: its request, its allocation, its need; kills crossed.
 
-    The order and not the clock is the axis: history of months and a busy hour fit on one page.
-    size: NARROW for a phone, where no pointer asks what a point is.
+    The axis is the order, not the clock: history of months and a busy hour fit on one page.
+    size: NARROW for a phone, where no pointer can ask what a point is.
     """
     frame = Frame.inside(size)
     points = [point for _, point in thinned.points]
@@ -136,7 +136,7 @@ def bar_counts(needs_bytes: Sequence[int], high_bytes: float) -> list[int]:
 
 
 def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], frame: Frame) -> list[Markup]:
-    """A line for each ceiling, its label in the first row where it touches no other, if any."""
+    """A line for each ceiling; its label is in the first row where it touches no other, if any."""
     marks: list[Markup] = []
     ends = [-1.0] * _LABEL_ROWS
     for ceiling in ceilings_bytes:
@@ -184,7 +184,7 @@ def _dashes(thinned: Thinned, x: Scale, y: Scale, *, half: float, of: str) -> li
 
 
 def _gaps(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
-    """Strokes from need up to allocation: memory that was reserved and not used."""
+    """Strokes from need up to allocation: memory that was reserved but not used."""
     return [
         f"M{x(place):g} {y(point.need_bytes):g}V{y(point.allocation_bytes):g}"
         for place, point in thinned.points

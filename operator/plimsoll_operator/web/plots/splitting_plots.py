@@ -1,4 +1,4 @@
-"""Plots of a Job over items: its time, and a pod's memory, by how many items a pod does. Pure."""
+"""Plots of a Job over items: its time, and a pod's memory, by the number of a pod's items. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_DOTS: Final = 200
 
 
 def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
-    """Draw how long the Job takes; the dots are how it is written, and how it is best cut."""
+    """Draw how long the Job takes; the dots are its written cut and its best cut."""
     points = [
         (float(plan.largest), plan.makespan.mean_s, plan.makespan.low_s, plan.makespan.high_s)
         for plan in facts.plans
@@ -60,9 +60,9 @@ def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
 
 
 def memory_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup | None:
-    """Draw what a pod needs; dots are chunks that got through, crosses those killed for memory.
+    """Draw what a pod needs; dots are chunks that succeeded, crosses those killed for memory.
 
-    The large dots are how the Job is written, and how it is best cut.
+    The large dots are the Job's written cut and its best cut.
     """
     peaks = facts.learned.peaks
     seen = [each for each in facts.chunks if each.peak_bytes or each.killed_bytes][-MOST_DOTS:]
@@ -95,7 +95,7 @@ def memory_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup |
 
 
 def _marks(facts: SplittingFacts) -> list[tuple[Plan, str, str]]:
-    """Return how the Job is written, and how it is best cut: plan, class, words."""
+    """Return the Job's written cut and its best cut: plan, class, words."""
     proposal = facts.cut.proposal
     named = ((proposal.usual, "short", "as written"), (proposal.plan, "run", "best cut"))
     return [

@@ -1,4 +1,4 @@
-"""Writes the few SVG elements that the plots need, and escapes all that goes into them."""
+"""Writes the few SVG elements that the plots need, and escapes all texts in them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def picture(
 ) -> Markup:
     """A plot. label, description: read out to people who do not see it.
 
-    The label is no ``title`` element: that would also show wherever the pointer rests.
+    The label is no ``title`` element: that would also appear wherever the pointer rests.
     """
     described = [element("desc", description)] if description else []
     return element(

@@ -1,4 +1,4 @@
 """The page of `plimsoll replay --html`.
 
-In: what a replay gave. Out: HTML. May import: ``web.report``, ``web.plots``.
+In: a replay's results. Out: HTML. May import: ``web.report``, ``web.plots``.
 """

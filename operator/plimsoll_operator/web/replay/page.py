@@ -1,4 +1,4 @@
-"""Draws a replay as one HTML file that needs nothing from elsewhere."""
+"""Draws a replay as one self-contained HTML file."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ NAMES: Final = 128
 _WIDE: Final = Frame.inside(WIDE, right=NAMES, top=24)
 _NAME_HEIGHT: Final = 14.0
 _WIDE_RANGE: Final = 8.0
-"""Where the most waste is this many times the least, the axis is logarithmic: a linear one would
-show only the worst."""
+"""If the most waste is this many times the least, the axis is logarithmic: a linear one would show
+only the worst."""
 
 
 def logarithmic(played: Sequence[Played]) -> bool:
@@ -75,7 +75,7 @@ def frontiers(played: Sequence[Played]) -> Markup:
     wastes = [point.waste_gb_h for point in points if point.waste_gb_h > 0] or [1.0]
     failures = max((point.failed_attempts for point in points), default=1)
     low, high = min(wastes) / 1.15, max(wastes) * 1.15
-    # One more than the failures, so that none at all has its place on a logarithmic axis.
+    # One is added to the failures, so that zero failures have a place on a logarithmic axis.
     x, y = _WIDE.x(0.8, 1.3 * (failures + 1), log=True), _WIDE.y(low, high, log=True)
     ends = [y(defaults[each.policy.name].waste_gb_h) for each in played]
     places = apart(ends, (_WIDE.top, WIDE[1]))
@@ -95,7 +95,7 @@ def frontiers(played: Sequence[Played]) -> Markup:
 def allocation_against_need(played: Played, sizes_bytes: tuple[int, int]) -> Markup:
     """A policy's first allocations against needs, both in powers of two.
 
-    sizes_bytes: the least and the most to be shown, the same for all policies of a trace.
+    sizes_bytes: the least and the most to show, the same for all policies of a trace.
     """
     frame = Frame.inside(SMALL, top=24)
     x, y, parts = frame.sizes(sizes_bytes[0] / 1.4, sizes_bytes[1] * 1.4, most=5)
@@ -127,7 +127,7 @@ def css_class(played: Played) -> str:
 
 
 def apart(places: Sequence[float], bounds: tuple[float, float]) -> list[float]:
-    """Where names go that would lie over each other: at least a line apart, in the same order.
+    """The places of names that would overlap: at least a line apart, in the same order.
 
     >>> apart([10.0, 12.0, 50.0], (0.0, 100.0))
     [10.0, 24.0, 50.0]
@@ -140,7 +140,7 @@ def apart(places: Sequence[float], bounds: tuple[float, float]) -> list[float]:
         moved[place] = at
     over = max(0.0, at - bounds[1])
     if over:
-        # Too low at the end: back up from the bottom as far as it takes.
+        # Too low at the end: move names up from the bottom as far as needed.
         at = bounds[1] + _NAME_HEIGHT
         for place in reversed(order):
             at = min(at - _NAME_HEIGHT, moved[place])
@@ -201,7 +201,7 @@ def _cloud_mark(point: CloudPoint, at: svg.Place) -> Markup:
 
 
 def _roomy(ticks: Sequence[int], x: Scale) -> list[int]:
-    """Those whose labels do not touch."""
+    """The ticks whose labels do not touch."""
     roomy: list[int] = []
     for tick in ticks:
         if not roomy or x(tick + 1) - x(roomy[-1] + 1) >= 36:

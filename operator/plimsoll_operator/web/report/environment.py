@@ -34,7 +34,7 @@ from plimsoll_predictor.core.savings import Resource, Saving, words_for_amount
 MAX_TEXT: Final = 512
 """The most characters that are shown of a text from outside."""
 LEAST_PART: Final = 0.0005
-"""A tenth of a percent, in which improvements are shown, begins at half of it."""
+"""Improvements are shown in tenths of a percent; half of a tenth is the least that shows."""
 _OUTCOMES: Final = {
     None: "not ended yet",
     Outcome.SUCCEEDED: "succeeded",
@@ -47,7 +47,7 @@ _OUTCOMES: Final = {
 
 @cache
 def file_environment(package: str, own_style: str = "") -> Environment:
-    """The environment of a package's pages that are files, each with its one style sheet."""
+    """The environment of a package's pages that are files, each with one style sheet."""
     environment = environment_of(PackageLoader(package))
     style = own_text("plimsoll_operator.web.report", "style.css")
     if own_style:
@@ -91,7 +91,7 @@ def environment_of(loader: BaseLoader) -> Environment:
 
 
 def own_text(package: str, *names: str) -> Markup:
-    """Our own style or script. Nobody else writes it, so it is not escaped."""
+    """Our own style or script. Only we write it, so it is not escaped."""
     folder = files(package).joinpath("templates")
     return Markup("".join(folder.joinpath(name).read_text("utf-8") for name in names))
 
@@ -113,7 +113,7 @@ def _amount(amount: float | None, resource: Resource) -> str:
 
 
 def _improved(row: Saving) -> str:
-    """Return the row's improvement; of one that improves nothing, the reason."""
+    """Return the row's improvement; if it improves nothing, the reason."""
     if row.improved > -LEAST_PART:
         return f"{100 * max(row.improved, 0.0):.1f}%"
     return "asks for too little" if row.used is not None and row.used > row.before else "none"

@@ -1,4 +1,4 @@
-"""Draws a report as one HTML file that needs nothing from elsewhere."""
+"""Draws a report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from plimsoll_operator.web.plots import size_plots as plots
 from plimsoll_operator.web.report.environment import file_environment
 
 TABLED_SHARE: Final = 20
-"""The table beside has the newest attempts, one in so many of those that may be drawn."""
+"""The table beside has the newest attempts: one for this many that may be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One task's own section: the report, its drawn plots, and how they were thinned.
+    """One task's section: the report, its drawn plots, and how they were thinned.
 
     timeline: for wide screens; narrow: the same for a phone's.
     tabled: the newest attempts, newest first, for people who do not see the plots.
@@ -56,7 +56,7 @@ def render(pages: ReportData, now_s: float) -> str:
 
 
 def section_of(report: TaskReport, anchor: str, room: int) -> Section:
-    """A task with its plots. room: attempts to draw at most in one of them."""
+    """A task with its plots. room: the most attempts to draw in one of them."""
     points = report.detail.points if report.detail else ()
     model = report.detail.model if report.detail else None
     thinned = thin(points, room)

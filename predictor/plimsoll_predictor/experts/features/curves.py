@@ -31,7 +31,7 @@ from plimsoll_predictor.knowledge.curve import Curve, Kinds, Steps, Straight
 
 LEAST_RUNS: Final = 3
 GROWING_SHARE: Final = 0.8
-"""Of a need in proportion to a feature: part of it is a program's own and does not grow."""
+"""Share of a need that grows with a feature: the rest is a program's own and does not grow."""
 FEW_RUNS_ROOM: Final = 1.4
 LEAST_RUNS_OF_TWO: Final = 6
 LEAST_RUNS_OF_STEPS: Final = 8
@@ -41,10 +41,10 @@ CLEAR: Final = 0.3
 """One that wastes less than this share serves a young task at once. Room by Student's quantile is
 so wide after three or four runs that noise hardly ever passes for a curve."""
 WORTH_A_FEATURE: Final = 0.85
-"""Whatever goes by a second feature, or by steps, must waste less than this share of what the best
-before it does."""
+"""A curve over a second feature, or of steps, must waste less than this share of what the best
+curve before it wastes."""
 CLOSE: Final = 0.04
-"""Nothing better is looked for than a waste of this share of the need."""
+"""With a waste of this share of the need, nothing better is looked for."""
 MOST_STEPS: Final = 8
 
 
@@ -86,10 +86,10 @@ def fitted(table: RunTable) -> Fitted | None:
 
 
 def in_proportion(table: RunTable) -> Straight | None:
-    """While too few runs are known for a line: in proportion to the feature, where it is but one.
+    """A size in proportion to the only feature, while too few runs are known for a line.
 
     It is followed upward only: a run whose input is three times the largest one known is likely to
-    need more, and one of a smaller input may need as much.
+    need more, and a run with a smaller input may need as much.
     """
     numbers = {name: table.numbers(name) for name in table.names}
     known = {name: values for name, values in numbers.items() if values is not None}
@@ -131,7 +131,7 @@ def _two_features(
 
 
 def _together(table: RunTable, numbers: Mapping[str, Vector], needs: Needs) -> Iterator[Fitted]:
-    """The best curve over two features that act on each other, if there is one."""
+    """The best curve over two features that interact, if there is one."""
     if needs.size < LEAST_RUNS_OF_TWO:
         return
     found: list[tuple[Curve, float]] = [
@@ -195,7 +195,7 @@ def _stepped(
 ) -> Fitted | None:
     """Steps with their room. values: ascending. blocks: of runs, in that order.
 
-    A run that is alone has nobody to tell what its step takes: it gets what the step above does.
+    A single run does not show what its step needs: the step gets the size of the one above.
     """
     counts = np.array([count for count, _ in blocks])
     levels = np.array([mean for _, mean in blocks])
@@ -213,7 +213,7 @@ def _stepped(
     sizes_bytes = np.exp(levels) * room.factor
     alone = np.repeat(sizes_bytes, counts)[~told] - needs.values[~told]
     wasted_bytes = room.waste * some.mean * some.size + float(np.add.reduce(alone))
-    # What lies between two steps gets the upper one's size.
+    # A value between two steps gets the upper one's size.
     edges = values[np.cumsum(counts)[:-1] - 1]
     steps = Steps(name, tuple(edges.tolist()), tuple(sizes_bytes.tolist()), room.factor)
     return Fitted(steps, wasted_bytes / (needs.mean * needs.size))
@@ -228,7 +228,7 @@ def _pooled(values: Vector, logs: Vector) -> list[tuple[int, float]]:
     for start, end in pairwise(starts):
         count = end - start
         mean = ascending[start] if count == 1 else mean_of(logs[start:end])
-        # Levels that hardly differ are one: each block pays a freedom.
+        # Levels that hardly differ are one: each block costs a degree of freedom.
         while blocks and blocks[-1][1] > mean - 0.1:
             before, its_mean = blocks.pop()
             mean = (mean * count + its_mean * before) / (count + before)
@@ -238,7 +238,7 @@ def _pooled(values: Vector, logs: Vector) -> list[tuple[int, float]]:
 
 
 def _kinds(table: RunTable, needs: Needs) -> Iterator[Fitted]:
-    """A size for each word of a feature, where runs show what it takes; others get the largest."""
+    """A size for each word of a feature with enough runs; other words get the largest."""
     for name in table.names:
         words = table.words(name)
         kinds = members_of(words) if words is not None else {}
@@ -262,11 +262,11 @@ def _kinds(table: RunTable, needs: Needs) -> Iterator[Fitted]:
 
 
 _LEAN: Final = 0.2
-"""How many runs the mean of all counts as, at most."""
+"""The most runs that the mean of all counts as."""
 
 
 def _lean(held: list[Vector]) -> float:
-    """How many runs of a kind the mean of all is worth: little where kinds differ more than runs.
+    """How many runs of a kind the mean of all counts as: few if kinds differ more than runs.
 
     held: logarithms of each kind's needs, two runs or more. It is the variance within kinds over
     that between them (James and Stein).

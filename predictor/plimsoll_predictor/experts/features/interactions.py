@@ -1,4 +1,4 @@
-"""Curves over two features that act on each other, as a table's rows and columns do. Pure.
+"""Curves over two features that interact, as a table's rows and columns do. Pure.
 
 In: a task's runs. Out: curves, each with its waste: bytes spare over bytes needed, each run left
 out in turn.
@@ -25,22 +25,22 @@ from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.knowledge.curve import KindLines, Product
 
 MOST_NUMBERS: Final = 4
-"""Numeric features that are looked at; each pair, and each with a word, costs as much as a line."""
+"""The most numeric features; each pair, and each with a word, costs as much as a line."""
 MOST_KINDS: Final = 8
 LEAST_RUNS_OF_A_KIND: Final = 2
-"""Fewer runs of a kind tell no line of its own: it is sized as if no curve were known."""
+"""A kind with fewer runs has no line of its own: it is sized as if no curve were known."""
 LEAST_FREEDOM: Final = 2
-"""Runs beyond what a line for each kind takes to be drawn."""
+"""Runs beyond those that a line for each kind takes."""
 MORE_ROOM: Final = 1.02
-"""The best of so many fits looks better than it is: of the demo's runs 2.5% exceeded its room, 1%
-with so much more."""
+"""The best of so many fits looks better than it is: 2.5% of the demo's runs exceeded its room, and
+1% with this factor more."""
 
 Members = Mapping[str, NDArray[np.bool_]]
 """Which runs are of each kind, (n,)."""
 
 
 def products(numbers: Mapping[str, Vector], needs: Needs) -> Iterator[tuple[Product, float]]:
-    """A line over each product of two numbers, (n,) each, as of rows and columns."""
+    """A line over each product of two numbers, (n,) each, such as rows and columns."""
     for first, second in combinations(islice(numbers, MOST_NUMBERS), 2):
         design = np.column_stack([np.ones(needs.size), numbers[first] * numbers[second]])
         if not np.isfinite(design).all():
@@ -68,7 +68,7 @@ def lines_by_kind(
         some, others = needs.of(told), needs.values[~told]
         if some.size < len(kinds) + 1 + LEAST_FREEDOM:
             continue
-        # Runs of rare kinds get what the largest needs.
+        # Runs of rare kinds get the largest need.
         spare_bytes = float(np.add.reduce(needs.values.max() * LEAST_ROOM - others))
         members = {kind: runs[told] for kind, runs in kinds.items()}
         for name in islice(numbers, MOST_NUMBERS):
@@ -78,7 +78,7 @@ def lines_by_kind(
 
 
 def members_of(words: list[str]) -> Members:
-    """Which runs are of each kind, where enough are to tell what it takes."""
+    """Which runs are of each kind, for kinds with enough runs."""
     of_runs = np.array(words)
     members = {kind: of_runs == kind for kind in sorted(set(words))}
     return {kind: runs for kind, runs in members.items() if runs.sum() >= LEAST_RUNS_OF_A_KIND}
@@ -89,8 +89,8 @@ def _by_kind(
 ) -> Iterator[tuple[KindLines, float]]:
     """Lines with their room, and what they waste. Every run is of one of the kinds.
 
-    A program's own memory is the same whatever the kind, and what each row takes is the kind's; or
-    each kind takes its multiple of the same power.
+    Either the program's own memory is the same for all kinds, and the memory per row depends on the
+    kind; or each kind takes its multiple of the same power.
     """
     number, kind_feature = names
     members = np.column_stack([runs.astype(np.float64) for runs in kinds.values()])

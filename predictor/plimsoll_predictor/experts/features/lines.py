@@ -18,14 +18,14 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.knowledge.rule import Line
 
 LATEST: Final = 300
-"""Runs whose distance from the line is remembered."""
+"""The most runs whose distance from the line is remembered."""
 LEAST_RUNS: Final = 4
 LEAST_EXPLAINED: Final = 0.2
 """Share of the variance a feature must explain to be worth following."""
 HIGH_SHARE: Final = 0.97
 """Share of the runs that lay below a raised line."""
 MOST_FEATURES: Final = 32
-"""Per task; a feature met after that is not followed."""
+"""The most features per task; later ones are not followed."""
 
 
 class Sums(Struct, array_like=True):

@@ -1,4 +1,4 @@
-"""How far runs lay from what the others predict of them, and the room that this asks for. Pure.
+"""How far runs lay from what the others predict for them, and the room that this needs. Pure.
 
 The room above the prediction is that of split conformal prediction, which exceeds the largest of n
 residuals with a chance of 1/(n+1) (Vovk, Gammerman and Shafer, 2005), or Student's where that is
@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHANCE: Final = 0.015
-"""That a run exceeds the room above its curve."""
+"""The chance that a run exceeds the room above its curve."""
 LEAST_ROOM: Final = 1.01
-"""What is measured wobbles by a hundredth, however straight the line."""
+"""Measurements vary by a hundredth, however straight the line."""
 
 Vector = NDArray[np.float64]
 
 
 class Needs:
-    """The needs of a task's runs, (n,), with what every candidate asks of them."""
+    """The needs of a task's runs, (n,), with the figures that every candidate uses."""
 
     def __init__(self, values: Vector) -> None:
         self.values, self.logs = values, np.log(values)
@@ -75,11 +75,11 @@ class _Spread:
 
     @property
     def unlikely(self) -> float:
-        """Of normal residuals, the mean negative logarithm of their density, but for a constant."""
+        """The mean negative logarithm of normal residuals' density, without its constant."""
         return math.log(math.sqrt(self._squares / self._residuals.size) + 1e-300)
 
     def above(self, wide: float) -> float:
-        """What a further residual hardly exceeds. wide: Student's quantile."""
+        """A bound that a further residual hardly exceeds. wide: Student's quantile."""
         n = self._residuals.size
         exceeding = round(CHANCE * n)
         highest = np.sort(self._residuals)[-1 - exceeding] if exceeding else self._residuals.max()
@@ -87,7 +87,7 @@ class _Spread:
 
 
 def room_over(needs: Needs, predicted: Vector, freedom: int, *, may_add: bool = True) -> Room:
-    """A factor or a constant over the predictions, (n,) each: what the runs are likelier by."""
+    """A factor or a constant over the predictions, (n,) each: the one that fits the runs better."""
     if freedom < 1:
         return Room(math.inf, 0.0, math.inf)
     wide = student(CHANCE, freedom)
@@ -106,7 +106,7 @@ def room_over(needs: Needs, predicted: Vector, freedom: int, *, may_add: bool = 
 def left_out(design: Vector, targets: Vector, weights: Vector) -> tuple[Vector, Vector] | None:
     """Least squares: coefficients, and each target as predicted by the others' line, (n,).
 
-    None where the features say the same, or one is nothing but zeros.
+    None if the features are collinear, or one has only zeros.
     """
     weighted = design * weights[:, None]
     scale = np.abs(weighted).max(axis=0)
@@ -123,14 +123,14 @@ def left_out(design: Vector, targets: Vector, weights: Vector) -> tuple[Vector, 
     solution = inverse @ (weighted.T @ (targets * weights))
     leverage = np.einsum("ij,jk,ik->i", weighted, inverse, weighted)
     residuals = targets - (design / scale) @ solution
-    # The hat matrix tells the residual without the run itself, with no refit (Allen's PRESS).
+    # The hat matrix gives the residual without the run itself, with no refit (Allen's PRESS).
     apart = residuals / np.maximum(1 - leverage, 1e-3)
     return solution / scale, targets - apart
 
 
 def _singular(gram: Vector, inverse: Vector) -> bool:
-    """Whether features say the same but for the last digits."""
-    # No condition is above this product of norms, which is much cheaper to find.
+    """Whether features are collinear except for the last digits."""
+    # No condition number is above this product of norms, which is much cheaper to find.
     if np.vdot(gram, gram) * np.vdot(inverse, inverse) < 1e20:
         return False
     return bool(np.linalg.cond(gram) > 1e12)

@@ -1,8 +1,8 @@
-"""Hugo's way: a gradient bandit a kind over whom to start beside it.
+"""Hugo's way: each kind has a gradient bandit over the kinds to start beside it.
 
 Source: Thamsen et al., "Hugo: A Cluster Scheduler that Efficiently Learns to Select Complementary
 Data-Parallel Jobs" (Euro-Par 2019 workshops, LNCS 11997): groups of jobs, preferences learned from
-how well a job did beside those who were there, and a draw among the next in the queue.
+how well a job did beside the jobs that were there, and a draw among the next in the queue.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.policies.policy import Choice, Outlook, Residents, Waiting
 
 LOOKS_AT: Final = 7
-"""So many of the queue's first jobs are drawn among."""
+"""The draw is among so many of the queue's first jobs."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Bandit:
         self.preferences = grown
 
     def order(self, window: Sequence[Waiting], nodes: Sequence[Residents]) -> Choice:
-        """Draw among the first jobs, for the node with the fewest."""
+        """Draw among the first jobs, for the node with the fewest tasks."""
         node = min(range(len(nodes)), key=lambda position: len(nodes[position]))
         kinds = [job.kind for job in window[:LOOKS_AT]]
         chances = self._chances(kinds, nodes[node])
@@ -61,7 +61,7 @@ class Bandit:
         return self._draw.choices(range(len(nodes)), weights.tolist())[0]
 
     def ended(self, kind: int, beside: Residents, slowdown: float) -> None:
-        """Move what was chosen up if it did better than usual, and what was not down."""
+        """If the choice did better than usual, move it up and the others down."""
         reward = 1 / slowdown
         self._runs += 1
         for other in beside:

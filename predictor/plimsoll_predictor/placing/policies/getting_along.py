@@ -47,7 +47,7 @@ class GettingAlong:
         )
 
     def node(self, kind: int, nodes: Sequence[Residents]) -> int:
-        """An empty node if there is one; else where both are slowed least, for its price."""
+        """An empty node, if any; else the node where both are slowed least, less its price."""
         costs = self.costs[kind]
         scores = [sum(float(costs[other]) for other in residents) for residents in nodes]
         empty = [position for position, residents in enumerate(nodes) if not residents]

@@ -1,4 +1,4 @@
-"""The interface of policies, and what all of them are told."""
+"""The interface of policies, and their common input."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 from plimsoll_predictor.placing.matrix import Array
 
 Residents = tuple[int, ...]
-"""Kinds of those who are on a node, by their places; the same kind as often as it is there."""
+"""Kinds of the tasks on a node, by their places; each kind as often as it is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that waits: its kind's place, and how many that came later have started before it."""
+    """A job that waits: its kind's place, and how many later jobs have started before it."""
 
     kind: int
     overtaken: int
@@ -47,10 +47,10 @@ class Policy(Protocol):
         """Take over what is known now."""
 
     def order(self, window: Sequence[Waiting], nodes: Sequence[Residents]) -> Choice:
-        """Choose among the first jobs of a queue, all of which have room on all of these nodes."""
+        """Choose among the first jobs of a queue; each has room on each of these nodes."""
 
     def node(self, kind: int, nodes: Sequence[Residents]) -> int:
         """Choose a node for one job that starts now."""
 
     def ended(self, kind: int, beside: Residents, slowdown: float) -> None:
-        """Hear of a run that ended. beside: whom it ran beside at its start."""
+        """Take in a run that ended. beside: the tasks beside it at its start."""

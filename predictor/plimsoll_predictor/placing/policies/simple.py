@@ -14,7 +14,7 @@ from plimsoll_predictor.placing.prices import cost_of_pairs
 
 @dataclass(slots=True)
 class LeastLoaded:
-    """First in, first out, on the node with the fewest: a scheduler that spreads."""
+    """First in, first out, on the node with the fewest tasks: a scheduler that spreads."""
 
     def learn(self, outlook: Outlook) -> None:
         """Learn nothing."""
@@ -24,7 +24,7 @@ class LeastLoaded:
         return Choice(0, self.node(window[0].kind, nodes))
 
     def node(self, kind: int, nodes: Sequence[Residents]) -> int:
-        """Return a node with the fewest."""
+        """Return a node with the fewest tasks."""
         del kind
         return min(range(len(nodes)), key=lambda position: len(nodes[position]))
 

@@ -8,7 +8,7 @@ from typing import Final
 from plimsoll_predictor.replay.growth import Growth
 
 BASE: Final = 0.05
-"""What every run uses from its start on, as a share of its need."""
+"""How much every run uses from its start on, as a share of its need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ColdRun:
     runtime_s: float
 
     def used_bytes(self, growth: Growth, age_s: float) -> float:
-        """Return what it uses ``age_s`` after its start."""
+        """Return the memory in use ``age_s`` after its start."""
         return self.need_bytes * (BASE + (1 - BASE) * growth.reached(age_s / self.runtime_s))
 
     def reaches_s(self, growth: Growth, used_bytes: float) -> float | None:
@@ -32,7 +32,7 @@ class ColdRun:
         return self.runtime_s * (growth.begins + share * (growth.ends - growth.begins))
 
     def used_byte_s(self, growth: Growth) -> float:
-        """Return the integral of what it uses over its runtime, in byte-seconds."""
+        """Return the integral of its memory in use over its runtime, in byte-seconds."""
         grows_s = self.runtime_s * (growth.ends - growth.begins)
         before_s = self.runtime_s * growth.begins
         after_s = self.runtime_s - before_s - grows_s

@@ -1,9 +1,9 @@
 """Plays a queue of cold runs on nodes, from event to event.
 
-Runs are placed in their order, each on the first node that has room; one that fits nowhere lets
-later ones pass, as the scheduler does. Only memory counts. What is decided while they run is
-``plimsoll_predictor.lending``, the same as in the product; a resize takes LATENCY_S. All runs stay
-cold: what one that ends would teach is not used, so that what is measured is lending alone.
+Runs are placed in their order, each on the first node that has room; a run that fits nowhere lets
+later ones pass, as the scheduler does. Only memory counts. Decisions on running runs come from
+``plimsoll_predictor.lending``, as in the product; a resize takes LATENCY_S. All runs stay cold:
+finished runs teach nothing, so only the effect of lending is measured.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from plimsoll_predictor.replay.growth import Growth
 from plimsoll_predictor.replay.lending.cold_run import ColdRun
 
 LATENCY_S: Final = 4.0
-"""Two seconds until a reading is with the controller, two until the resize holds."""
+"""Two seconds until the controller has a reading, and two until the resize holds."""
 EPSILON_S: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What became of a queue. GB is 1e9 bytes.
+    """The result of a queue. GB is 1e9 bytes.
 
-    reserved_gb_h, used_gb_h: over the lives of all runs. lends, backs: how often. deferred: of the
-    take-backs, those whose node had no room at once. beyond: runs that used more than their request
-    at some moment. short: how often a node's memory in use came to exceed what it has: there, a
-    kubelet evicts.
+    reserved_gb_h, used_gb_h: over the lives of all runs. lends, backs: how often. deferred:
+    take-backs whose node had no room at once. beyond: runs that at some moment used more than their
+    request. short: how often a node's memory in use came to exceed its capacity: a kubelet evicts
+    then.
     """
 
     runs: int
@@ -55,7 +55,7 @@ class Played:
 
     @property
     def waste_gb_h(self) -> float:
-        """Return what was reserved and not used."""
+        """Return the memory that was reserved and not used."""
         return self.reserved_gb_h - self.used_gb_h
 
 
@@ -104,7 +104,7 @@ def play(
     node_bytes: int,
     patience: Patience | None,
 ) -> Played:
-    """Play all runs. patience: of lending; None plays without it.
+    """Play all runs. patience: of lending; None plays without lending.
 
     A run that asks for more than a node has is left out.
     """
@@ -136,7 +136,7 @@ def _at(state: _Play, at_s: float, what: str, uid: str) -> None:
 
 
 def _place(state: _Play, now_s: float) -> None:
-    """Place what fits. A run is refused fast where one of its size has just found no room."""
+    """Place what fits. A run is refused fast if one of its size has just found no room."""
     least = min((run.asked_bytes for run in state.queue), default=0)
     if max(state.free) < least:
         return
@@ -181,7 +181,7 @@ def _looked_at(state: _Play, running: _Running, now_s: float) -> None:
 
 
 def _look_on(state: _Play, running: _Running, now_s: float) -> None:
-    """Look again when the curve rises, when it has been flat for long enough, or when it nears."""
+    """Look again when the curve rises, has been flat long enough, or nears what the run holds."""
     assert state.patience is not None
     curve, run = running.curve, running.run
     flat_s = max(state.patience.flat_s, FLAT_SHARE * (curve.since_s - curve.first_s))
@@ -264,7 +264,7 @@ def _granted(state: _Play, running: _Running, now_s: float) -> None:
 
 
 def _grant(state: _Play, node: int) -> None:
-    """Give those that wait what they have taken back, as far as there is room by now."""
+    """Give waiting runs what they have taken back, as far as there is room by now."""
     there = state.nodes[node].values()
     room = state.node_bytes - sum(each.granted_bytes for each in there)
     for each in there:
@@ -275,7 +275,7 @@ def _grant(state: _Play, node: int) -> None:
 
 
 def _measure(state: _Play, node: int, now_s: float) -> None:
-    """Look at what is really used on a node."""
+    """Measure the memory that is really used on a node."""
     total = 0.0
     for each in state.nodes[node].values():
         used = each.run.used_bytes(state.growth, now_s - each.began_s)
@@ -299,7 +299,7 @@ _HAPPENS: Final = {"ends": _ends, "peaks": _peaks, "looked at": _looked_at, "gra
 
 
 def cold_runs(rows: Sequence[tuple[str, float, float, ColdRun]]) -> Iterator[ColdRun]:
-    """Yield the runs that were submitted before any of their task had ended, in that order.
+    """Yield the runs that were submitted before any run of their task had ended, in that order.
 
     rows: (task, submitted, completed, run), times in Unix seconds.
     """

@@ -1,5 +1,5 @@
-"""Plays jobs on nodes whose neighbours slow each other, by a matrix that is known to the player.
+"""Plays jobs on nodes whose neighbours slow each other, by a matrix that the player knows.
 
-In: a world (kinds, their work, who slows whom), when jobs come, a policy of placing. Out: each
+In: a world (kinds, their work, which slows which), when jobs come, a policy of placing. Out: each
 job's slowdown and wait. May import: ``core``, ``placing``.
 """

@@ -1,4 +1,4 @@
-"""What a policy is told of a world: the truth, or what finished runs have taught so far."""
+"""What a policy knows of a world: the truth, or what finished runs have taught so far."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plimsoll_predictor.replay.placing.world import World
 
 
 class Knowing(Protocol):
-    """What is known of a world's kinds, by places that may differ from the world's numbers."""
+    """What is known about a world's kinds, by places that may differ from the world's numbers."""
 
     def place(self, kind: int) -> int:
         """Return the place of a world's kind."""
@@ -27,7 +27,7 @@ class Knowing(Protocol):
         """Return what is known now: the same object until there is news."""
 
     def ended(self, kind: int, beside: Mapping[int, float], slowdown: float) -> None:
-        """Hear of a run that ended; beside: mean number of neighbours by the world's kinds."""
+        """Note that a run ended; beside: mean number of neighbours by the world's kinds."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Truth:
     _outlook: Outlook = field(init=False)
 
     def __post_init__(self) -> None:
-        """Know all from the beginning."""
+        """Know everything from the beginning."""
         self._outlook = Outlook(self.world.slowdowns, self.shares, self.world.work)
 
     def place(self, kind: int) -> int:
@@ -56,9 +56,9 @@ class Truth:
 
 @dataclass(slots=True)
 class Learned:
-    """Knows what runs have taught, each measured with an error. Work alone is known.
+    """Knows what runs have taught, each measured with an error. Only work is known from the start.
 
-    noise: standard deviation of a run's ln runtime. most_runs: after so many it learns no more.
+    noise: standard deviation of a run's ln runtime. most_runs: after so many it stops learning.
     """
 
     world: World
@@ -75,11 +75,11 @@ class Learned:
         self._draw = random.Random(self.seed)
 
     def place(self, kind: int) -> int:
-        """Return the place that the kind has by now."""
+        """Return the place that the kind has now."""
         return self.interference.kinds.place(self.world.kinds[kind])
 
     def outlook(self) -> Outlook:
-        """Return what the latest fit believes."""
+        """Return the latest fit."""
         matrix = self.interference.matrix()
         if self._outlook is None or matrix is not self._matrix:
             known = dict(zip(self.world.kinds, self.world.work, strict=True))

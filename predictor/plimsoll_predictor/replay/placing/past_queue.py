@@ -1,7 +1,7 @@
-"""Plays the recorded past again: what placing would have saved on the runs that came.
+"""Plays the recorded past again: how much placing would have saved on the runs that came.
 
-Jobs come as they were submitted, on as many nodes as there were. What is believed of who slows whom
-is no truth, so each play draws another truth from it, and the policy knows the belief alone. The
+Jobs come as they were submitted, on as many nodes as there were. The fitted slowdowns are not the
+truth, so each play draws another truth around them, and the policy knows only the fitted ones. The
 usual policy plays against the same truth on the same nodes.
 """
 
@@ -32,18 +32,18 @@ LEAST_PLACES: Final = 2
 MOST_PLACES: Final = 8
 LEAST_SLOWDOWN: Final = 0.5
 MOST_SLOWDOWN: Final = 20.0
-"""Bounds of what one neighbour does to a run, in times as long."""
+"""Bounds of the factor by which one neighbour lengthens a run."""
 LEAST_KINDS: Final = 2
 LEAST_KNOWN: Final = 0.5
-"""The share of meetings whose slowdown must be known before a saving is told."""
+"""The share of meetings whose slowdown must be known before a saving is reported."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastQueue:
-    """The past as a game. Arrays are by the kinds of ``world``, which is what is believed.
+    """The past as a game. Arrays are by the kinds of ``world``, which holds the fitted slowdowns.
 
-    theta, deviation: of the ln of its slowdowns. shares: of jobs. places: of each node. unit_s:
-    seconds of a mean job alone, which is the unit of ``world.work`` and of the times of jobs.
+    theta, deviation: of the ln of the slowdowns. shares: of jobs. places: of each node. unit_s:
+    seconds of a mean job alone, the unit of ``world.work`` and of the times of jobs.
     """
 
     world: World
@@ -58,10 +58,10 @@ class PastQueue:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a policy would have gained over the usual one.
+    """How much a policy would have gained over the usual one.
 
-    mean_slowdown: of a run, over all plays. saved: share of the usual policy's mean slowdown, in
-    the mean of the plays; low, high: in the worst and the best of them.
+    mean_slowdown: of a run, over all plays. saved: share of the usual policy's mean slowdown, mean
+    over the plays; low, high: in the worst and the best of them.
     """
 
     mean_slowdown: float
@@ -71,16 +71,16 @@ class Gain:
 
     @property
     def certain(self) -> bool:
-        """Whether every play says the same: a gain, or a loss."""
+        """Whether all plays agree: on a gain, or on a loss."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastGains:
-    """What the past says, in mean slowdowns of a run.
+    """The results for the past, in mean slowdowns of a run.
 
-    usual_slowdown: with the first job on the node that has the most room. nodes_chosen: with the
-    first job on the best node. ordered: with the best job, too. known: the share of meetings whose
+    usual_slowdown: the first job goes to the node with the most room. nodes_chosen: the first job
+    goes to the best node. ordered: the best job goes first, too. known: the share of meetings whose
     slowdown is known.
     """
 
@@ -97,7 +97,7 @@ class PastGains:
 def known_share(matrix: Matrix) -> float:
     """The share of meetings of two runs whose slowdown is known, if all meet as often as they run.
 
-    Zero while fewer than LEAST_KINDS are told apart.
+    Zero while fewer than LEAST_KINDS are separated.
     """
     apart = np.array([kind != OTHERS for kind in matrix.kinds])
     if apart.sum() < LEAST_KINDS:
@@ -109,7 +109,7 @@ def known_share(matrix: Matrix) -> float:
 def gains_of_past(
     runs: Sequence[PlacedRun], matrix: Matrix, plays: int = PLAYS
 ) -> PastGains | None:
-    """Play the newest MOST_RUNS of runs, oldest first; None where the data cannot tell.
+    """Play the newest MOST_RUNS of runs, oldest first; None if the data cannot tell.
 
     Cost: three times ``plays`` plays of as many jobs.
     """
@@ -132,7 +132,7 @@ def gains_of_past(
 
 
 def past_queue(runs: Sequence[PlacedRun], matrix: Matrix) -> PastQueue | None:
-    """The newest MOST_RUNS as a game; None if none of them lasted long enough to tell."""
+    """The newest MOST_RUNS as a game; None if none of them ran long enough to tell."""
     told = [run for run in runs[-MOST_RUNS:] if run.encounter is not None]
     if not told:
         return None
@@ -165,7 +165,7 @@ def _submitted_s(run: PlacedRun) -> float:
 
 
 def _alone_s(run: PlacedRun, matrix: Matrix) -> float:
-    """Seconds that it would have taken alone, by what is believed of its neighbours."""
+    """Seconds that it would have taken alone, by the fitted slowdowns of its neighbours."""
     row = matrix.place(run.kind)
     slower = sum(
         count * float(matrix.theta[row, matrix.place(kind)]) for kind, count in run.beside.items()
@@ -175,7 +175,7 @@ def _alone_s(run: PlacedRun, matrix: Matrix) -> float:
 
 
 def _stays_of_nodes(runs: Iterable[PlacedRun]) -> list[tuple[float, float]]:
-    """From each node's first start to its last end: an autoscaler's nodes come and go."""
+    """From each node's first start to its last end: nodes of an autoscaler come and go."""
     stays: dict[str, tuple[float, float]] = {}
     for run in runs:
         first_s, last_s = stays.get(run.node, (math.inf, -math.inf))
@@ -191,7 +191,7 @@ def _most_on_a_node(runs: Iterable[PlacedRun]) -> int:
 
 
 def _most_at_once(stays: Iterable[tuple[float, float]]) -> int:
-    """How many overlap at most; one that begins as another ends does not overlap it."""
+    """The most that overlap; one that begins as another ends does not overlap it."""
     steps = [step for start_s, end_s in stays for step in ((start_s, 1), (end_s, -1))]
     now = most = 0
     for _, step in sorted(steps):
@@ -205,7 +205,7 @@ def _bounded(theta: Array) -> Array:
 
 
 def _mean_slowdowns(queue: PastQueue, seed: int) -> tuple[float, float, float]:
-    """Of the usual policy, of choosing nodes, and of choosing the order, too."""
+    """For the usual policy, for choosing nodes, and for choosing the order, too."""
     drawn = np.random.default_rng(seed).normal(queue.theta, queue.deviation)
     world = World(queue.world.name, queue.world.kinds, queue.world.work, _bounded(drawn))
     believed = Truth(queue.world, queue.shares)

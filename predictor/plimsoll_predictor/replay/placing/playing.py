@@ -1,8 +1,8 @@
-"""Plays jobs on nodes of some places each, by a policy; events only, no clock.
+"""Plays jobs by a policy on nodes with a few places each; events only, no clock.
 
-A job on a node does its work at the pace of 1 ÷ the product of its neighbours' slowdowns. Cost: an
-event a job's start and end, each of which looks at the node's jobs and at the distinct sets of
-residents of nodes that have room.
+A job on a node works at the pace of 1 ÷ the product of its neighbours' slowdowns. Cost: two events
+per job, its start and end; each looks at the node's jobs and at the distinct sets of residents of
+nodes that have room.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from plimsoll_predictor.replay.placing.knowing import Knowing
 from plimsoll_predictor.replay.placing.world import Job, World
 
 WINDOW: Final = 15
-"""So many of the queue's first jobs are chosen among."""
+"""The policy chooses among this many of the queue's first jobs."""
 MOST_OVERTAKEN: Final = 60
-"""A job that was overtaken so often goes next."""
+"""A job that was overtaken this often goes next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """A policy, and where it gets what it knows from."""
+    """A policy, and its source of knowledge."""
 
     policy: Policy
     knowing: Knowing
@@ -50,7 +50,7 @@ class Chooser:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of it, by job. slowdowns: runtime ÷ alone. waits: in runtimes of a mean job."""
+    """The result, by job. slowdowns: runtime ÷ alone. waits: in runtimes of a mean job."""
 
     slowdowns: Array
     waits: Array
@@ -218,8 +218,8 @@ def _residents(node: _Node) -> Residents:
 def play(
     world: World, jobs: Sequence[Job], chooser: Chooser, stage: Stage, seed: int = 0
 ) -> Played:
-    """Play jobs, in the order in which they come, until all have ended.
+    """Play jobs in the order in which they come, until all have ended.
 
-    seed: which of the nodes with the same residents is taken, which no policy sees.
+    seed: decides which of the nodes with the same residents is taken; no policy sees that.
     """
     return _Play(world, jobs, stage, chooser, random.Random(seed)).play()

@@ -15,10 +15,9 @@ from plimsoll_predictor.placing.matrix import Array
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is true.
+    """The truth.
 
-    work: a job's runtime alone, of which the mean is 1. slowdowns: of the row's kind beside the
-    column's.
+    work: a job's runtime alone; the mean is 1. slowdowns: of the row's kind beside the column's.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Job:
 
 
 def read_world(path: Path) -> World:
-    """Read a co-location matrix: ``kind, solo_s``, then a column a kind, in the rows' order.
+    """Read a co-location matrix: ``kind, solo_s``, then one column per kind, in the rows' order.
 
     Raises ValueError with the line's number and what is wrong with it.
     """
@@ -68,7 +67,7 @@ def _numbers(path: Path, line: int, row: Sequence[str]) -> Iterator[float]:
 
 
 def synthetic_world(seed: int, kinds: int = 20, rank: int = 3) -> World:
-    """Draw a world in which kinds use ``rank`` things, and slow each other by what both use."""
+    """Draw a world in which kinds use ``rank`` resources, and slow each other by those both use."""
     draw = np.random.default_rng(seed)
     uses = draw.gamma(0.5, 1.0, (kinds, rank))
     suffers = draw.gamma(0.5, 1.0, (kinds, rank))

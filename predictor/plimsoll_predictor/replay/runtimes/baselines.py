@@ -1,8 +1,8 @@
 """The forecasts to beat: simple rules over the known runs.
 
-Own history: the task's newest 2,000 known runs, each as likely. Last 20: its newest 20. Requested
-time: what was asked for, times how much of it all runs took so far. A task without a known run gets
-those of all tasks; a run that asked for nothing, those of all runs that asked for nothing.
+Own history: the task's newest 2,000 known runs, all equally likely. Last 20: its newest 20.
+Requested time: the request times the share of their requests that all runs used so far. A task
+without a known run gets the runs of all tasks; a run without a request gets all runs without one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
 
 NEWEST: Final = 20
 HISTORY: Final = 2000
-"""Runs that are kept of a task. On RICC, where a task has a hundred thousand, the newest 2,000
+"""How many runs of a task are kept. On RICC, where a task has a hundred thousand, the newest 2,000
 forecast a fifth better than all, and the better rival is the one to beat."""
 NOTHING_KNOWN: Final = tuple(log(SHORTEST_S * 10**power) for power in range(6))
-"""Before any run is known: from a second to a day, each power of ten as likely."""
+"""Before any run is known: from a second to a day, each power of ten equally likely."""
 _UNSEEN: Final = 0.5
-"""The share of one run that anything beyond the known runs gets, so that nothing is impossible."""
+"""Anything beyond the known runs gets this share of one run, so that nothing is impossible."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class PastRuns:
     _order: deque[float] = field(default_factory=deque)
 
     def add(self, runtime_ln: float) -> None:
-        """One more run is known."""
+        """Add a known run."""
         insort(self.sorted_ln, runtime_ln)
         if self.newest is None:
             return
@@ -49,16 +49,16 @@ class PastRuns:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A forecast: one of these runs again, each as likely.
+    """A forecast: one of these runs again, all equally likely.
 
-    sorted_ln: at least one. add_ln: is added to each: the logarithm of what they are ratios to.
+    sorted_ln: at least one. add_ln: added to each: the logarithm of what they are ratios to.
     """
 
     sorted_ln: Sequence[float]
     add_ln: float = 0.0
 
     def quantiles_ln(self) -> FloatArray:
-        """Between two runs, in proportion."""
+        """Interpolated between two runs."""
         last = len(self.sorted_ln) - 1
         places = SHARES * last
         below = places.astype(np.intp)
@@ -68,7 +68,7 @@ class Drawn:
         return quantiles_ln
 
     def longer_than(self, seconds: float) -> float:
-        """The share of the runs that did."""
+        """The share of the runs that were longer."""
         place = bisect_right(self.sorted_ln, float(np.log(seconds)) - self.add_ln)
         longer = len(self.sorted_ln) - place
         return (longer + _UNSEEN) / (len(self.sorted_ln) + 2 * _UNSEEN)
@@ -88,15 +88,15 @@ class OwnHistory:
         self._all = PastRuns()
 
     def submit(self, _number: int, run: LogRun) -> Drawn:
-        """Its task's runs, or everybody's."""
+        """Forecast by its task's runs, or by everybody's."""
         known = self._tasks.get(run.task, self._all)
         return Drawn(known.sorted_ln or NOTHING_KNOWN)
 
     def start(self, _number: int, _run: LogRun) -> None:
-        """Nothing is learned from it."""
+        """Learn nothing."""
 
     def finish(self, _number: int, run: LogRun) -> None:
-        """One more run is known."""
+        """Add a known run."""
         at_ln = runtime_ln(run)
         self._all.add(at_ln)
         self._tasks.setdefault(run.task, PastRuns(self._newest)).add(at_ln)
@@ -107,14 +107,14 @@ class OwnHistory:
 
 
 class RequestedTime:
-    """The requested time, times how much of theirs all runs took."""
+    """The requested time, times the share of their requests that all runs used."""
 
     def __init__(self) -> None:
         self._ratios = PastRuns()
         self._unasked = PastRuns()
 
     def submit(self, _number: int, run: LogRun) -> Drawn:
-        """Its request, as requests were used so far; else all runs that asked for nothing."""
+        """Forecast by its request and past use of requests; else by all runs without a request."""
         asked_ln = _asked_ln(run)
         if asked_ln is None:
             return Drawn(self._unasked.sorted_ln or NOTHING_KNOWN)
@@ -123,10 +123,10 @@ class RequestedTime:
         return Drawn(self._ratios.sorted_ln, asked_ln)
 
     def start(self, _number: int, _run: LogRun) -> None:
-        """Nothing is learned from it."""
+        """Learn nothing."""
 
     def finish(self, _number: int, run: LogRun) -> None:
-        """Learn how much of its request it took."""
+        """Learn which share of its request it used."""
         asked_ln = _asked_ln(run)
         if asked_ln is None:
             self._unasked.add(runtime_ln(run))
@@ -134,7 +134,7 @@ class RequestedTime:
             self._ratios.add(runtime_ln(run) - asked_ln)
 
     def bytes_per_task(self) -> float | None:
-        """It keeps nothing of a task."""
+        """Nothing is kept per task."""
         return None
 
 

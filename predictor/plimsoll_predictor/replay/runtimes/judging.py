@@ -1,4 +1,4 @@
-"""The methods that a log can be replayed with, by name, and the figures of one of them on a log."""
+"""The methods that can replay a log, by name, and the figures of one of them on a log."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 
 
 class NoSuchMethod(LookupError):
-    """No method has that name; the sentence says which there are."""
+    """No method has that name; the message lists the names."""
 
 
 @dataclass(frozen=True, slots=True)
 class MethodKind:
-    """A method that can be made as often as logs are replayed.
+    """A method that can be made afresh for each replayed log.
 
-    make: called with the number of runs in the log, of which the last half is the test.
+    make: called with the number of runs in the log, the last half of which is the test.
     """
 
     name: str
@@ -50,7 +50,7 @@ METHODS: Final[Mapping[str, MethodKind]] = MappingProxyType(
 
 
 def methods_named(names: Sequence[str]) -> list[MethodKind]:
-    """The methods of these names, each once, in the order of METHODS; "all" is all.
+    """The methods of these names, each once, in the order of METHODS; "all" means all.
 
     Raises NoSuchMethod for an unknown name.
     """
@@ -67,7 +67,7 @@ def methods_named(names: Sequence[str]) -> list[MethodKind]:
 class Judged:
     """How well a method forecast the runs of a log.
 
-    bytes_per_task: None where a method keeps all runs of a task.
+    bytes_per_task: None if a method keeps all runs of a task.
     """
 
     log: str

@@ -19,9 +19,9 @@ queued_at_submit                no      runs that waited then
 status                          no      how it ended
 ==============================  ======  ============================================================
 
-Empty cells, and -1 where the column is not needed, are what the log does not tell. Any other
-column is passed over. Where `run` says who runs it, the workflow does: the run's name without the
-number it ends with. Its steps are tasks apart from another workflow's of the same name.
+Empty cells, and -1 if the column is not needed, mean unknown. Any other column is ignored. If `run`
+gives the owner, the owner is the workflow: the run's name without the number at its end. Its steps
+are other tasks than steps of the same name in another workflow.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ FORM: Final = Form(
 )
 _NUMBERED: Final = re.compile(r"(?<=[^-_.\d])[-_.]?\d+$", re.ASCII)
 _MOST_S: Final = 10**9
-"""About 30 years: a runtime beyond was written in milliseconds."""
+"""About 30 years: a longer runtime was written in milliseconds."""
 _MOST_TIME_S: Final = 10**11
 
 
@@ -71,7 +71,7 @@ def log_run(cells: Cells, line: int) -> LogRun:
     """One row of text as a run, its times as they stand.
 
     Raises:
-        CellError: if a needed cell is missing, or one holds what it cannot.
+        CellError: if a needed cell is missing, or one holds an invalid value.
     """
     submitted_s = _time_s(cells, SUBMITS)
     if submitted_s is None:
@@ -141,7 +141,7 @@ def _time_s(cells: Cells, names: Sequence[str]) -> float | None:
 
 
 def _known(cells: Cells, name: str) -> float | None:
-    """A number that a log may lack; negative is how the Parallel Workloads Archive says so."""
+    """A number that a log may lack; the Parallel Workloads Archive marks that by a negative one."""
     value = number(cells, name)
     return None if value is None or value < 0 else value
 

@@ -17,17 +17,18 @@ from plimsoll_predictor.tables.table_reading import LeftOut, NamedRow, leave_out
 MOST_RUNS: Final = 2_000_000
 """A replay needs the runs in order of time, so all are in memory: a million take about 0.5 GB."""
 CLOCK_S: Final = 1.0
-"""A start so much before the submission comes from a clock of whole seconds, and is not counted."""
+"""A start this much before the submission comes from a clock of whole seconds; it is not
+counted."""
 
 
 class LogError(ValueError):
-    """A log cannot be replayed; the sentence says why and what to do."""
+    """A log cannot be replayed; the message says why and what to do."""
 
 
 def read_log(path: Path, progress: Callable[[int], None] | None = None) -> RuntimeLog:
     """The runs in a file, in the order of their submission; rows that are no run are counted.
 
-    progress: told how many bytes of the file have been read, every so often.
+    progress: gets the number of bytes read so far, every so often.
 
     Raises:
         LogError: if it cannot be read, lacks a column, has more than MOST_RUNS runs, or none.
@@ -99,6 +100,6 @@ class _Gathering:
 
     def _moved(self, run: LogRun, gap_s: float) -> LogRun:
         self.shifted += gap_s > CLOCK_S
-        # It was over when the log says, whatever the clocks; but not before it was asked for.
+        # It ended when the log says, whatever the clocks; but not before its submission.
         finished_s = max(run.finished_s, run.submitted_s)
         return replace(run, started_s=run.submitted_s, finished_s=finished_s)

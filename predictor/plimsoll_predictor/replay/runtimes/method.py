@@ -27,20 +27,20 @@ class RuntimeForecast(Protocol):
 
 
 class Method(Protocol):
-    """A way to forecast. It hears what happens in order of time, and learns only from ended runs.
+    """A way to forecast. It gets events in order of time, and learns only from runs that ended.
 
-    number: a run's place in the log. Every call changes the method but none may look ahead: of a
-    run, only what is known at its submission may be read before it finishes.
+    number: a run's place in the log. Every call may change the method, but it must not look ahead:
+    before a run finishes, it may read only what is known at its submission.
     """
 
     def submit(self, number: int, run: LogRun, /) -> RuntimeForecast:
         """Forecast a run that is submitted now."""
 
     def start(self, number: int, run: LogRun, /) -> None:
-        """It starts now."""
+        """Note that it starts now."""
 
     def finish(self, number: int, run: LogRun, /) -> None:
-        """It is over, at run.finished_s: learn from it."""
+        """Learn from a run that ended at run.finished_s."""
 
     def bytes_per_task(self) -> float | None:
-        """Bytes kept of a task, on average; None if the method keeps a task's every run."""
+        """Bytes kept per task, on average; None if the method keeps every run of a task."""

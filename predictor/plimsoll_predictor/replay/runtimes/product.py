@@ -1,4 +1,4 @@
-"""The product's own forecaster, replayed as any method."""
+"""The product's own forecaster, replayed like any method."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class ProductForecast:
     forecast: Forecast
 
     def quantiles_ln(self) -> FloatArray:
-        """The forecast's."""
+        """The forecast's quantiles."""
         quantiles_ln: FloatArray = np.log(self.forecast.quantiles_s(SHARES))
         return quantiles_ln
 
     def longer_than(self, seconds: float) -> float:
-        """The forecast's."""
+        """The forecast's probability."""
         return self.forecast.longer_than(seconds)
 
 
 class Product:
     """One forecaster with the settings that everyone gets, and its trainer.
 
-    The feature expert is fitted to what has finished, as often as the trainer does it.
-    fit_settings: None for the past alone, as where nothing was fitted yet.
+    The feature expert is fitted to finished runs, as often as the trainer does it. fit_settings:
+    None for the past alone, as before any fit.
     """
 
     def __init__(self, fit_settings: FitSettings | None = FIT_SETTINGS) -> None:
@@ -64,7 +64,7 @@ class Product:
         self._fit(run.finished_s)
 
     def bytes_per_task(self) -> float | None:
-        """The mean over tasks of what is saved of each."""
+        """The mean over tasks of the bytes saved for each."""
         states = [self._forecaster.state.task(task) for task in sorted(self._tasks)]
         sizes = [len(state) for state in states if state is not None]
         return float(np.mean(sizes)) if sizes else None

@@ -1,6 +1,6 @@
-"""A log replayed in order of time: the forecast that a method would have given of each run.
+"""Replays a log in order of time: the forecast that a method would have given for each run.
 
-A run is known once it has finished by the submission of another. The last half of the submissions
+A run is known if it has finished by the time another is submitted. The last half of the submissions
 is the test; a method goes on learning through it.
 """
 
@@ -25,20 +25,20 @@ from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun, Runtime
 _START, _FINISH = 0, 1
 PROGRESS_EVERY: Final = 2000
 TESTED: Final = 0.5
-"""The share of the submissions, the last ones, that is the test."""
+"""The share of the submissions that is the test, the last ones."""
 
 
 class MethodBroken(RuntimeError):
-    """A method's answer is no distribution; the words name the log and the run."""
+    """A method's answer is no distribution; the message names the log and the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """A log through a method.
+    """The result of a log with a method.
 
-    us_per_forecast: microseconds from a tested run's submission to its quantiles: the median, as
+    us_per_forecast: microseconds from a tested run's submission to its quantiles; the median, since
     other processes on the machine delay some.
-    us_per_run: the same, plus the medians of the method's work as a run starts and finishes.
+    us_per_run: the same, plus the medians of the method's work when a run starts and finishes.
     """
 
     scored: Scored
@@ -51,7 +51,7 @@ def replay_log(
 ) -> Replayed:
     """Forecast every run of a log as it is submitted.
 
-    progress: told the number of runs submitted so far, every so often.
+    progress: gets the number of runs submitted so far, every so often.
 
     Raises:
         MethodBroken: if a forecast is not made of numbers, or its quantiles fall.
@@ -65,7 +65,7 @@ def replay_log(
 
 
 def first_tested(runs: int) -> int:
-    """The place of the first run that is tested, of so many in a log."""
+    """The place of the first run that is tested, in a log with so many runs."""
     return min(runs - int(runs * TESTED), runs - 1)
 
 

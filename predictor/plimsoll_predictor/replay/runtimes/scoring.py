@@ -1,7 +1,7 @@
 """How good forecasts of runtimes were.
 
-Pin is the mean pinball loss on ln(runtime) over SHARES; it is 0 for a forecast that knew. Skill is
-1 - the forecasts' log loss / that of a forecast of the base rate, which is how often it happened.
+Pin is the mean pinball loss on ln(runtime) over SHARES; it is 0 for a perfect forecast. Skill is
+1 - the forecasts' log loss / that of the base rate, which is how often the event happened.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FEW_RUNS: Final = (1, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """The forecasts of the runs that were tested, a row a run.
+    """The forecasts of the runs that were tested, a row per run.
 
     quantiles_ln: (runs, 21), logarithms of s. runtimes_ln: (runs,).
     tasks: (runs,), a number of each task, from 0. known: (runs,), finished runs of the task at
     submission.
-    probabilities: (runs, 2), to last longer than TIMES the task's median so far; NaN where the
-    task has no finished run. happened: (runs, 2), whether it did.
+    probabilities: (runs, 2), to last longer than TIMES the task's median so far; NaN if the task
+    has no finished run. happened: (runs, 2), whether it did.
     """
 
     quantiles_ln: FloatArray
@@ -49,7 +49,7 @@ class Score:
     pin_runs, pin_tasks: the mean over runs; over tasks, of each task's mean.
     pin_few_runs: the mean over runs of a task with 1 to 5 known runs; None if there is none.
     p90_coverage...: the share of runs within the forecast's quantile.
-    skill_2x, skill_10x: None where it never happened, or always.
+    skill_2x, skill_10x: None if it never or always happened.
     """
 
     runs: int
@@ -104,9 +104,9 @@ def task_means(values: FloatArray, tasks: IntArray) -> FloatArray:
 
 
 def skill(probabilities: FloatArray, happened: npt.NDArray[np.bool_]) -> float | None:
-    """1 - log loss / the base rate's, of the runs with a probability.
+    """1 - log loss / the base rate's, over the runs with a probability.
 
-    None where it always or never happened: no base rate can be beaten then.
+    None if it always or never happened: no base rate can be beaten then.
     """
     given = np.isfinite(probabilities)
     rate = float(happened[given].mean()) if given.any() else 0.0

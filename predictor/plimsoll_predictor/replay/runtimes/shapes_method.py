@@ -1,10 +1,9 @@
 """The paper's method in time order: one of 8 shapes, times the median of a task's known runs.
 
-Shapes are learned once, from what is known as the test begins: ratio-normalised, of the tasks with
-20 known runs or more, of each the newest 2,000. A task's shape is the one with the highest
-posterior likelihood of its known runs (section 5.2), the newest counting most. The paper has
-nothing to say of a task without a known run: it gets what the product's forecaster says of its
-owner.
+Shapes are learned once, from what is known when the test begins: ratio-normalised, from the tasks
+with 20 known runs or more, and the newest 2,000 of each. A task's shape is the one with the highest
+posterior likelihood of its known runs (section 5.2); the newest count most. The paper does not
+cover a task without a known run: it gets the product's forecast for its owner.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 SHAPES: Final = 8
 SEED: Final = 7
 NEWEST: Final = 100
-"""Known runs that a label is made of: the weight of an older one is below 1 %."""
+"""How many known runs decide a label: an older one has a weight below 1 %."""
 _EDGES: Final[FloatArray] = np.linspace(0.0, 10.0, 201)
 _MIDDLES: Final[FloatArray] = (_EDGES[:-1] + _EDGES[1:]) / 2
 _LEAST_S: Final = 1e-3
@@ -81,7 +80,7 @@ class _TaskRuns:
 
 
 class PaperShapes:
-    """Shapes as forecasts. runs: in the log, of which the last half is the test."""
+    """Shapes as forecasts. runs: in the log; the last half of them is the test."""
 
     def __init__(self, runs: int) -> None:
         self._learns_at = first_tested(runs)
@@ -91,7 +90,7 @@ class PaperShapes:
         self._catalogue: ShapeCatalogue | None = None
 
     def submit(self, number: int, run: LogRun) -> RuntimeForecast:
-        """Its task's shape, or its owner's runs."""
+        """Forecast by its task's shape, or by its owner's runs."""
         if number == self._learns_at:
             self._learn_shapes()
         runs = self._tasks.get(run.task)
@@ -107,11 +106,11 @@ class PaperShapes:
         return Scaled(self._catalogue.shapes[label.place].pmf, usual_s)
 
     def start(self, number: int, run: LogRun) -> None:
-        """An owner's running runs count."""
+        """Count it for its owner: an owner's running runs count."""
         self._owners.start(str(number), run.started_s)
 
     def finish(self, number: int, run: LogRun) -> None:
-        """One more run is known, of its task and of its owner."""
+        """Add a known run to its task and its owner."""
         if number in self._of_owners:
             self._of_owners.remove(number)
             self._owners.finish(str(number), run.runtime_s, run.finished_s)
@@ -139,5 +138,5 @@ class PaperShapes:
             fitted = fit(histories, Normalisation.RATIO, seed=SEED, n_shapes=SHAPES)
             self._catalogue = fitted.catalogue
         except TooFewRuns:
-            # No task recurs often enough: known runs are all there is.
+            # No task recurs often enough: only the known runs are left.
             self._catalogue = None

@@ -1,7 +1,7 @@
-"""The simple rules every policy must beat, as sizers for the replay.
+"""The simple rules that every policy must beat, as sizers for the replay.
 
-Each trusts the request of a task nobody has seen, and learns from completed runs only. Each has
-one knob between waste and failures: the margin it puts on what it has seen.
+Each trusts the request of an unknown task, and learns from completed runs only. Each has one knob
+between waste and failures: its margin on the needs seen.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from plimsoll_predictor.replay.sizes.sizer import Knobs, SizerMaker
 LAST: Final = 20
 VPA_PERCENTILE: Final = 0.95
 REAL_STEP: Final = 1.0001
-"""The largest need seen is worth a retry only if it is larger than what failed by this factor."""
+"""The largest need seen is worth a retry only if it exceeds the failed size by this factor."""
 
 
 class _PastNeeds(ABC):
-    """The part of a task's completed runs that a rule remembers."""
+    """What a rule remembers of a task's completed runs."""
 
     @abstractmethod
     def add(self, peak_bytes: int, runtime_s: float, /) -> None:
@@ -39,7 +39,7 @@ class _PastNeeds(ABC):
         """The size of the next run before the margin; at least one run has been added."""
 
     def largest_bytes(self) -> float:
-        """The lift after a failed attempt where it is a step up; 0 to always multiply."""
+        """The lift after a failed attempt if it is a step up; 0 to always multiply."""
         return 0
 
 
@@ -92,7 +92,7 @@ class _CheapestStep(_PastNeeds):
     """
 
     SHORTEST_S: Final = 0.001
-    """Even runs that are said to have taken no time must tell needs apart."""
+    """Runs that are reported to have taken no time must still tell needs apart."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[int, float]] = []
@@ -114,7 +114,7 @@ class _CheapestStep(_PastNeeds):
         runs = np.asarray(self._runs, dtype=np.float64)
         peaks, runtimes = runs[:, 0], runs[:, 1]
         held = np.cumsum(runtimes)
-        # Of equal needs, the last one's sum has all of them.
+        # Among equal needs, the last one's sum includes all of them.
         fits = held[np.searchsorted(peaks, peaks, side="right") - 1]
         costs = peaks * held[-1] + peaks[-1] * (held[-1] - fits)
         return float(peaks[np.argmin(costs)])
@@ -122,7 +122,7 @@ class _CheapestStep(_PastNeeds):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule. seen: makes its memory of a task. margin: on what it has seen; the rule's knob.
+    """A rule. seen: makes its memory of a task. margin: on the needs seen; the rule's knob.
 
     step: the factor on a failed attempt's allocation.
     """
@@ -142,14 +142,14 @@ class RuleSizer:
         self._tasks: dict[str, _PastNeeds] = {}
 
     def decide(self, asked: Submitted, _now_s: float, /) -> int:
-        """The rule's size after the task's completed runs; the request without any."""
+        """The rule's size from the task's completed runs; the request if there are none."""
         seen = self._tasks.get(asked.task)
         if seen is None:
             return self._knobs.first_bytes(asked.preset_bytes)
         return ceil(seen.size_bytes() * self._margin)
 
     def lift(self, asked: Submitted, failed_bytes: int, _attempt: int, _now_s: float, /) -> int:
-        """The largest need seen where the rule goes there and it is a step; else multiplied."""
+        """The largest need seen if the rule uses it and it is a step up; else a multiple."""
         seen = self._tasks.get(asked.task)
         largest_bytes = 0.0 if seen is None else seen.largest_bytes()
         if largest_bytes > failed_bytes * REAL_STEP:
@@ -162,7 +162,7 @@ class RuleSizer:
         """Learn nothing until the run completes."""
 
     def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
-        """Learn what the run needed."""
+        """Learn the run's need."""
         seen = self._tasks.get(row.task)
         if seen is None:
             seen = self._tasks[row.task] = self._rule.seen()

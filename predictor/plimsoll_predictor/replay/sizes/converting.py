@@ -1,4 +1,4 @@
-"""Files of past runs in the formats people have, brought into the schema of a trace."""
+"""Converts files of past runs from the formats people have to the schema of a trace."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _REPEATED: Final = "repeats an earlier run: resumed runs list what they found in
 class ConvertRequest:
     """A request to convert files of past runs.
 
-    run: the name of the workflow's run; None for each file's own name.
-    zone, namespace: of dates and of exported rows that name none.
+    run: the name of the workflow's run; None for each file's own name. zone, namespace: for dates
+    and exported rows that name none.
     """
 
     run: str | None = None
@@ -46,8 +46,8 @@ class ConvertRequest:
 class Converted:
     """Runs from one or more files.
 
-    left_out: reason -> the lines that it kept out. kinds: a file's name -> its format.
-    identities: of the runs of Nextflow traces.
+    left_out: reason -> the lines that it excluded. kinds: a file's name -> its format. identities:
+    of the runs in Nextflow traces.
     """
 
     rows: list[TraceRow] = field(default_factory=list)
@@ -60,7 +60,7 @@ def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
     """The runs of all files.
 
     Raises:
-        TraceError: if a file cannot be read or is of no known format, or no run is left.
+        TraceError: if a file cannot be read or has no known format, or no run is left.
     """
     converted = Converted()
     for path in paths:
@@ -123,7 +123,7 @@ def _nextflow(table: Table, run: str, zone: tzinfo, converted: Converted) -> Non
 def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:
     trace = stored_trace("history", _observations(file, request, converted))
     for reason, out in trace.left_out.items():
-        # A stored trace has few reasons; each has its place, however many bad cells have theirs.
+        # A stored trace has few reasons; each gets a place, however many places bad cells take.
         left_out = converted.left_out.setdefault(reason, LeftOut())
         for line in out.lines:
             left_out.add(line)

@@ -1,8 +1,8 @@
 """The replay: past runs in time order, each decided on what was known by then.
 
-At one instant completions come before failures, and failures before decisions. An attempt that
-is given too little fails at its very end, wastes all it was given, teaches ``need > allocation``,
-and its run is decided again at that moment. A run that failed k times completes k runtimes later.
+At one instant completions come before failures, and failures before decisions. An attempt with too
+little memory fails at its very end, wastes all it was given, teaches ``need > allocation``, and its
+run is decided again at that moment. A run that failed k times completes k runtimes later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DecideAt(StrEnum):
 
 
 class SizerBroken(Exception):
-    """A policy answered what no policy may: not more than what has just failed, or nothing."""
+    """A policy gave a forbidden answer: nothing, or no more than what has just failed."""
 
 
 class Kind(IntEnum):
@@ -48,7 +48,7 @@ class Kind(IntEnum):
 class Replayed:
     """A policy's replay of a trace: a record for each run, in the order they ended.
 
-    decisions_s, updates_s: seconds the policy took, one a call.
+    decisions_s, updates_s: seconds that the policy took, one per call.
     """
 
     rows: list[ReplayedRow] = field(default_factory=list)
@@ -66,8 +66,8 @@ def replay(
 ) -> Replayed:
     """Play rows, in any order, through a fresh sizer.
 
-    progress: told the number of runs that have ended, every so often and at the end.
-    Raises SizerBroken when the policy does not answer more than what has just failed.
+    progress: gets the number of runs that have ended, every so often and at the end. Raises
+    SizerBroken if the policy does not answer more than what has just failed.
     """
     playing = _Replay(sizer, decide_at, cap_bytes)
     done = 0
@@ -133,7 +133,7 @@ class _Replay:
         self._attempt(run, min(answer, self._cap_bytes), now_s, now_s + run.row.runtime_s)
 
     def _show(self, run: ReplayedRow, now_s: float) -> None:
-        """Let a policy that may see them see the task's running attempts."""
+        """Show the task's running attempts to a policy that may see them."""
         if self._running is not None and self._sees is not None:
             self._sees.see_running(run.row.task, self._running.of(run.row.task, now_s))
 
@@ -152,7 +152,7 @@ class _Replay:
         self._push(end_s, Kind.COMPLETION if fits else Kind.FAILURE, run)
 
     def _fail(self, run: ReplayedRow, now_s: float) -> bool:
-        """Teach the failure; whether the run is tried again."""
+        """Teach the failure; return whether the run is tried again."""
         if self._running is not None:
             self._running.end(run)
         held_gb_h = gb_hours(run.last_bytes, run.row.runtime_s)

@@ -21,10 +21,10 @@ CLOUD_POINTS: Final = 400
 class ReplayedRow:
     """A run as it goes under a policy; the replay fills it in, attempt by attempt.
 
-    cold: whether it was decided while its task had no completed run.
-    last_bytes: of its last attempt, below its peak only if even the cap was too small.
-    ended_s: the end of its last attempt.
-    optimistic_gb_h: the waste if attempts failed after half their runtime, not at their end.
+    cold: whether it was decided before its task had a completed run. last_bytes: of its last
+    attempt, below its peak only if even the cap was too small. ended_s: the end of its last
+    attempt. optimistic_gb_h: the waste if attempts failed after half their runtime, not at their
+    end.
     """
 
     row: TraceRow
@@ -38,7 +38,7 @@ class ReplayedRow:
 
     @property
     def killed_below_request(self) -> bool:
-        """Whether its first attempt failed at a size below what it asked for."""
+        """Whether its first attempt failed at a size below its request."""
         preset_bytes = self.row.preset_bytes
         failed = self.failed_attempts > 0 and preset_bytes is not None
         return failed and self.first_bytes < (preset_bytes or 0)
@@ -53,7 +53,7 @@ class ReplayedRow:
 class Totals:
     """A policy on a trace, in sums. Waste in GB·h, times in milliseconds (medians).
 
-    lost_h: hours that failed attempts ran, by which their runs ended later.
+    lost_h: hours that failed attempts ran; their runs ended later by so much.
     first_fit_rate: share of runs whose first attempt sufficed; None without runs.
     never_fit: runs that even the cap did not hold.
     """
@@ -151,7 +151,7 @@ def _curve(rows: Sequence[ReplayedRow]) -> list[CurvePoint]:
 
 
 def _cloud(rows: Sequence[ReplayedRow]) -> list[CloudPoint]:
-    # Failures are few and what one looks for: all that there is room for, then every nth success.
+    # Failures are few and what people look for: as many as fit, then every nth success.
     failing = [row for row in rows if row.failed_attempts]
     fitting = [row for row in rows if not row.failed_attempts]
     half = CLOUD_POINTS // 2

@@ -1,8 +1,8 @@
 """Nextflow's own trace files as past runs: `nextflow run -with-trace`, raw or for people.
 
-Which columns there are is the user's to configure. Needed are the task's name (``process`` or
-``name``), when it ran (``submit`` or ``start``, and two of ``start``, ``complete``, ``duration``,
-``realtime``), and ``peak_rss``. Sizes for people are in powers of 1024, whatever KB says elsewhere.
+Users configure which columns there are. Needed are the task's name (``process`` or ``name``), when
+it ran (``submit`` or ``start``, and two of ``start``, ``complete``, ``duration``, ``realtime``),
+and ``peak_rss``. Sizes for people are in powers of 1024, although KB means 1000 elsewhere.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def missing_columns(columns: Sequence[str]) -> str | None:
 def nextflow_row(cells: Mapping[str, str], line: int, run: str, zone: tzinfo) -> TraceRow:
     """One line as a past run.
 
-    cells: column -> stripped text; absent cells are left out. run: the name of the workflow's run.
-    zone: of dates that name none: the head node's.
+    cells: column -> stripped text; empty cells are left out. run: the name of the workflow's run.
+    zone: for dates without one: the head node's.
 
     Raises:
         NotARun: if it failed, was not measured, or a cell cannot be read.
@@ -80,13 +80,13 @@ def nextflow_row(cells: Mapping[str, str], line: int, run: str, zone: tzinfo) ->
 
 
 def identity(cells: Mapping[str, str]) -> tuple[str, str] | None:
-    """The identity of a run in this and in a resumed run's file; None if it has none."""
+    """What identifies a run in this file and in a resumed run's file; None if nothing does."""
     digest = cells.get("hash")
     return None if digest is None else (digest, cells.get("native_id", ""))
 
 
 def _names(cells: Mapping[str, str]) -> tuple[str, str | None]:
-    """The process and what it works on; ``FASTQC (sample_1)`` says both."""
+    """The process and what it works on; ``FASTQC (sample_1)`` names both."""
     name = cells.get("name")
     split = _NAME.fullmatch(name) if name else None
     process = cells.get("process") or (split["process"] if split else name)
@@ -101,7 +101,7 @@ def _names(cells: Mapping[str, str]) -> tuple[str, str | None]:
 def _times(cells: Mapping[str, str], zone: tzinfo) -> tuple[float, float, float]:
     """Submission, start and completion.
 
-    As Nextflow has it, duration is from submission to completion, realtime from start.
+    In Nextflow, duration is from submission to completion, realtime from start.
     """
     submit_s, start_s = _moment_s(cells, "submit", zone), _moment_s(cells, "start", zone)
     complete_s = _moment_s(cells, "complete", zone)

@@ -1,4 +1,4 @@
-"""One trace through one policy: the figures that are printed, and what is drawn."""
+"""Plays one trace through one policy: the figures that are printed, and the points to draw."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Setting:
 class Played:
     """A policy's figures on a trace. frontier: empty unless it was asked for.
 
-    trained: None unless the policy trains and was to.
+    trained: None unless the policy trains and was asked to.
     """
 
     trace: Trace
@@ -67,7 +67,7 @@ def play(
 ) -> Played:
     """Replay a trace through a fresh sizer of the policy.
 
-    Raises SizerBroken if the policy answers what no policy may.
+    Raises SizerBroken if the policy gives an answer that is not allowed.
     """
     sizer = policy.make(_knobs(setting))
     replayed = replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)
@@ -89,7 +89,7 @@ def frontier(
 ) -> list[FrontierPoint]:
     """Waste and failures at each of the policy's strictnesses, in their order.
 
-    progress: told the number of runs that have ended, from 0 again for each strictness.
+    progress: gets the number of runs that have ended, from 0 again for each strictness.
     """
     points: list[FrontierPoint] = []
     for strictness in policy.strictnesses:

@@ -54,29 +54,29 @@ LIVE: Final = ReplayPolicy(
     name="plimsoll-live",
     make=lambda knobs: _plimsoll(replace(knobs, growth=LINEAR)),
 )
-"""With live bounds, where every run grows to its peak over the first half of its runtime."""
+"""With live bounds; every run grows to its peak over the first half of its runtime."""
 LIVE_LATE: Final = ReplayPolicy(
     name="plimsoll-live-late",
     make=lambda knobs: _plimsoll(replace(knobs, growth=LATE)),
 )
-"""With live bounds, where every run takes everything in the last twentieth of its runtime."""
+"""With live bounds; every run takes all its memory in the last twentieth of its runtime."""
 POLICIES: Final[Mapping[str, ReplayPolicy]] = MappingProxyType(
     {policy.name: policy for policy in (PLIMSOLL, LIVE, *_BASELINES)}
 )
 """In the order they are shown; ``all`` means these."""
 NAMED: Final[Mapping[str, ReplayPolicy]] = MappingProxyType({**POLICIES, LIVE_LATE.name: LIVE_LATE})
-"""Those and the ones that are played only if they are asked for."""
+"""All of those, and the ones that are played only on request."""
 
 
 class NoSuchPolicy(ValueError):
-    """A policy was asked for that nobody knows; the sentence lists those there are."""
+    """An unknown policy was asked for; the message lists the known ones."""
 
 
 def policies_named(names: tuple[str, ...]) -> tuple[ReplayPolicy, ...]:
     """The policies asked for, each once, in the order they are shown.
 
     Raises:
-        NoSuchPolicy: if a name is none of them.
+        NoSuchPolicy: if a name is unknown.
     """
     for name in names:
         if name != ALL and name not in NAMED:

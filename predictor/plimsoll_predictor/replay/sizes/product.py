@@ -1,4 +1,4 @@
-"""Plimsoll itself under replay: the deciding, lifting and learning that serve pods."""
+"""Plimsoll itself under replay: the code that decides, lifts and learns for pods."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ProductSizer:
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
 
     def see_running(self, task: str, running: Sequence[RunningAttempt], /) -> None:
-        """Know what running attempts show, as the controller would."""
+        """Note what running attempts show, as the controller would."""
         in_flight = InFlight(constants=self._constants)
         for each in running:
             in_flight.started(str(each.line), each.started_s)
@@ -85,7 +85,7 @@ class ProductSizer:
         known = self._known(asked.task)
         lifted = next_allocation(failed, known, self._bounds, self._constants)
         if not isinstance(lifted, Lift):
-            # At the cap the task is leaking; the protocol goes on, and the cap ends it.
+            # At the cap the task counts as leaking; the protocol goes on, and the cap ends it.
             return 2 * failed_bytes
         self._knowledge[asked.task] = replace(known, lifts={**known.lifts, str(asked.line): lifted})
         return lifted.allocation_bytes
@@ -93,7 +93,7 @@ class ProductSizer:
     def failed(
         self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
     ) -> None:
-        """Learn from a kill at once that the allocation was too small."""
+        """Learn at once from a kill that the allocation was too small."""
         killed = Exceeded(
             run=str(asked.line),
             allocation_bytes=allocation_bytes,
@@ -105,7 +105,7 @@ class ProductSizer:
         self._learned(asked.task)
 
     def completed(self, row: TraceRow, allocation_bytes: int, _now_s: float, /) -> None:
-        """Charge every expert, and make the task's knowledge anew."""
+        """Charge every expert, and renew what is known about the task."""
         features, bids = self._decided.pop(row.line)
         ended = Ended(
             run=EndedRun(row.peak_bytes, row.runtime_s, row.preset_bytes),

@@ -13,12 +13,12 @@ from plimsoll_predictor.core.record import FeatureValue
 class Submitted:
     """A run when its size is decided, before it starts.
 
-    A policy under replay is given only this, so it cannot look ahead.
+    A policy under replay gets only this, so it cannot look ahead.
 
-    line: of the trace, 1 being the header; it identifies the run.
+    line: in the trace, where 1 is the header; it identifies the run.
     run: the execution of the workflow that it belongs to.
     item: the sample, partition or date that it works on; None if the trace does not say.
-    preset_bytes: the memory that its author asks for; None if they ask for nothing.
+    preset_bytes: the memory that its author asks for; None without a request.
     features: the trace's further columns that were known before the run.
     """
 

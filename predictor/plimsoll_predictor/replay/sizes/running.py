@@ -1,6 +1,6 @@
-"""The attempts that run at a moment of a replay, and what each has reached by then.
+"""The attempts that run at a moment of a replay, and how much each has reached by then.
 
-Traces tell a run's peak, not its curve. So the replay states how memory grows, and the figures say
+Traces have a run's peak, not its curve. So the replay states how memory grows, and the figures say
 under which growth they hold.
 """
 
@@ -15,7 +15,7 @@ class RunningAttempts:
     """The attempts in flight, by task."""
 
     def __init__(self, growth: Growth | None) -> None:
-        """growth: None if nobody measures running attempts; then only their starts are known."""
+        """growth: None if running attempts are not measured; then only their starts are known."""
         self._growth = growth
         self._by_task: dict[str, dict[int, tuple[ReplayedRow, float]]] = {}
 

@@ -11,9 +11,9 @@ from plimsoll_predictor.replay.growth import Growth
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 
 CAP_BYTES: Final = 128 * 10**9
-"""The most a run may be given."""
+"""The most that a run may be given."""
 UNASKED_BYTES: Final = 4 * 10**9
-"""Stands for the request of a run that asks for nothing."""
+"""Stands for the request of a run without one."""
 
 
 class Sizer(Protocol):
@@ -23,7 +23,7 @@ class Sizer(Protocol):
         """Bytes for a run's first attempt."""
 
     def lift(self, asked: Submitted, failed_bytes: int, attempt: int, now_s: float, /) -> int:
-        """Bytes for the next attempt, more than failed_bytes; that attempt has been taught.
+        """Bytes for the next attempt, more than failed_bytes; the failure has been taught before.
 
         attempt: the number of the attempt that failed, 1 for the first.
         """
@@ -41,8 +41,8 @@ class Sizer(Protocol):
 class RunningAttempt:
     """An attempt in flight, as a cluster would see it.
 
-    line: of its run. started_s: Unix seconds. reached_bytes: the most it was seen to need so far;
-        0 if nobody measures. climbs: whether it was seen to take more just now.
+    line: its run's. started_s: Unix seconds. reached_bytes: the most it was seen to need so far;
+        0 if not measured. climbs: whether it was seen to take more just now.
     """
 
     line: int
@@ -53,25 +53,25 @@ class RunningAttempt:
 
 @runtime_checkable
 class SeesRunning(Protocol):
-    """A policy that also sees the attempts that run, before it decides or lifts.
+    """A policy that also sees the running attempts, before it decides or lifts.
 
-    growth: how a run's memory grows; None if nobody measures it, and only starts are seen.
+    growth: how a run's memory grows; None if not measured: then only starts are seen.
     """
 
     growth: Growth | None
 
     def see_running(self, task: str, running: Sequence[RunningAttempt], /) -> None:
-        """Take the task's attempts in flight now, in place of what was seen before."""
+        """Take the task's attempts in flight now; they replace what was seen before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trainings:
-    """How much a replay trains; in service there is much more of it.
+    """How much a replay trains; in service there is much more training.
 
-    most_per_task: trainings of a task. growth: its runs must have grown so many times since the
-        last one, so that these reach over a long life.
+    most_per_task: trainings of a task. growth: its runs must have grown by this factor since the
+        last training, so that trainings spread over a long life.
     budget_s, iterations: of each training's search, in seconds of processor time and in recipes.
-    processor_s: seconds of processor time for all together; then nothing is trained any more.
+    processor_s: seconds of processor time for all together; then nothing more is trained.
     """
 
     most_per_task: int = 16
@@ -85,13 +85,13 @@ class Trainings:
 class Knobs:
     """The settings of a policy under replay.
 
-    first_size: of a task never seen, as a share of its request; above 0, at most 1.
+    first_size: for an unknown task, as a share of its request; above 0, at most 1.
     strictness: the policy's own knob between waste and failures; None for its default.
     error_budget: the share of runs that may be killed below their request; None sets none. Only
         Plimsoll has one.
-    constants: of Plimsoll's sizes, to try others.
+    constants: of Plimsoll's sizes, to try other values.
     growth: how a run's memory grows, for a Plimsoll whose agents measure running attempts.
-    trainings: None trains nothing, so that only experts by rule bid.
+    trainings: None trains nothing, so only experts by rule bid.
     """
 
     first_size: float = 1.0
@@ -102,7 +102,7 @@ class Knobs:
     trainings: Trainings | None = None
 
     def first_bytes(self, preset_bytes: int | None) -> int:
-        """Bytes for a run whose task nobody has seen."""
+        """Bytes for a run whose task is unknown."""
         return int((preset_bytes or UNASKED_BYTES) * self.first_size)
 
 

@@ -17,8 +17,8 @@ input_bytes       no      size of its input, known before it starts
 feature.<name>    no      anything else known before it starts: a number or a category
 ================  ======  ==========================================================================
 
-Any other column is passed over: what a run read, where it ran and how it ended is not known
-before it starts, so no policy may see it.
+Any other column is ignored: what a run read, where it ran and how it ended is not known before it
+starts, so no policy may see it.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ COLUMNS: Final[dict[str, type]] = {
 }
 """Column -> what it holds, in the order of a file that is written."""
 _LATEST_MS: Final = 4_102_444_800_000.0
-"""The year 2100: what is later was written in microseconds."""
+"""The year 2100: a later time was written in microseconds."""
 _EARLIEST_MS: Final = 10_000_000_000.0
-"""April 1970: what is earlier, but is not near 0, was written in seconds."""
+"""April 1970: an earlier time that is not near 0 was written in seconds."""
 _MOST_S: Final = 10**9
 
 
@@ -72,7 +72,7 @@ def trace_row(cells: Cells, line: int) -> TraceRow:
     """One row of text as a past run, its times as they stand.
 
     Raises:
-        CellError: if a needed cell is missing, or one holds what it cannot.
+        CellError: if a needed cell is missing, or one holds an invalid value.
     """
     peak = _positive(cells, "peak_rss_bytes")
     if peak is None or peak == 0:
@@ -100,7 +100,7 @@ def trace_row(cells: Cells, line: int) -> TraceRow:
 
 
 def row_cells(row: TraceRow) -> dict[str, object]:
-    """A past run as a row's cells; what is unknown is absent."""
+    """A past run as a row's cells; unknown values are absent."""
     cells: dict[str, object | None] = {
         "run": row.run,
         "task": row.task,

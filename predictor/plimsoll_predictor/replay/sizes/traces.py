@@ -1,4 +1,4 @@
-"""A trace of past runs: from a file, or from a task's observations, and into a file.
+"""A trace of past runs: from a file or from a task's observations, and into a file.
 
 Files are CSV (plain or gzip) or Parquet, with their rows in any order.
 """
@@ -32,16 +32,16 @@ _BATCH: Final = 5000
 
 
 class TraceError(ValueError):
-    """A trace cannot be replayed; the sentence says why and what to do."""
+    """A trace cannot be replayed; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """Past runs, ready to be replayed.
 
-    left_out: reason -> the rows it kept out. unasked: rows that ask for nothing; UNASKED_BYTES
-        stands for their request.
-    shifted: rows that started before they were submitted, as clocks of two machines differ; their
+    left_out: reason -> the rows that it excluded. unasked: rows without a request; UNASKED_BYTES
+        stands for it.
+    shifted: rows that started before they were submitted, since two machines' clocks differ; their
         start and completion were moved by the gap.
     """
 
@@ -53,7 +53,7 @@ class Trace:
 
 
 def read_trace(path: Path, progress: Callable[[int], None] | None = None) -> Trace:
-    """The trace in a file. progress: told how many bytes have been read, every so often.
+    """The trace in a file. progress: gets the number of bytes read so far, every so often.
 
     Raises:
         TraceError: if it cannot be read, lacks a column, has more than MOST_ROWS rows, or none.
@@ -68,7 +68,7 @@ def read_trace(path: Path, progress: Callable[[int], None] | None = None) -> Tra
 
 
 def trace_name(path: Path) -> str:
-    """A trace's name: its file's, without the endings that tell its format."""
+    """A trace's name: its file's, without the endings that name its format."""
     name = path.name
     for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
         name = name.removesuffix(ending)
@@ -79,8 +79,8 @@ def stored_trace(name: str, observations: Iterable[Observation]) -> Trace:
     """The runs of observed attempts, one row each.
 
     A run is submitted and starts with its first attempt; its need and runtime are those of the
-    attempt that succeeded. Runs that never did, and those without times, are left out. Their line
-    is the place of their first attempt, 1 being the first.
+    attempt that succeeded. Runs that never succeeded, and those without times, are left out. Their
+    line is the place of their first attempt, from 1.
 
     Raises TraceError if nothing is left.
     """
@@ -98,7 +98,7 @@ def stored_trace(name: str, observations: Iterable[Observation]) -> Trace:
 
 
 def write_trace(path: Path, rows: Sequence[TraceRow]) -> None:
-    """Write rows in order of submission; the format goes by the name's ending.
+    """Write rows in order of submission; the name's ending decides the format.
 
     Raises:
         TableError: if pyarrow is missing and the name ends in .parquet.
@@ -111,7 +111,7 @@ def write_trace(path: Path, rows: Sequence[TraceRow]) -> None:
 
 
 class _Gathering:
-    """The rows of a trace as they come in, and why others were left out."""
+    """Collects the rows of a trace, and why others were left out."""
 
     def __init__(self) -> None:
         self._rows: list[TraceRow] = []
@@ -191,7 +191,7 @@ def _row(attempts: Sequence[tuple[int, Observation]]) -> TraceRow:
 
 
 def _is_own(name: str) -> bool:
-    """Whether the author wrote it: the replay makes the other features of an item anew."""
+    """Whether the author wrote it: the replay builds the other features of an item anew."""
     return name not in (RUN, ITEM, EARLIER) and not name.startswith(UPSTREAM)
 
 

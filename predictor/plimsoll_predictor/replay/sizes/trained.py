@@ -1,7 +1,7 @@
 """Plimsoll under replay with its trainings: the classifier and boosted quantiles bid, too.
 
-A task is trained when the product's own trigger says so, on what is known at the replayed moment,
-and its model serves from then on: the replay's clock stands still meanwhile. A replay cannot afford
+A task is trained when the product's own trigger says so, on what is known at the replayed moment.
+Its model serves from then on: the replay's clock stands still meanwhile. A replay cannot afford
 what a cluster spends over months, so trainings are fewer and smaller than in service.
 """
 
@@ -30,7 +30,7 @@ _NAMESPACE: Final = "replay"
 
 @dataclass(slots=True)
 class Trained:
-    """What was trained. left_out: trainings that were due after the processor time was spent."""
+    """What was trained. left_out: trainings that fell due when no processor time was left."""
 
     trainings: int = 0
     processor_s: float = 0.0
@@ -46,7 +46,7 @@ class _Last:
 
 
 class TrainedSizer(ProductSizer):
-    """Plimsoll with its trainings, as far as ``Trainings`` goes."""
+    """Plimsoll with its trainings, as far as ``Trainings`` allows."""
 
     def __init__(self, knobs: Knobs) -> None:
         super().__init__(knobs)
@@ -60,7 +60,7 @@ class TrainedSizer(ProductSizer):
     def failed(
         self, asked: Submitted, allocation_bytes: int, attempt: int, now_s: float, /
     ) -> None:
-        """Learn a kill, and train if that is due."""
+        """Learn from a kill, and train if that is due."""
         super().failed(asked, allocation_bytes, attempt, now_s)
         features, _ = self._decided[asked.line]
         killed = Observation(
@@ -80,7 +80,7 @@ class TrainedSizer(ProductSizer):
         self._consider(asked.task, now_s)
 
     def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
-        """Learn a run, and train if that is due."""
+        """Learn from a run, and train if that is due."""
         features, _ = self._decided[row.line]
         super().completed(row, allocation_bytes, now_s)
         done = Observation(

@@ -1,5 +1,5 @@
-"""Plays jobs whose items' times are drawn, cut by a strategy, on workers that are simulated.
+"""Plays jobs whose items' times are drawn; a strategy cuts them, and workers are simulated.
 
-In: what items take, how many workers, what chunks and pods cost. Out: makespans, peaks, kills, and
-the best even chunk that somebody could have known afterwards. May import: ``core``, ``splitting``.
+In: items' times, how many workers, what chunks and pods cost. Out: makespans, peaks, kills, and the
+best even chunk in hindsight. May import: ``core``, ``splitting``.
 """

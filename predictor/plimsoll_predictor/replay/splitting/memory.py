@@ -1,4 +1,4 @@
-"""A job whose workers have so much memory: chunks that need more are killed, and done again."""
+"""A job whose workers have limited memory: chunks that need more are killed and done again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a chunk of n items needs: base_bytes + n × slope_bytes, but for a noise.
+    """The memory of a chunk of n items: base_bytes + n × slope_bytes, times a noise.
 
     noise: a share of that, one standard deviation.
     """
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a worker has, and what its chunks need. seed: of the noise."""
+    """A worker's memory, and the need of its chunks. seed: of the noise."""
 
     container_bytes: int
     need: Need
@@ -51,7 +51,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A worker at work. chunk: what it will tell; None if it is killed before."""
+    """A worker at work. chunk: what it will report; None if it is killed before."""
 
     first: int
     items: int
@@ -70,7 +70,7 @@ class _Play:
         self._draw = np.random.default_rng(container.seed)
         self._ends = [0.0, *np.cumsum(times).tolist()]
         self._back: list[tuple[int, int]] = []
-        """Ranges of workers that were killed: their first item, and how many."""
+        """Ranges of workers that were killed: their first item, and how many items."""
         self._first = self._chunks = self._kills = 0
         self._largest, self._peaks = [0] * job.workers, [0] * job.workers
         self._highest = 0
@@ -109,7 +109,7 @@ class _Play:
         heapq.heappush(running, (now_s + self._job.wait_s + seconds, worker, entry))
 
     def _lease(self) -> tuple[int, int] | None:
-        """What came back goes first; it may be cut smaller."""
+        """Ranges that came back go first; they may be cut smaller."""
         if self._back:
             first, rest = self._back.pop()
             items = self._guided.next_items(rest)

@@ -26,13 +26,13 @@ class Played:
 
 
 def lognormal_items(items: int, median_s: float, sigma: float, seed: int) -> Array:
-    """Draw what each item takes, in seconds."""
+    """Draw the seconds that each item takes."""
     draw = np.random.default_rng(seed)
     return np.asarray(draw.lognormal(np.log(median_s), sigma, items))
 
 
 def play(strategy: Strategy, job: Job, times: Array, cut: Cut) -> Played:
-    """Play a run and tell the strategy of it. times: of each item, in the order they are given."""
+    """Play a run and report it to the strategy. times: of each item, in the order given out."""
     strategy.begin(job, cut)
     ends = [0.0, *np.cumsum(times).tolist()]
     play_it = _leased if cut is Cut.LEASED else _cut_before
@@ -54,7 +54,7 @@ def _cut_before(strategy: Strategy, job: Job, ends: Sequence[float]) -> Played:
 
 
 def _leased(strategy: Strategy, job: Job, ends: Sequence[float]) -> Played:
-    """A strategy hears of a chunk when it has finished, not before."""
+    """The strategy learns of a chunk when it has finished, not before."""
     running: list[tuple[float, int, Chunk | None]] = [
         (job.start_s, worker, None) for worker in range(job.workers)
     ]
@@ -81,9 +81,9 @@ def even_s(job: Job, times: Array, items: int) -> float:
 
 
 def even_all(job: Job, drawn: Sequence[Array]) -> dict[int, list[float]]:
-    """Return what each size of even chunks would have taken in each of the runs.
+    """Return how long each size of even chunks would have taken in each of the runs.
 
-    Sizes that cannot be the best of any run, since their waits alone take too long, are left out.
+    Sizes that cannot be the best in any run, since their waits alone take too long, are left out.
     """
     found: dict[int, list[float]] = {}
     best = [float("inf")] * len(drawn)

@@ -1,4 +1,4 @@
-"""A sizer that is shown the peaks of elastic tasks: they grow with what an attempt is given."""
+"""A sizer that sees the peaks of elastic tasks: they grow with an attempt's allocation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from plimsoll_predictor.replay.sizes.sizer import RunningAttempt, SeesRunning, S
 
 
 def shown_to(sizer: Sizer, shown: Mapping[int, float]) -> Sizer:
-    """The sizer as it is where no run is elastic; else one that is shown their peaks."""
+    """The same sizer if no run is elastic; else one that sees their peaks."""
     return ShownPeaks(sizer, shown) if shown else sizer
 
 
 class ShownPeaks:
-    """Passes all on to a sizer, and shows it what would have been measured.
+    """Passes everything on to a sizer, with the peaks that would have been measured.
 
-    The replay charges by the need, which is the least that a run runs in. What is measured of an
-    elastic task is a share of its allocation where that is more.
+    The replay charges by the need, which is the least memory that a run works in. The measured peak
+    of an elastic task is a share of its allocation, if that is more.
 
     shown: line -> that share; runs of other lines show their need.
     """
@@ -41,12 +41,12 @@ class ShownPeaks:
         self._sizer.failed(asked, allocation_bytes, attempt, now_s)
 
     def see_running(self, task: str, running: Sequence[RunningAttempt], /) -> None:
-        """Pass it on to one that wants it."""
+        """Pass it on to a sizer that wants it."""
         if isinstance(self._sizer, SeesRunning):
             self._sizer.see_running(task, running)
 
     def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
-        """Pass it on with the peak that was to be seen."""
+        """Pass it on with the peak that would have been measured."""
         share = self._shown.get(row.line)
         if share is not None:
             seen_bytes = max(row.peak_bytes, int(share * allocation_bytes))

@@ -1,7 +1,7 @@
-"""The laws that synthetic needs are drawn by. Pure: a generator in, runs' needs out.
+"""The laws that draw synthetic needs. Pure: a generator in, runs' needs out.
 
-Each need is a level that its law knows, times chance. An oracle knows the level of each run and the
-law of chance, never the draw.
+Each need is a level that its law knows, times chance. An oracle knows each run's level and the law
+of chance, but never the draw.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Level = Callable[[np.random.Generator, int], "Levels"]
 ROWS: Final = "rows"
 MEDIAN_ROWS: Final = 225_000.0
 ROWS_SIGMA: Final = 0.6
-"""Of the logarithm; three runs in a hundred have three times as many rows as the median run."""
+"""The deviation of the logarithm; three runs in a hundred have three times as many rows as the
+median run."""
 MOST_ROWS: Final = 900_000.0
 BASE_BYTES: Final = 60.0 * MIB
 CATEGORIES_MIB: Final[Mapping[str, float]] = {
@@ -41,12 +42,12 @@ BYTES_A_ROW: Final[Mapping[str, float]] = {
     "yearly": 2000.0,
 }
 STEPS_MIB: Final = ((120_000.0, 100.0), (350_000.0, 260.0), (math.inf, 640.0))
-"""Up to so many rows, so much."""
+"""Up to so many rows, so many MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """Runs before chance. level_bytes: (n,). features: one mapping a run, known before it."""
+    """Runs before chance. level_bytes: (n,). features: one mapping per run, known before it."""
 
     level_bytes: Vector
     features: tuple[Mapping[str, FeatureValue], ...]
@@ -54,10 +55,10 @@ class Levels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """How a task's needs come about.
+    """How a task's needs arise.
 
-    shown: the share of its allocation that an attempt fills whatever it needs, as a runtime with a
-        heap of a share of its limit does; 0 for tasks whose peak is their need.
+    shown: the share of its allocation that an attempt fills whatever it needs, like a runtime whose
+        heap is a share of its limit; 0 for tasks whose peak is their need.
     by_need: whether large runs take longer: a run takes the task's runtime × need ÷ level.
     """
 
@@ -140,7 +141,7 @@ def product(random: np.random.Generator, runs: int) -> Levels:
 
 
 def line_by_kind(random: np.random.Generator, runs: int) -> Levels:
-    """60 MiB and so many bytes for each row of a kind."""
+    """60 MiB, and a number of bytes per row that depends on the kind."""
     rows = _rows(random, runs)
     kinds = random.choice(list(BYTES_A_ROW), runs, p=[0.4, 0.3, 0.2, 0.1])
     bytes_a_row = np.array([BYTES_A_ROW[str(kind)] for kind in kinds])
@@ -153,7 +154,7 @@ def line_by_kind(random: np.random.Generator, runs: int) -> Levels:
 
 
 def among_others(random: np.random.Generator, runs: int) -> Levels:
-    """The line in rows, beside four features without influence."""
+    """The line in rows, among four features without influence."""
     drawn = linear(random, runs)
     others = random.lognormal(8.0, 1.0, (runs, 3))
     shards = random.integers(0, 5, runs)
@@ -188,7 +189,7 @@ def steady(mib: float) -> Level:
 
 
 def uninfluenced(mib: float) -> Level:
-    """One level, and rows and a word that have nothing to do with it."""
+    """One level, with rows and a word that do not influence it."""
 
     def level(random: np.random.Generator, runs: int) -> Levels:
         rows = _rows(random, runs)
@@ -205,7 +206,7 @@ def uninfluenced(mib: float) -> Level:
 
 
 def shifted(mib: float, times: float) -> Level:
-    """One level, and from the middle on that many times as much."""
+    """One level, multiplied by ``times`` from the middle on."""
 
     def level(_random: np.random.Generator, runs: int) -> Levels:
         after = np.arange(runs) >= runs // 2

@@ -1,7 +1,7 @@
-"""The best sizes for one who knows a task's law, charged as the replay charges.
+"""The best sizes if a task's law is known, charged as the replay charges.
 
-It knows each run's level and the law of chance, never the draw: it gives a multiple of the level,
-and multiplies by a step after a failure, both the cheapest on a large sample of the law.
+The oracle knows each run's level and the law of chance, but never the draw. It gives a multiple of
+the level, and multiplies by a step after a failure; both are the cheapest on a large sample.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _QUANTILES: Final = np.concatenate([np.linspace(0.02, 0.98, 49), 1 - np.geomspac
 _STEPS: Final = (1.25, 1.5, 2.0, 3.0, 4.0)
 _MOST_ATTEMPTS: Final = 60
 _A_HAIR: Final = 1.0 + 1e-9
-"""A level times a multiple must hold what it was made for, whatever the rounding."""
+"""A level times a multiple must hold what it was made for, despite rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class Ladder:
 def cheapest_ladder(chance: Vector, runtimes: Vector, most: float) -> Ladder:
     """The ladder that wastes least on a sample of need ÷ level.
 
-    chance, runtimes: (n,), of the same runs. most: what the request is, in levels; a ladder that
-    reaches it gives it, and goes on above it only if it did not suffice.
+    chance, runtimes: (n,), of the same runs. most: the request, in levels; a ladder that reaches it
+    gives the request, and goes above it only if it did not suffice.
     """
     multiples = np.minimum(np.quantile(chance, _QUANTILES) * _A_HAIR, most)
     multiples = np.unique(np.append(multiples, most) if np.isfinite(most) else multiples)
@@ -65,9 +65,9 @@ def _next(given: float, step: float, most: float) -> float:
 
 
 class OracleSizer:
-    """Gives what the oracle would; learns nothing.
+    """Gives the oracle's sizes; learns nothing.
 
-    first_bytes: line -> bytes. step: line -> what a failed attempt is multiplied by.
+    first_bytes: line -> bytes. step: line -> the factor after a failed attempt.
     """
 
     def __init__(self, first_bytes: Mapping[int, int], step: Mapping[int, float]) -> None:
@@ -78,7 +78,7 @@ class OracleSizer:
         return self._first_bytes[asked.line]
 
     def lift(self, asked: Submitted, failed_bytes: int, _attempt: int, _now_s: float, /) -> int:
-        """A step up, and the request before anything above it."""
+        """A step up, but the request before anything above it."""
         most = float(asked.preset_bytes or failed_bytes)
         return max(failed_bytes + 1, ceil(_next(failed_bytes, self._step[asked.line], most)))
 

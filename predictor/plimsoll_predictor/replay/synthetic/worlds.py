@@ -1,4 +1,4 @@
-"""Synthetic tasks as traces: laws placed in time, with the oracle's sizes beside them."""
+"""Synthetic tasks as traces: laws placed in time, with the oracle's sizes for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from plimsoll_predictor.replay.synthetic.oracle import (
 
 RUNS: Final = 100
 KNOWN_AFTER: Final = 10
-"""The oracle of a task ruled by a feature gives its first runs the request, as all others do."""
+"""The oracle of a task with a feature law gives its first runs the request, as all others do."""
 REQUEST_BYTES: Final = 1 * GIB
 BURST_REQUEST_BYTES: Final = 8 * GIB
 BURST_TASKS: Final = 6
@@ -34,9 +34,9 @@ BURST_FIRST: Final = (1, 3)
 _APART: Final = 10
 """Runs of a task are so many runtimes apart: the one before has ended, with its retries."""
 _JITTER: Final = 0.1
-"""Of the logarithm of runtimes."""
+"""The deviation of the logarithm of runtimes."""
 FEW_LEVELS: Final = 8
-"""Of a task whose oracle minds how far each is from the request."""
+"""The most levels of a task whose oracle considers each level's distance from the request."""
 _START_S: Final = 1_700_000_000.0
 
 RUNTIMES_S: Final[Mapping[str, float]] = MappingProxyType(
@@ -45,7 +45,7 @@ RUNTIMES_S: Final[Mapping[str, float]] = MappingProxyType(
 
 
 class Family(StrEnum):
-    """What a synthetic task is there to show."""
+    """What a synthetic task demonstrates."""
 
     FEATURE = "ruled by a feature"
     UNINFLUENCED = "a feature without influence"
@@ -59,10 +59,10 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Rows in time, and what an oracle would give each.
+    """Rows in time, and the oracle's size for each.
 
-    shown: line -> the share of its allocation that the run's peak shows whatever it needs; lines
-        of other runs are missing.
+    shown: line -> the share of its allocation that the run's peak shows whatever it needs; only
+        elastic runs are in it.
     later: lines of the runs after their task's KNOWN_AFTER first.
     """
 
@@ -80,7 +80,7 @@ class World:
 
 
 RULED: Final = frozenset({Family.FEATURE, Family.INTERACTION})
-"""Whose oracle does not know the law from the first run on."""
+"""Families whose oracle does not know the law from the first run on."""
 _FEATURE_NOISE: Final = 0.05
 LAWS: Final[Mapping[Family, Mapping[str, Law]]] = MappingProxyType(
     {
@@ -134,7 +134,7 @@ BURSTS: Final[Mapping[str, Law]] = MappingProxyType(
 def one_after_another(
     family: Family, name: str, runtime_s: float, *, seed: int, runs: int = RUNS
 ) -> World:
-    """A task of LAWS whose runs come one after the other."""
+    """A task of LAWS whose runs follow each other."""
     random = np.random.default_rng([seed, *name.encode()])
     task = _Task(name, LAWS[family][name], REQUEST_BYTES, runtime_s)
     place = task.drawn(random, runs)
@@ -144,7 +144,7 @@ def one_after_another(
 
 
 def bursts(name: str, runtime_s: float, *, seed: int) -> World:
-    """Tasks of which one to three small short runs end, then the rest are submitted at once."""
+    """Tasks with one to three small short runs that end before the rest is submitted at once."""
     random = np.random.default_rng([seed, *name.encode()])
     placed = []
     for number in range(BURST_TASKS):
@@ -152,7 +152,7 @@ def bursts(name: str, runtime_s: float, *, seed: int) -> World:
         runs = int(random.integers(*BURST_RUNS, endpoint=True))
         first = int(random.integers(*BURST_FIRST, endpoint=True))
         drawn = task.drawn(random, runs)
-        # What ends first is small: the burst is what waited for nothing but a free node.
+        # Small runs end first: the burst waited only for a free node.
         order = np.concatenate([np.argsort(drawn.need_bytes)[:first], np.arange(runs)])
         order = order[np.sort(np.unique(order, return_index=True)[1])]
         drawn = drawn.ordered(order)
@@ -164,7 +164,7 @@ def bursts(name: str, runtime_s: float, *, seed: int) -> World:
 
 
 def mix(runtime_s: float, *, seed: int) -> World:
-    """All tasks that come one after another in one trace, each with a runtime of its own."""
+    """All tasks whose runs follow each other in one trace, each with its own runtime."""
     random = np.random.default_rng([seed, 77])
     placed = []
     for family, of_family in LAWS.items():
@@ -200,7 +200,7 @@ def world(family: Family, name: str, runtime_s: float, *, seed: int) -> World:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Runs of a task in order; each (n,) or of length n."""
+    """Runs of a task in order; each field is (n,) or of length n."""
 
     levels: laws.Levels
     need_bytes: laws.Vector
@@ -224,7 +224,7 @@ class _Task:
     def drawn(self, random: np.random.Generator, runs: int) -> _Drawn:
         levels = self.law.level(random, runs)
         chance = self.law.chance(random, runs)
-        # Who asks for memory asks for enough: a run succeeds as its author wrote it.
+        # A request is always enough: a run succeeds as its author wrote it.
         need_bytes = np.clip(levels.level_bytes * chance, MIB, self.request_bytes)
         taken = random.lognormal(0.0, _JITTER, runs) * (chance if self.law.by_need else 1.0)
         return _Drawn(levels, np.floor(need_bytes), self.runtime_s * taken)
@@ -233,7 +233,7 @@ class _Task:
         """The oracle's ladder for each level."""
         levels = [float(level) for level in np.unique(levels_bytes)]
         if len(levels) > FEW_LEVELS:
-            # Each has another distance to the request, which few of them reach.
+            # Each level has another distance to the request, which few of them reach.
             return dict.fromkeys(levels, _ladder(self.law, float("inf")))
         return {level: _ladder(self.law, self.request_bytes / level) for level in levels}
 
@@ -247,7 +247,7 @@ def _ladder(law: Law, most: float) -> Ladder:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A task's rows, without lines, and the oracle's size and step of each."""
+    """A task's rows, without lines, and the oracle's size and step for each."""
 
     rows: list[TraceRow]
     first_bytes: list[int]

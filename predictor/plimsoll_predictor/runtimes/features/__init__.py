@@ -1,6 +1,6 @@
-"""What a run's features say of its runtime, beyond what ran before: one more expert.
+"""What a run's features add to the forecast of its runtime, beyond the past: one more expert.
 
-In: what was asked, the run's features, and what its task and owner took last. Out: how the
+In: the request, the run's features, and the last runtimes of its task and owner. Out: how the
 mixture's forecast moves. Serves with numpy alone; fitted with xgboost.
 May import: ``core``.
 """

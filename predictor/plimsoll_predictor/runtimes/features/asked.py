@@ -1,4 +1,4 @@
-"""What is known of a run at its submission, apart from all pasts."""
+"""What is known about a run at its submission, apart from all pasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 MOST_FEATURES: Final = 8
-"""Of a run; the first by name. Each task keeps a line for each of them."""
+"""The most features of a run, the first by name. Each task keeps a line for each of them."""
 MOST_NAME: Final = 63
 _FIELDS: Final = ("requested_s", "processors", "requested_bytes", "busy", "queued")
 _LARGEST: Final = 1e300
@@ -16,11 +16,11 @@ _LARGEST: Final = 1e300
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for, the load, and the run's own features; None where nobody said.
+    """The request, the load, and the run's own features; None if unknown.
 
-    requested_s: seconds that it may run at most. processors: asked for, in cores.
-    requested_bytes: memory asked for. busy: share of all processors in use. queued: runs that
-    wait. features: up to MOST_FEATURES numbers, by name.
+    requested_s: the most seconds that it may run. processors: asked for, in cores. requested_bytes:
+    memory asked for. busy: share of all processors in use. queued: runs that wait. features: up to
+    MOST_FEATURES numbers, by name.
     """
 
     requested_s: float | None = None
@@ -31,13 +31,13 @@ class Asked:
     features: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, without what nobody said."""
+        """Plain JSON types, without unknown fields."""
         said = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
         return {**said, "features": dict(self.features)} if self.features else said
 
     @classmethod
     def from_dict(cls, written: object) -> Asked:
-        """Read what ``to_dict`` wrote; what is no number there counts as not said."""
+        """Read what ``to_dict`` wrote; a value that is not a number counts as unknown."""
         if not isinstance(written, Mapping):
             return NOTHING_ASKED
         said = {

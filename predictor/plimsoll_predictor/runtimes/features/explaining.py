@@ -1,9 +1,9 @@
 """Shapley values of the feature expert, computed off the serving path.
 
-Trees whose leaves hold vectors have no exact ones in xgboost, so they are sampled: features go
-over one by one, in an order that is drawn, from a row drawn of all to the row that is explained,
-and each is credited with what the answer moved by (Štrumbelj and Kononenko 2014). What is sampled
-adds up exactly to the row's answer less the mean answer of the rows drawn. A seed fixes it.
+xgboost has no exact ones for trees whose leaves hold vectors, so they are sampled. A row drawn from
+all rows is changed into the explained row, feature by feature in a random order; each feature is
+credited with the change of the answer (Štrumbelj and Kononenko 2014). The samples add up exactly to
+the row's answer minus the mean answer of the drawn rows. A seed fixes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from plimsoll_predictor.runtimes.features.feature_expert import SHARES, FeatureE
 from plimsoll_predictor.runtimes.features.row import N_FEATURES, NAMES
 
 ORDERS: Final = 24
-"""Drawn for each row: the deviation of a value falls with their root."""
+"""Orders drawn for each row: the deviation of a value falls with their root."""
 _MIDDLES: Final = (SHARES[:-1] + SHARES[1:]) / 2
 _LETTERS: Final = 300
 
@@ -39,7 +39,7 @@ def explain(
 ) -> FeatureExplanation:
     """Contributions in the newest row of each of the last MOST_TASKS tasks, and over those rows.
 
-    rows: (n, N_FEATURES), oldest first, at least one. tasks: of each row.
+    rows: (n, N_FEATURES), oldest first, at least one. tasks: the task of each row.
     """
     newest = {task: place for place, task in enumerate(tasks)}
     places = sorted(newest.values())[-MOST_TASKS:]
@@ -63,7 +63,7 @@ def shapley_values(
 ) -> NDArray[np.float64]:
     """(n, N_FEATURES) contributions to the mean share that the expert answers.
 
-    beside: rows that the others are drawn from.
+    beside: rows from which the random ones are drawn.
     """
     random = np.random.default_rng(seed)
     values = np.zeros((len(rows), N_FEATURES))
@@ -71,7 +71,8 @@ def shapley_values(
     for at, row in enumerate(rows):
         ranks = random.permuted(np.tile(np.arange(N_FEATURES), (orders, 1)), axis=1)
         others = beside[random.integers(len(beside), size=orders)]
-        # Walked at once: (orders, steps, features), a feature is the row's own once it went over.
+        # All steps at once: (orders, steps, features); a feature is the row's own once it is
+        # changed.
         mixed = np.where(ranks[:, None, :] < steps[None], row, others[:, None, :])
         answers = answer(expert, mixed.reshape(-1, N_FEATURES)).reshape(orders, -1)
         moves = np.diff(answers, axis=1)
@@ -80,7 +81,7 @@ def shapley_values(
 
 
 def answer(expert: FeatureExpert, rows: Rows) -> NDArray[np.float64]:
-    """(n,) the mean share of the mixture's forecast that a run ends at, .5 where it agrees."""
+    """(n,) the mean share of the mixture's forecast at which runs end, .5 if it agrees."""
     found: NDArray[np.float64] = expert.masses_of_rows(rows) @ _MIDDLES
     return found
 

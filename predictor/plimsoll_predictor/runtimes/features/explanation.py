@@ -1,8 +1,8 @@
 """What moved forecasts beyond the past, as a document. Page and CLI read it without any library.
 
-``explaining`` computes it, away from what serves. A contribution is a Shapley value: by how much
-of the mixture's forecast a feature moves the middle of a run's own, +.1 from the median to the
-60th of 100. Over all features they add up to how far this run's forecast is from the usual one.
+``explaining`` computes it, off the serving path. A contribution is a Shapley value: how far a
+feature moves the middle of a run's own forecast within the mixture's, +.1 from the median to the
+60th of 100. All features together add up to this run's distance from the usual forecast.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TaskReasons:
 
     @property
     def words(self) -> str:
-        """One sentence; empty where nothing moved it by enough to be told."""
+        """One sentence; empty if nothing moved it enough to be reported."""
         told = [each for each in self.reasons if abs(each.contribution) >= _LEAST_TOLD]
         return "; ".join(each.words for each in told)
 
@@ -78,7 +78,7 @@ class FeatureExplanation:
     tasks: Annotated[tuple[TaskReasons, ...], Meta(max_length=MOST_TASKS)]
 
     def of_task(self, task: str) -> TaskReasons | None:
-        """A task's own; None if it is not among those explained."""
+        """A task's own reasons; None if it is not among those explained."""
         return next((each for each in self.tasks if each.task == task), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class FeatureExplanation:
 
     @classmethod
     def from_dict(cls, document: object) -> FeatureExplanation:
-        """An explanation from what ``to_dict`` wrote.
+        """Read what ``to_dict`` wrote.
 
         Raises:
             FeatureExplanationError: naming what is missing, wrong or too much.

@@ -1,8 +1,8 @@
 """The feature expert as it serves: how far features move the mixture's forecast.
 
-It answers with masses over shares of the mixture's own forecast: .05 between the shares .9 and .95
-says that it agrees there, .2 that such a runtime is four times as likely as the mixture has it.
-Whatever it answers, the forecast stays a distribution with the mixture's modes.
+It answers with masses over shares of the mixture's own forecast. A mass of .05 between the shares
+.9 and .95 means that it agrees with the mixture there; .2 means that such a runtime is four times
+as likely as the mixture says. The forecast stays a distribution with the mixture's modes.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ WIDTHS.setflags(write=False)
 N_SHARES: Final = len(WIDTHS)
 """Classes of the trees: the runtime lies between two of SHARES."""
 MOST_BYTES: Final = 4 << 20
-"""Of a written expert, before it is compressed."""
+"""The largest written expert, before compression."""
 FORMAT: Final = 1
 _BASE: Final = 0.02
-"""Of each answer, as the mixture has it: no runtime becomes impossible."""
+"""The mixture's share in each answer: no runtime becomes impossible."""
 _LEAST: Final = _BASE * WIDTHS
 
 FloatArray = NDArray[np.float64]
 
 
 class FeatureExpert(Struct, frozen=True, eq=False):
-    """Trees over the rows of ``row.NAMES``, and what people are told of them.
+    """Trees over the rows of ``row.NAMES``, and their explanation for people.
 
-    made_s: when it was fitted. runs: that it was fitted on.
+    made_s: when it was fitted. runs: how many it was fitted on.
     """
 
     trees: VectorTrees
@@ -56,7 +56,7 @@ class FeatureExpert(Struct, frozen=True, eq=False):
     names: tuple[str, ...] = NAMES
 
     def __post_init__(self) -> None:
-        """Check that the trees read such rows, and answer over SHARES; ModelError if not."""
+        """Check that the trees read such rows and answer over SHARES; ModelError if not."""
         if self.trees.n_features != N_FEATURES or self.names != NAMES:
             raise ModelError("the trees read other features than this version has; fit them again")
         if self.trees.n_classes != N_SHARES:
@@ -82,7 +82,7 @@ class FeatureExpert(Struct, frozen=True, eq=False):
 
     @classmethod
     def from_bytes(cls, written: bytes) -> FeatureExpert:
-        """Read what ``to_bytes`` wrote. ModelError for what another version, or nobody, wrote."""
+        """Read what ``to_bytes`` wrote. ModelError for bytes of another version or origin."""
         inflating = zlib.decompressobj()
         try:
             plain = inflating.decompress(written, MOST_BYTES)
@@ -102,7 +102,7 @@ def _softmax(margins: FloatArray) -> FloatArray:
 
 
 def place_of(share: float) -> int:
-    """The class that a share of the mixture's forecast lies in."""
+    """The class of a share of the mixture's forecast."""
     return min(max(int(SHARES.searchsorted(share, "right")) - 1, 0), N_SHARES - 1)
 
 

@@ -15,7 +15,7 @@ from plimsoll_predictor.runtimes.features.trees import VectorTrees
 
 LEAST_RUNS: Final = 400
 GROWTH: Final = 1.5
-"""It is fitted again once so many times the runs are known as when it was fitted last ..."""
+"""It is fitted again when this many times the runs of the last fit are known ..."""
 MOST_BETWEEN: Final = 30_000
 """... or so many more."""
 
@@ -24,7 +24,7 @@ MOST_BETWEEN: Final = 30_000
 class FitSettings:
     """How trees are grown: one configuration for every cluster.
 
-    newest_runs: that they are fitted to, at most.
+    newest_runs: the most that they are fitted to.
     """
 
     newest_runs: int = 60_000
@@ -42,7 +42,7 @@ FIT_SETTINGS: Final = FitSettings()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """Runs that finished. rows: (n, N_FEATURES). places: (n,) where each lay in its forecast."""
+    """Finished runs. rows: (n, N_FEATURES). places: (n,) where each lay in its forecast."""
 
     rows: NDArray[np.float32]
     places: NDArray[np.int64]
@@ -62,7 +62,7 @@ def fit(
 
     Raises ValueError for fewer than LEAST_RUNS.
     """
-    # Only those who fit need it, and it takes a second to load.
+    # Only fitting needs it, and it takes a second to load.
     import xgboost
 
     rows, places = (each[-settings.newest_runs :] for each in (examples.rows, examples.places))

@@ -1,8 +1,8 @@
 """A task's own lines: ln(runtime) against each of its features, learned run by run.
 
-A line is a ridge of ln(runtime) on the logarithm of the feature, over runs that count less the
-older they are. Which feature rules a task is told by how far off each line was before it learned
-a run, beside how far off the mean was.
+A line is a ridge of ln(runtime) on the logarithm of the feature; older runs count less. To find the
+feature that rules a task, each line's error before it learned a run is compared with the mean's
+error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES
 
 NUMBERS: Final = 8
-"""That a line keeps."""
+"""How many numbers a line keeps."""
 _KEEP: Final = 0.97
 _KEEP_ERRORS: Final = 0.95
 _RIDGE: Final = 0.3
@@ -22,10 +22,10 @@ _UNKNOWN: Final = math.nan
 
 
 class Reading(NamedTuple):
-    """What the best line says of a run; NaN where no line knows anything.
+    """What the best line says about a run; NaN if no line knows.
 
-    at: signed logarithm of the feature. from_usual: the same, less its mean over the task's runs.
-    line_ln, mean_ln: ln(runtime) by the line, and the mean. off, off_mean: summed errors of late.
+    at: signed logarithm of the feature. from_usual: the same minus its mean over the task's runs.
+    line_ln, mean_ln: ln(runtime) by the line, and the mean. off, off_mean: sums of recent errors.
     """
 
     at: float
@@ -51,7 +51,7 @@ class Lines:
         self.sums: dict[str, list[float]] = {name: list(of) for name, of in (sums or {}).items()}
 
     def read(self, features: Mapping[str, float]) -> Reading:
-        """What the line says that was least off; a feature without a line says only where it is."""
+        """Read the line with the least error; a feature without a line gives only its position."""
         best, least = NO_READING, math.inf
         for name, value in features.items():
             x, sums = signed_ln(value), self.sums.get(name)
@@ -84,11 +84,11 @@ class Lines:
 
 
 NO_LINES: Final = Lines()
-"""Of a task without a past."""
+"""The lines of a task without a past."""
 
 
 def signed_ln(value: float) -> float:
-    """ln(1 + |value|) with the value's sign, so that it is defined everywhere."""
+    """ln(1 + |value|) with the value's sign, so it is defined everywhere."""
     return math.copysign(math.log1p(abs(value)), value)
 
 

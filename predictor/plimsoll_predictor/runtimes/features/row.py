@@ -14,7 +14,7 @@ from plimsoll_predictor.runtimes.features.lines import Reading
 _UNKNOWN: Final = math.nan
 _WEEK: Final = 7
 QUANTILES: Final = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
-"""Of the mixture's forecast, that the row tells."""
+"""The quantiles of the mixture's forecast that are in the row."""
 QUANTILES.setflags(write=False)
 
 NAMES: Final = (
@@ -49,14 +49,14 @@ NAMES: Final = (
     "how far off the line was",
     "how far off the mean was",
 )
-"""Runtimes are logarithms beside the forecast's median, unless their name says another thing."""
+"""Runtimes are logarithms relative to the forecast's median, unless the name says otherwise."""
 N_FEATURES: Final = len(NAMES)
 
 
 class Newest(NamedTuple):
-    """What a task or an owner took last.
+    """The last runtimes of a task or an owner.
 
-    runs: known. runtimes_ln: the newest three at most, the newest first. finished_s: when the
+    runs: known ones. runtimes_ln: the newest three at most, the newest first. finished_s: when the
     last one finished; None before the first.
     """
 
@@ -71,7 +71,7 @@ _MISSING: Final = ((_UNKNOWN,) * 3, (_UNKNOWN,) * 2, (_UNKNOWN,), ())
 
 
 class Moment(NamedTuple):
-    """A submission: when it was, and what is known of the task and its owner by then."""
+    """A submission: its time, and what is known of the task and its owner by then."""
 
     at_s: float
     task: Newest
@@ -82,7 +82,7 @@ class Moment(NamedTuple):
 def row_of(
     quantiles_ln: list[float], moment: Moment, asked: Asked, reading: Reading
 ) -> list[float]:
-    """(N_FEATURES,) in the order of NAMES; NaN is what is not known.
+    """(N_FEATURES,) in the order of NAMES; NaN if unknown.
 
     quantiles_ln: the mixture's, at QUANTILES.
     """

@@ -1,7 +1,7 @@
 """Boosted trees whose leaves hold a vector each, walked by numpy: one row in some 15 microseconds.
 
-All trees take their next step together, as those of ``model.trees`` do. A leaf adds to the margins
-of all classes at once, so that a distribution costs as many trees as a number.
+All trees take their next step together, like those of ``model.trees``. A leaf adds to the margins
+of all classes at once, so a distribution costs as many trees as a number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class VectorTrees(Struct, frozen=True, eq=False, dict=True):
         n_features + f where missing goes right, 2 n_features in a leaf.
     threshold: (n_nodes,), float32; less goes left. left: (n_nodes,), whole. Left child; the right
         one follows it. A leaf is its own.
-    leaf: (n_nodes,), whole. A leaf's row in ``margins``; 0 of what is no leaf.
+    leaf: (n_nodes,), whole. A leaf's row in ``margins``; 0 for other nodes.
     margins: (n_leaves * n_classes,), float32. base: (n_classes,), float64, before any tree.
     """
 
@@ -47,7 +47,7 @@ class VectorTrees(Struct, frozen=True, eq=False, dict=True):
     base: FloatVector
 
     def __post_init__(self) -> None:
-        """Check that the arrays are a forest that can be walked; ModelError if not."""
+        """Check that the arrays form a forest that can be walked; ModelError if not."""
         for name in ("slot", "left", "leaf"):
             force_setattr(self, name, getattr(self, name).astype(np.intp, copy=False))
         nodes = len(self.slot)
@@ -92,11 +92,11 @@ class VectorTrees(Struct, frozen=True, eq=False, dict=True):
         return len(self.base)
 
     def margins_of(self, row: list[float]) -> Margins:
-        """(n_classes,) of one row of n_features numbers; NaN is missing."""
+        """(n_classes,) for one row of n_features numbers; NaN is missing."""
         n = len(row)
         slots = np.empty(2 * n + 1, dtype=np.float32)
         slots[:n] = row
-        # Compared with NaN all is false, which is left already. A leaf's comparison is, too.
+        # A comparison with NaN is false, so it goes left, as it should; a leaf's goes left, too.
         np.fmin(slots[:n], _BEYOND, out=slots[n:-1])  # of a number and NaN, fmin is the number
         slots[-1] = _BEFORE
         slot, threshold, left = self.slot, self.threshold, self.left

@@ -1,8 +1,8 @@
 """When a plan of tasks ends: the distribution of its finishing time, from its steps' forecasts.
 
-A chain, one step after another, is a sum: its distribution is worked out by convolution. Anything
-with branches is simulated, with a seed. Both take the steps to be independent given their
-forecasts: where one cause slows several steps at once, long plans are likelier than this says.
+A chain, one step after another, is a sum: its distribution is computed by convolution. A plan with
+branches is simulated, with a seed. Both assume that steps are independent given their forecasts: if
+one cause slows several steps at once, long plans are likelier than this says.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
 
 SAMPLES: Final = 20_000
 LARGEST_SHARE: Final = 0.999
-"""No time is given by which a larger share of all endings has come."""
+"""The largest share of endings for which a time is given."""
 _BATCH: Final = 2_000
 _MOST_CELLS: Final = 2**15
 _ROUGH_CELLS: Final = 2**10
 _MOST_WORK: Final = 2**23
-"""Cells times different steps: so a thousand different tasks take about a second."""
+"""The most cells × different steps: a thousand different tasks take about a second."""
 _HELD: Final = 0.9995
 _MOST_NARROWINGS: Final = 8
 _BEYOND_BOUND: Final = 1e-4
 _TILT: Final = 24.0
-"""Sums that run off the grid come back e^-_TILT as heavy: below 1e-10."""
+"""Sums that run off the grid come back with a weight of e^-_TILT: below 1e-10."""
 
 
 class Method(StrEnum):
-    """How a finishing time was worked out."""
+    """How a finishing time was computed."""
 
     CONVOLUTION = "convolution"
     SIMULATION = "simulation"
@@ -46,7 +46,7 @@ class Finish:
     """When all steps of a plan have ended, in seconds from now.
 
     times_s: (n,), rising. shares: (n,): how likely all has ended by then.
-    error_s: a bound on the error by a grid of times, but for one chance in 10,000; 0 for a
+    error_s: a bound on the error from a grid of times, except for one chance in 10,000; 0 for a
         simulation. samples: of a simulation; None for a convolution.
     """
 
@@ -74,10 +74,10 @@ class Finish:
         return float(np.interp(seconds, self.times_s, self.shares, left=before))
 
     def chance_between(self, seconds: float) -> tuple[float, float]:
-        """The least and most that ``chance_by`` can be off by: the grid's bound, or 95% of luck."""
+        """The least and most that the chance may truly be: by the grid's bound, or 95% of luck."""
         if self.samples is None:
             return self.chance_by(seconds - self.error_s), self.chance_by(seconds + self.error_s)
-        # Wilson's interval: it has width where none or all of the samples were in time.
+        # Wilson's interval: it has width even if none or all of the samples were in time.
         share, n, z2 = self.chance_by(seconds), self.samples, 1.96**2
         middle = (share + z2 / (2 * n)) / (1 + z2 / n)
         half = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n) / (1 + z2 / n)
@@ -105,7 +105,7 @@ class Finish:
 def finish_of_chain(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
     """When all steps of a plan have ended.
 
-    forecasts: of each step's task. seed: of the simulation, where the plan has branches.
+    forecasts: of each step's task. seed: of the simulation, if the plan has branches.
 
     Raises:
         PlanError: for a step whose task has no forecast.
@@ -162,7 +162,7 @@ class _Left:
         return early_s
 
     def at(self, shares: FloatArray) -> FloatArray:
-        """Seconds left that such a share of runs ends within."""
+        """Seconds left within which such a share of runs ends."""
         left_s = np.exp(np.interp(shares, self.cumulated, np.log(self.edges_s))) - self.elapsed_s
         return np.maximum(left_s, 0.0)
 
@@ -173,10 +173,10 @@ _SOON_S: Final = 1e-9
 def _convolved(plan: Plan, forecasts: Mapping[str, Forecast]) -> Finish:
     """When a chain ends, on a grid of times; waits are added as they are.
 
-    Each runtime is split onto the two times beside it so that its mean stays: an error of mean 0
-    that spans one cell a step. Of n steps that sums to n cells at most, and to more than
-    √(n·ln(2/p)/2) with a chance below p (Hoeffding 1963); half a cell more is in reading between
-    the times.
+    Each runtime is split onto the two grid times around it so that its mean stays: an error of mean
+    0 that spans one cell per step. Over n steps it sums to at most n cells, and to more than
+    √(n·ln(2/p)/2) with a chance below p (Hoeffding 1963). Reading between the times adds half a
+    cell.
     """
     steps = [step for step in plan.steps if not step.ended]
     waits_s = sum(step.wait_s for step in steps if step.elapsed_s is None)
@@ -206,7 +206,7 @@ def _moved_cells(steps: int) -> float:
 def _narrowed(parts: list[tuple[_Left, int]], steps: int) -> float:
     """The grid's end: the time that holds all but 1 - _HELD of the endings.
 
-    It begins at the sum of the steps' own latest endings, and comes nearer.
+    It starts at the sum of the steps' own latest endings, and comes nearer.
     """
     latest = np.array([1.0 - (1.0 - _HELD) / steps])
     horizon_s = sum(float(left.at(latest)[0]) * times for left, times in parts)
@@ -239,7 +239,7 @@ def _sum_of(parts: list[tuple[_Left, int]], horizon_s: float, cells: int) -> Flo
 
 
 def _simulated(plan: Plan, forecasts: Mapping[str, Forecast], seed: int) -> Finish:
-    """Any plan's end: every step begins once the last of those it waits for has ended."""
+    """The end of any plan: every step begins when the last of those it waits for has ended."""
     random = np.random.default_rng(seed)
     left = {
         step.name: _Left.of(step, forecasts[step.task]) for step in plan.steps if not step.ended

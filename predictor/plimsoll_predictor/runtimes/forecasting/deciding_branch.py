@@ -1,7 +1,8 @@
 """Which steps of a plan decide when it ends.
 
-In each simulation the plan's last step is held back by one of those it waits for, that one by one
-of its own, and so on: the branch that decided. A step's share is how often it was in it.
+In each simulation the plan's last step is held back by one of the steps that it waits for, that
+step by one of its own, and so on: together they are the branch that decided. A step's share is how
+often it was in that branch.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class DecidingStep:
 class DecidingBranch:
     """steps: the likeliest branch, first to last. others: further steps that may, likeliest first.
 
-    Both are empty where all has ended.
+    Both are empty if all steps have ended.
     """
 
     steps: tuple[DecidingStep, ...]
@@ -45,7 +46,7 @@ class DecidingBranch:
 
 
 def deciding_branch(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> DecidingBranch:
-    """The steps that decide when a plan ends. forecasts: of the tasks of steps yet to end."""
+    """The steps that decide when a plan ends. forecasts: for the tasks of steps yet to end."""
     random = np.random.default_rng(seed)
     left = {step.name: step for step in plan.steps if not step.ended}
     lasted_s = {name: _left_s(step, forecasts[step.task], random) for name, step in left.items()}
@@ -98,7 +99,7 @@ def _decides(
         return {}
     last_s = np.max(np.stack(list(ends_s.values())), axis=0)
     decides = {name: np.zeros(SAMPLES, dtype=np.bool_) for name in left}
-    # One branch a simulation: of steps that end at the same time, the one given first.
+    # One branch per simulation: if steps end at the same time, the one given first decides.
     undecided = np.ones(SAMPLES, dtype=np.bool_)
     for name in left:
         decided = undecided & (ends_s[name] == last_s)

@@ -1,4 +1,4 @@
-"""What the feature expert is fitted to: the newest runs that finished, each as it was submitted."""
+"""The runs that the feature expert is fitted to: the newest that finished, each as submitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plimsoll_predictor.runtimes.features.row import N_FEATURES
 class FinishedRows:
     """Rows of finished runs, in the order of their finish; the oldest go first.
 
-    most: that are kept, each of some 200 bytes.
+    most: how many are kept, each of some 200 bytes.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,7 +24,7 @@ class FinishedRows:
         """How many there ever were."""
 
     def add(self, task: str, row: list[float], share: float) -> None:
-        """A run finished. share: of the mixture's forecast below its runtime."""
+        """Add a finished run. share: of the mixture's forecast below its runtime."""
         self._rows.append((array("f", row), place_of(share), task))
         self.known += 1
 

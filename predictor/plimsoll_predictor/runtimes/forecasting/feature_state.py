@@ -1,6 +1,6 @@
-"""What is kept for the expert that knows features, in the heads of the forecaster's saved parts.
+"""State of the expert that knows features, in the heads of the forecaster's saved parts.
 
-A part that an older version saved lacks it, and begins without. ValueError for what nobody wrote.
+A part that an older version saved lacks it, and starts without. ValueError for invalid values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ASKED: Final = "asked"
 
 
 def of_task(past: TaskPast) -> dict[str, Any]:
-    """A task's, in plain JSON types; what is as at the beginning is left out."""
+    """A task's state, in plain JSON types, without initial values."""
     head: dict[str, Any] = {_NEWEST: past.newest_ln, _ASKED: past.asked.to_dict()}
     if past.lines.sums:
         head["lines"] = past.lines.sums
@@ -46,7 +46,7 @@ def restore_task(past: TaskPast, head: Head) -> None:
 
 
 def of_owner(past: OwnerPast) -> dict[str, Any]:
-    """An owner's."""
+    """An owner's state."""
     return {_NEWEST: past.newest_ln, "lastFinish_s": past.last_finish_s}
 
 
@@ -58,7 +58,7 @@ def restore_owner(past: OwnerPast, head: Head) -> None:
 
 
 def of_shared(shared: Shared) -> dict[str, Any]:
-    """What all tasks share."""
+    """The state that all tasks share."""
     return {
         "featureWeights": shared.feature_weights.tolist(),
         "featuredPit": shared.featured_pit.tolist(),
@@ -77,7 +77,7 @@ def restore_shared(shared: Shared, head: Head) -> None:
 
 
 def of_run(submitted: SubmittedRun) -> dict[str, Any]:
-    """An open run's."""
+    """An open run's state."""
     head: dict[str, Any] = {_ASKED: submitted.asked.to_dict()}
     featured = submitted.featured
     if featured is not None:

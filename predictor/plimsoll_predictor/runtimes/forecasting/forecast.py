@@ -1,4 +1,4 @@
-"""A forecast: the distribution of a run's runtime, and what may be asked of it."""
+"""A forecast: the distribution of a run's runtime, and the questions that it answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from plimsoll_predictor.runtimes.forecasting.grid import EDGES, EDGES_S, GRID, N
 # The shares the protocol scores: .01, .05, .10 … .95, .99.
 QUANTILES: Final = np.array([0.01, *(0.05 * np.arange(1, 20)), 0.99])
 QUANTILES.setflags(write=False)
-# The share of a tail beyond everything forecast: with one half it lasts twice as long as so far. It
-# is in every conditioned forecast, so that no elapsed time is impossible.
+# The share of a tail beyond the whole forecast: with one half, the run lasts twice as long as so
+# far. It is in every conditioned forecast, so that no elapsed time is impossible.
 _OUTLIVING: Final = 1e-6
 _BEYOND_GRID_LN: Final = 1.0
 _PARTS: Final = 10_000_000
@@ -32,9 +32,9 @@ class Forecast:
     """The distribution of one run's runtime.
 
     masses: (N_BINS,) non-negative, sum 1: the probability of each bin of ``grid.EDGES``.
-    known_runs: finished runs of the task behind it; 0 says it is the owner's or everybody's.
-    usual_s: the median runtime of those runs; None where there are none.
-    elapsed_s: the run has already lasted so long; 0 for one that has not started.
+    known_runs: finished runs of the task behind it; 0 means that it is the owner's or everybody's.
+    usual_s: the median runtime of those runs; None if there are none. elapsed_s: how long the run
+    has lasted; 0 if it has not started.
     """
 
     masses: FloatArray
@@ -65,7 +65,7 @@ class Forecast:
         return float(self.quantiles_s((share,))[0])
 
     def quantiles_s(self, shares: Sequence[float] | FloatArray) -> FloatArray:
-        """Runtimes in seconds, one a share; ValueError for a share outside 0..1."""
+        """Runtimes in seconds, one per share; ValueError for a share outside 0..1."""
         asked = np.asarray(shares, dtype=np.float64)
         if asked is not QUANTILES and not np.all((asked >= 0) & (asked <= 1)):
             raise ValueError(f"shares {shares!r} are not all between 0 and 1; give shares like .95")
@@ -81,7 +81,7 @@ class Forecast:
         return float(1.0 - np.interp(math.log(seconds), self._edges(), self._cdf))
 
     def longer_than_usual(self, times: float) -> float | None:
-        """The probability of more than so many times the usual; None where nothing is usual."""
+        """The probability of more than so many times the usual; None if there is no usual."""
         return None if self.usual_s is None else self.longer_than(times * self.usual_s)
 
     def given_elapsed(self, elapsed_s: float) -> Forecast:
@@ -119,7 +119,7 @@ class Forecast:
         return edges
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types: the occupied bins alone, in ten-millionths."""
+        """Plain JSON types: only the occupied bins, in ten-millionths."""
         parts = np.rint(np.asarray(self.masses, dtype=np.float64) * _PARTS).astype(np.int64)
         occupied = np.flatnonzero(parts)
         first, last = int(occupied[0]), int(occupied[-1]) + 1
@@ -141,7 +141,7 @@ class Forecast:
 
 
 class _Written(msgspec.Struct):
-    """A forecast as it is written: the occupied bins alone."""
+    """A forecast as written: only the occupied bins."""
 
     first: Count
     masses: Annotated[list[Count], Meta(max_length=N_BINS)]

@@ -18,12 +18,12 @@ from plimsoll_predictor.runtimes.forecasting.submitted_run import SubmittedRun
 
 
 class Forecaster:
-    """Forecasts from what it learned of tasks, of their owners and of all runs.
+    """Forecasts from what it learned about tasks, their owners and all runs.
 
-    It is deterministic: the same calls give the same ``state``, byte for byte, whether or not that
+    It is deterministic: the same calls give the same ``state``, byte for byte, whether or not it
     was saved and restored between them. Times are Unix seconds, runtimes seconds.
 
-    finished: keeps what the feature expert is fitted to; None where nobody fits one.
+    finished: keeps the examples for the feature expert; None if nobody fits one.
     """
 
     def __init__(self, settings: Settings = SETTINGS, finished: FinishedRows | None = None) -> None:
@@ -31,9 +31,9 @@ class Forecaster:
         self._memory = Memory(settings)
         self._finished = finished
         self.expert: FeatureExpert | None = None
-        """Knows what features say; without it forecasts are of the past alone."""
+        """Knows the effect of features; without it forecasts use the past alone."""
         self.state = ForecasterState(settings, self._memory, self._mixture.shared)
-        """All that it learned, as bytes to save and restore, part by part."""
+        """Everything learned, as bytes to save and restore, part by part."""
 
     def forecast(self, task: str, owner: str, at_s: float, asked: Asked | None = None) -> Forecast:
         """The runtime of a run of the task submitted now. Changes nothing.
@@ -48,7 +48,7 @@ class Forecaster:
     def submit(
         self, run: str, task: str, owner: str, at_s: float, asked: Asked = NOTHING_ASKED
     ) -> Forecast:
-        """The same; keeps what each expert forecast until the run ends."""
+        """The same; also keeps each expert's forecast until the run ends."""
         checked_name(task), checked_name(owner), _checked_time(at_s)
         if run in self._memory.runs:
             self.drop(run)
@@ -112,7 +112,7 @@ class Forecaster:
         self._memory.unsaved.tasks.add(task)
 
     def feature_weight(self, task: str, owner: str, at_s: float) -> float | None:
-        """What features count in the task's forecasts, 0 to 1; None where nobody knows them."""
+        """The weight of features in the task's forecasts, 0 to 1; None without a feature expert."""
         featured = self._submitted(task, owner, at_s).featured
         return None if featured is None else featured.weight
 

@@ -41,7 +41,7 @@ class ForecasterState:
         return taken
 
     def task(self, name: str) -> bytes | None:
-        """The task's past without its open runs; None where no run has finished."""
+        """The task's past without its open runs; None if no run has finished."""
         past = self._memory.tasks.get(name)
         if past is None or not past.runs:
             return None
@@ -74,7 +74,7 @@ class ForecasterState:
         self._memory.tasks[name] = past
 
     def owner(self, name: str) -> bytes | None:
-        """The owner's past; None where there is none."""
+        """The owner's past; None if there is none."""
         past = self._memory.owners.get(name)
         if past is None:
             return None
@@ -116,7 +116,7 @@ class ForecasterState:
         self._shared.restore(total, counts, (weights, owner_weights), (pit, pit_in_context))
 
     def run(self, name: str) -> bytes | None:
-        """An open run with the forecasts of its experts; None of any other run."""
+        """An open run with its experts' forecasts; None for any other run."""
         submitted = self._memory.runs.get(name)
         if submitted is None:
             return None
@@ -146,7 +146,7 @@ class ForecasterState:
         return self._bytes.write("kept", head, arrays)
 
     def restore_run(self, name: str, state: bytes) -> None:
-        """Open a run again, by the bytes of ``run``; call in the order of submission."""
+        """Open a run again, from the bytes of ``run``; call in the order of submission."""
         head, arrays = self._bytes.read("kept", state, 9)
         context = tuple(int(at) for at in head["context"])
         if len(context) != 2 or not (0 <= context[0] < N_RUNS and 0 <= context[1] < N_AGES):
@@ -193,7 +193,7 @@ class ForecasterState:
 
 
 def checked_name(name: Any) -> str:
-    """A task's, an owner's or a run's name; ValueError for what is too long or no text."""
+    """A task's, an owner's or a run's name; ValueError if it is too long or no text."""
     if not isinstance(name, str) or len(name) > MAX_NAME:
         raise ValueError(
             f"{str(name)[:80]!r}… is no name; give text of up to {MAX_NAME} characters"

@@ -1,7 +1,7 @@
 """The grid of ln(runtime) that forecasts live on, and what one finished run adds to it.
 
 A bin is ``WIDTH`` wide in ln(seconds), so about a tenth of a runtime. Runtimes below
-``SMALLEST_S``, 0 among them, count as it: a clock of whole seconds says 0 of what is shorter.
+``SMALLEST_S``, also 0, count as ``SMALLEST_S``: a clock of whole seconds gives 0 for shorter ones.
 Runtimes beyond the grid's end (eighteen days) count as its last bin.
 """
 
@@ -36,7 +36,7 @@ for _array in (EDGES, EDGES_S, GRID):
 def checked_runtime(runtime_s: float) -> float:
     """The runtime as the grid can hold it: at least SMALLEST_S.
 
-    Raises ValueError for what is no runtime: negative, infinite or not a number.
+    Raises ValueError for an impossible runtime: negative, infinite or not a number.
     """
     if not math.isfinite(runtime_s) or runtime_s < 0:
         raise ValueError(
@@ -46,15 +46,15 @@ def checked_runtime(runtime_s: float) -> float:
 
 
 def bin_of(ln_runtime: float) -> int:
-    """The bin a ln(runtime) lies in, the first or last one if it lies beyond the grid."""
+    """The bin of a ln(runtime); the first or last one if it lies beyond the grid."""
     return min(max(int((ln_runtime - LOW) / WIDTH), 0), N_BINS - 1)
 
 
 class Bumps:
-    """The masses that a run adds over the bins: a Gaussian around its ln(runtime), of sum 1.
+    """The masses that a run adds to the bins: a Gaussian around its ln(runtime), with sum 1.
 
     Its deviation is √(k² + (.29 / runtime)²): k for how alike two runs of one task are, the rest
-    for a clock of whole seconds. Rows are worked out once, for eight positions in each bin.
+    for a clock of whole seconds. Rows are computed once, for eight positions in each bin.
     """
 
     def __init__(self, k: float) -> None:
@@ -67,7 +67,7 @@ class Bumps:
         return row
 
 
-# They cost a tenth of a second and never change; whoever looks at one task makes a forecaster.
+# They take a tenth of a second and never change; every look at a task makes a forecaster.
 @lru_cache(maxsize=8)
 def _bump_rows(k: float) -> FloatArray:
     at = LOW + WIDTH / _FINE * (np.arange(N_BINS * _FINE) + 0.5)

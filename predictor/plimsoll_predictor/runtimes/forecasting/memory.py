@@ -18,7 +18,7 @@ from plimsoll_predictor.runtimes.forecasting.submitted_run import SubmittedRun
 
 @dataclass(slots=True)
 class Unsaved:
-    """Names of the parts of a forecaster's state that differ from what was saved last.
+    """Names of the parts of a forecaster's state that changed since the last save.
 
     tasks, owners: their state is to be saved, or removed where it is None now.
     runs: open runs whose state is to be saved. ended: runs whose state is to be removed.
@@ -45,7 +45,7 @@ class Memory:
         self._settings = settings
 
     def task(self, name: str) -> TaskPast:
-        """The task's past, which is made if there is none."""
+        """The task's past; a new one if there is none."""
         past = self.tasks.get(name)
         if past is not None:
             self.tasks.move_to_end(name)
@@ -56,7 +56,7 @@ class Memory:
         return past
 
     def owner_to_teach(self, name: str) -> OwnerPast:
-        """The owner's past, which is made if there is none; the caller changes it."""
+        """The owner's past, for the caller to change; a new one if there is none."""
         self.unsaved.owners.add(name)
         self.unsaved.shared = True
         past = self.owners.get(name)
@@ -88,7 +88,7 @@ class Memory:
         return submitted
 
     def end_endless_runs(self, now_s: float) -> None:
-        """Let the oldest runs go whose end was missed, or that are too many."""
+        """Let the oldest runs go if their end was missed, or if there are too many."""
         while self.runs:
             run, oldest = next(iter(self.runs.items()))
             if len(self.runs) <= MAX_OPEN_RUNS and now_s - oldest.submitted_s <= MAX_OPEN_S:

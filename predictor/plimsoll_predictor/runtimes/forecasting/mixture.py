@@ -1,4 +1,4 @@
-"""The mixture weighs the histograms of a task, of its owner and of everybody into one."""
+"""The mixture weighs the histograms of a task, its owner and everybody into one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from plimsoll_predictor.runtimes.forecasting.submitted_run import (
 )
 
 _LN_HALF = math.log(0.5)
-# A run that outlived nearly everything expected of it says no more than a thousand others.
+# A run that outlived nearly everything expected of it counts at most as a thousand others.
 _LEAST_SURVIVAL = np.float32(1e-3)
 _ALONE = np.ones(1)
 _ALONE.setflags(write=False)
@@ -37,13 +37,13 @@ _ONES = np.ones(N_BINS, dtype=np.float32)
 
 
 class Mixture:
-    """Forecasts from given pasts, learns into them; holds only what all tasks share."""
+    """Forecasts from given pasts and learns into them; holds only what all tasks share."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.shared = Shared(settings)
         self._own_column = np.array(settings.parent_runs, dtype=np.float32)[:, None]
-        # Each survivor's weight where there are so many of them.
+        # Each survivor's weight, by how many survivors there are.
         many = np.arange(1, MAX_SURVIVORS + 1, dtype=np.float64)
         self._survivor_weights = (many ** (settings.survivor_power - 1.0)).astype(np.float32)
         self._bumps = Bumps(settings.task_spread)
@@ -59,9 +59,9 @@ class Mixture:
     def submitted(
         self, names: tuple[str, str], pasts: tuple[TaskPast | None, OwnerPast | None], at_s: float
     ) -> SubmittedRun:
-        """A run submitted now, with what the experts forecast of it.
+        """A run submitted now, with its experts' forecasts.
 
-        names: its task's and its owner's. pasts: theirs, None where nothing is known.
+        names: its task's and its owner's. pasts: theirs, None if nothing is known.
         """
         past, owner = pasts
         runs, open_beside, age_s, usual_s = 0, 0, None, None
@@ -113,8 +113,8 @@ class Mixture:
         A run that has lasted t counts as one spread over the bins beyond t. counted: (experts,
         N_BINS) float32, the shape of the result. started: when each did.
         """
-        # Runs that have lasted less than the grid's first edge, or more than its last, say nothing
-        # of where on it the others end.
+        # Runs that have lasted less than the grid's first edge, or more than its last, do not say
+        # where on the grid the others end.
         bins = EDGES_S.searchsorted(at_s - started, "right")
         running_at = np.bincount(bins, minlength=N_BINS + 2)[1:-1].astype(np.float32)
         running_at *= self._survivor_weights[len(started) - 1]
@@ -130,7 +130,7 @@ class Mixture:
     def score(
         self, submitted: SubmittedRun, past: TaskPast, owner: OwnerPast, runtime_s: float
     ) -> None:
-        """Credit the experts with what they forecast of a run that has finished."""
+        """Credit the experts by their forecasts of a run that has finished."""
         settings, shared = self.settings, self.shared
         at_ln = math.log(runtime_s)
         at = bin_of(at_ln)
@@ -171,7 +171,7 @@ class Mixture:
     def feature_row(
         self, submitted: SubmittedRun, pasts: tuple[TaskPast | None, OwnerPast | None]
     ) -> list[float]:
-        """What the feature expert reads of a run; see ``row.NAMES``."""
+        """The row of a run that the feature expert reads; see ``row.NAMES``."""
         past, owner = pasts
         moment = Moment(
             at_s=submitted.submitted_s,
@@ -187,7 +187,7 @@ class Mixture:
     def featured(
         self, submitted: SubmittedRun, past: TaskPast | None, masses: FloatArray
     ) -> Featured:
-        """The expert that knows features, with the weight that it has for such a run.
+        """The expert that knows features, with its weight for such a run.
 
         masses: its answer.
         """
@@ -216,7 +216,7 @@ class Mixture:
 def parent_experts(
     owner: OwnerPast | None, everybody: FloatArray, context_weights: FloatArray, settings: Settings
 ) -> tuple[ParentExperts, FloatArray]:
-    """The experts of a run of this owner, of any task, and (N_BINS,) their mixture.
+    """The experts for a run of this owner, of any task, and (N_BINS,) their mixture.
 
     everybody: (N_BINS,) float32. context_weights: (owner experts + 1,), sum 1.
     """

@@ -11,13 +11,13 @@ from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS
 from plimsoll_predictor.runtimes.forecasting.usual import Usual
 
-# Counts this small say nothing, and would slow every later sum down as denormal numbers.
+# Counts this small mean nothing, and as denormal numbers they would slow every later sum.
 _NOTHING = 1e-9
 _SWEEP_EVERY = 32
 
 
 class _Past:
-    """Histograms of runtimes, one an expert.
+    """Histograms of runtimes, one per expert.
 
     runs: how many finished. counts: (experts, N_BINS) float32, replaced and never written to.
     totals: (experts,) the sums of the rows. credit: (credited,) how often each was right.
@@ -38,8 +38,8 @@ class _Past:
     def count(self, bump: FloatArray, weight: float, keep: FloatArray) -> None:
         """Count a finished run.
 
-        bump: (N_BINS,) its mass over the bins. weight: what it counts, above 0 to 1. keep:
-        (experts,) the share of each row that it leaves.
+        bump: (N_BINS,) its mass over the bins. weight: how much it counts, above 0 to 1. keep:
+        (experts,) the share of each row that stays.
         """
         counts = self.counts * keep.astype(np.float32)[:, None]
         counts += np.float32(weight) * bump
@@ -50,11 +50,11 @@ class _Past:
         self.totals = self.totals * keep + weight
 
     def newest(self) -> Newest:
-        """What the feature expert reads of it."""
+        """The part of it that the feature expert reads."""
         return Newest(self.runs, self.newest_ln, self.last_finish_s)
 
     def finished(self, runtime_ln: float, at_s: float) -> None:
-        """A run finished at this time; a clock that goes back changes no time."""
+        """Count a run that finished at this time; a clock that goes back changes no time."""
         self.newest_ln = (runtime_ln, *self.newest_ln[: KEPT - 1])
         if self.last_finish_s is None or at_s > self.last_finish_s:
             self.last_finish_s = at_s
@@ -63,7 +63,7 @@ class _Past:
 class OwnerPast(_Past):
     """One owner's past over all its tasks: the parent of a task's experts.
 
-    Everybody's runs are the last of those that are credited.
+    Everybody's runs are the last of the experts that are credited.
     """
 
     __slots__ = ()
@@ -75,8 +75,8 @@ class OwnerPast(_Past):
 class TaskPast(_Past):
     """One task's past.
 
-    open_runs: how many were submitted and have not ended. running: those of them that started,
-    and when. lines: ln(runtime) against its features. asked: by the run submitted last.
+    open_runs: how many were submitted and have not ended. running: those that started, and when.
+    lines: ln(runtime) against its features. asked: the request of the run submitted last.
     feature_credit: (2,) how often all others were right, and the expert that knows features.
     """
 
@@ -127,9 +127,9 @@ class TaskPast(_Past):
             self.last_starts = None
 
     def starts(self) -> FloatArray:
-        """(up to MAX_SURVIVORS,) when those that run started, the longest running first.
+        """(up to MAX_SURVIVORS,) starts of the runs that run now, the longest running first.
 
-        Those say the most about runtimes: one that has just started says nothing.
+        The longest running say the most about runtimes: one that has just started says nothing.
         """
         if self.last_starts is None:
             self.last_starts = np.array(sorted(self.running.values())[:MAX_SURVIVORS])

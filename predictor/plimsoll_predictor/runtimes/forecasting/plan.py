@@ -5,8 +5,8 @@
                {"name": "train", "task": "lab/train", "after": ["extract"], "wait_s": 30}]}
 
 ``within_s`` is how soon all must have ended, in seconds from now; it may be missing. A step waits
-for those it comes ``after``, then ``wait_s`` more, for instance in a queue. ``elapsed_s`` is how
-long a step has run already. ``"ended": true`` marks a step that has ended.
+for the steps in ``after``, then ``wait_s`` more, for instance in a queue. ``elapsed_s`` is how long
+a step has already run. ``"ended": true`` marks a step that has ended.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Step:
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """The steps that still hold it back: none once it runs."""
+        """The steps that still hold it back: none after it has started."""
         return () if self.ended or self.elapsed_s is not None else self.after
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps, each one behind those it waits for, and the seconds within which all should end.
+    """Steps, each after those it waits for, and the seconds within which all should end.
 
     Raises:
         PlanError: for no step or too many, a repeated or unknown name, or a circle.
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def is_chain(self) -> bool:
-        """Whether what is left runs one step after another, never two at once."""
+        """Whether the rest runs one step after another, never two at once."""
         left = [step for step in self.steps if not step.ended]
         return all(before.name in step.waits_for for before, step in itertools.pairwise(left))
 
@@ -141,7 +141,7 @@ def _seconds(document: Mapping[str, Any], key: str, where: str) -> float | None:
 
 
 def _in_order(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, each behind those it comes after; among equals in the order given."""
+    """The steps, each after those it waits for; otherwise in the order given."""
     if not 0 < len(steps) <= MOST_STEPS:
         raise _too_many(len(steps))
     named: dict[str, Step] = {}

@@ -1,4 +1,4 @@
-"""Past runs played again in order of time, for what is learned from them all at once."""
+"""Plays past runs again in order of time, to learn from them all at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FINISH: Final = 1
 def play(runs: Sequence[LogRun], forecaster: Forecaster) -> None:
     """Submit, start and finish runs, which are in the order of their submission.
 
-    A run is known once it has finished by the submission of another; all have finished at the end.
+    A run is known if it has finished by the time another is submitted; at the end all are known.
     """
     events: list[tuple[float, int, int]] = []
 

@@ -21,7 +21,7 @@ PIT_EDGES.setflags(write=False)
 
 
 def context_of(runs: int, age_s: float | None) -> tuple[int, int]:
-    """The classes of so many known runs and of the last finish so long ago; None: never."""
+    """The classes of a number of known runs and of the last finish's age; None: never."""
     of_age = N_AGES - 1 if age_s is None else bisect_right(AGES_S, age_s)
     return bisect_left(RUNS_UP_TO, runs), of_age
 
@@ -29,12 +29,12 @@ def context_of(runs: int, age_s: float | None) -> tuple[int, int]:
 class Shared:
     """The part of a forecaster's memory that all tasks teach.
 
-    counts: (N_BINS,) of everybody's runs; everybody: the same as a distribution, float32,
-    replaced and never written to. weights: (N_RUNS, N_AGES, experts); owner_weights: (N_RUNS,
-    owner experts + 1). pit, pit_in_context: (N_RUNS, PIT_BINS) and (N_RUNS, N_AGES, PIT_BINS),
-    counts of runs by the share of their forecast below them. feature_weights: (N_RUNS, N_AGES, 2)
-    of all those experts together, and of the one that knows features. featured_pit: (N_RUNS,
-    PIT_BINS), as pit, of forecasts that it moved.
+    counts: (N_BINS,) of everybody's runs; everybody: the same as a distribution, float32, replaced
+    and never written to. weights: (N_RUNS, N_AGES, experts); owner_weights: (N_RUNS, owner experts
+    + 1). pit, pit_in_context: (N_RUNS, PIT_BINS) and (N_RUNS, N_AGES, PIT_BINS), counts of runs by
+    the share of their forecast below them. feature_weights: (N_RUNS, N_AGES, 2) of all those
+    experts together, and of the one that knows features. featured_pit: (N_RUNS, PIT_BINS), like
+    pit, for forecasts that this expert moved.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -53,7 +53,7 @@ class Shared:
         self._featured_curves: dict[int, FloatArray] = {}
 
     def learn(self, bump: FloatArray, weight: float) -> None:
-        """Count a run of anybody. bump: (N_BINS,) its mass over the bins."""
+        """Count anybody's run. bump: (N_BINS,) its mass over the bins."""
         keep = 0.5 ** (weight / self._settings.global_half_life)
         self.counts = self.counts * keep
         self.counts += weight * bump
@@ -63,8 +63,8 @@ class Shared:
     def credit(self, weights: FloatArray, right: FloatArray, rate: float) -> None:
         """Move the weights of a context towards the experts that were right.
 
-        weights: a view of this object's weights; it is changed in place. right: shares that sum
-        to 1, one a weight.
+        weights: a view of this object's weights; it is changed in place. right: shares that sum to
+        1, one per weight.
         """
         floor = self._settings.weight_floor
         weights *= 1.0 - rate
@@ -81,20 +81,20 @@ class Shared:
             self._curves.pop((context[0], age), None)
 
     def curve(self, context: tuple[int, int]) -> FloatArray:
-        """(PIT_BINS + 1,) ascending from 0 to 1: what share truly lies below each PIT_EDGES."""
+        """(PIT_BINS + 1,) ascending from 0 to 1: the share that truly lies below each PIT_EDGES."""
         if context not in self._curves:
             self._curves[context] = self._new_curve(context)
         return self._curves[context]
 
     def calibrate_featured(self, runs_class: int, share: float, weight: float) -> None:
-        """The same, of a forecast that the feature expert moved."""
+        """The same, for a forecast that the feature expert moved."""
         pit = self.featured_pit[runs_class]
         pit *= 0.5 ** (weight / self._settings.calibration_half_life)
         pit[min(int(share * PIT_BINS), PIT_BINS - 1)] += weight
         self._featured_curves.pop(runs_class, None)
 
     def featured_curve(self, runs_class: int) -> FloatArray:
-        """``curve`` of forecasts that the feature expert moved."""
+        """``curve`` for forecasts that the feature expert moved."""
         if runs_class not in self._featured_curves:
             prior = self._settings.calibration_prior / PIT_BINS
             self._featured_curves[runs_class] = _summed(self.featured_pit[runs_class] + prior)

@@ -1,7 +1,7 @@
 """Parts of the forecaster's state as compact bytes: a JSON head and arrays, compressed.
 
-The bytes say which grid and which experts they were made with; those of others are refused, so
-that a new version starts afresh instead of reading counts into the wrong bins.
+The bytes name the grid and the experts they were made with. Bytes of another grid or other experts
+are refused, so that a new version starts afresh instead of reading counts into the wrong bins.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class StateBytes:
         return zlib.compress(len(written).to_bytes(_HEAD_BYTES, "big") + written + body, _LEVEL)
 
     def read(self, kind: str, state: bytes, count: int) -> tuple[dict[str, Any], list[FloatArray]]:
-        """The head and so many arrays, each one's own to write to.
+        """Return the head and so many arrays, each writable.
 
-        Raises ValueError for what ``write`` of this configuration did not make.
+        Raises ValueError for bytes that ``write`` of this configuration did not make.
         """
         try:
             plain = _inflated(state)

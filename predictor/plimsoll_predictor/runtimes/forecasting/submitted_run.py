@@ -15,13 +15,13 @@ from plimsoll_predictor.runtimes.forecasting.shared import PIT_EDGES
 
 NO_COUNTS: Final[FloatArray] = np.zeros((0, N_BINS), dtype=np.float32)
 NO_TOTALS: Final[FloatArray] = np.zeros(0)
-# An expert that ruled an outcome out still gets this mass for it.
+# An expert that ruled a result out still gets this mass for it.
 _LEAST = 1e-9
 
 
 @dataclass(slots=True, eq=False)
 class ParentExperts:
-    """The parent's experts at a submission. The arrays are those of then, never written to.
+    """The parent's experts at a submission. The arrays are those of that time, never written to.
 
     counts: (experts, N_BINS) float32 of the owner and totals: (experts,), the share of
     everybody included; both without rows for an unknown owner. everybody: (N_BINS,) float32.
@@ -34,7 +34,7 @@ class ParentExperts:
     weights: FloatArray
 
     def right(self, at: int, own: float) -> FloatArray | None:
-        """(experts + 1,) the part of each in the forecast of bin ``at``; sums to 1."""
+        """(experts + 1,) each expert's part in the forecast of bin ``at``; sums to 1."""
         if not len(self.counts):
             return None
         masses = np.empty(len(self.weights))
@@ -48,7 +48,7 @@ class ParentExperts:
 class TaskExperts:
     """A task's experts at a submission.
 
-    counted: (experts, N_BINS) float32, with the parent's share and that of the runs that then ran;
+    counted: (experts, N_BINS) float32, with the share of the parent and of the runs then running;
     without rows for a task without runs. totals: (experts,) the sums of the rows. weights:
     (experts,) above 0. mixed: (N_BINS + 1,) the share of all together below each edge.
     """
@@ -59,7 +59,7 @@ class TaskExperts:
     mixed: FloatArray
 
     def right(self, at: int) -> FloatArray | None:
-        """(experts,) the part of each in the forecast of bin ``at``; sums to 1."""
+        """(experts,) each expert's part in the forecast of bin ``at``; sums to 1."""
         if not len(self.counted):
             return None
         return _parts(self.weights, self.counted[:, at] / self.totals)
@@ -75,8 +75,8 @@ class TaskExperts:
 class Featured:
     """How the expert that knows features moved a run's forecast.
 
-    masses: (N_SHARES,) its answer. weight: its part beside all other experts together, 0 to 1.
-    curve: the calibration of what it moved, as then; replaced and never written to.
+    masses: (N_SHARES,) its answer. weight: its part against all other experts together, 0 to 1.
+    curve: the calibration of its forecasts at that time; replaced and never written to.
     """
 
     masses: FloatArray
@@ -84,7 +84,7 @@ class Featured:
     curve: FloatArray
 
     def right(self, share: float) -> FloatArray:
-        """(2,) the parts of the others and of it in the forecast of a runtime; sums to 1."""
+        """(2,) the parts of the others and of this one in the forecast of a runtime; sums to 1."""
         at = place_of(share)
         likelier = float(self.masses[at] / WIDTHS[at])
         masses = np.array([1.0 - self.weight, self.weight * likelier])
@@ -92,7 +92,7 @@ class Featured:
         return masses
 
     def before_curve(self, shares: FloatArray) -> FloatArray:
-        """Shares of the mixture's forecast to shares of what it makes of it."""
+        """Convert shares of the mixture's forecast to shares of the moved forecast."""
         below: FloatArray = np.interp(shares, SHARES, moved(self.masses, self.weight))
         return below
 
@@ -102,9 +102,9 @@ class SubmittedRun:
     """A run, and all that is needed to score its forecast.
 
     open_beside: other runs of its task that were open at its submission. context: see
-    ``context_of``. curve: the calibration then, replaced and never written to. asked: what is
-    known of the run itself. featured: None where nobody knew what its features say. row: what the
-    feature expert reads, if that is to be learned from. _cdf: kept for the second time.
+    ``context_of``. curve: the calibration then, replaced and never written to. asked: what is known
+    of the run itself. featured: None without a feature expert. row: the feature expert's input, if
+    it is to learn from this run. _cdf: kept for a second call.
     """
 
     task: str
@@ -125,7 +125,7 @@ class SubmittedRun:
 
     @property
     def alone(self) -> float:
-        """1 for a run that was open alone, less for one of a burst: a burst teaches as one run."""
+        """1 for a run that was open alone, less in a burst: a burst teaches as one run."""
         return 1.0 / (1.0 + self.open_beside)
 
     def forecast(self) -> Forecast:
@@ -136,7 +136,7 @@ class SubmittedRun:
         return Forecast.of_cdf(cdf, self.known_runs, self.usual_s)
 
     def cdf(self) -> FloatArray:
-        """(N_BINS + 1,) the share below each edge, as all say who do not know features."""
+        """(N_BINS + 1,) the share below each edge, by all experts that do not know features."""
         if self._cdf is None:
             self._cdf = np.interp(self.experts.mixed, PIT_EDGES, self.curve)
         return self._cdf

@@ -40,7 +40,7 @@ class Usual:
             self._merge()
 
     def median_s(self) -> float | None:
-        """The middle runtime; None of none."""
+        """The middle runtime; None if there are none."""
         if not self.times:
             return None
         upto = list(accumulate(self.times))
@@ -50,7 +50,7 @@ class Usual:
 
     def _merge(self) -> None:
         values = np.array(self.values_s)
-        # Light and near ones first: that moves the middle least.
+        # Merge light and near ones first: that moves the middle least.
         times = np.array(self.times)
         cost = (values[1:] / values[:-1] - 1) * np.minimum(times[1:], times[:-1])
         pairs: set[int] = set()

@@ -11,20 +11,20 @@ from plimsoll_predictor.tables.table_reading import LeftOut
 
 SHORTEST_S: Final = 0.5
 """A runtime below counts as this long wherever its logarithm is taken: a clock of whole seconds
-says 0 of it."""
+gives 0 for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRun:
     """One past run. Times are seconds on the log's own clock.
 
-    line: of the file, the header being line 1; orders runs submitted at the same moment.
+    line: in the file, where the header is line 1; orders runs submitted at the same moment.
     owner: a user, a workflow or a namespace.
     runtime_s: from start to finish; 0 where the log's clock counts whole seconds.
     finished_s: when it was over, so when its runtime was known.
     busy: share of the processors in use at submission. queued: runs that waited then.
     features: the run's own numbers, by name.
-    All but started_s, runtime_s, finished_s and status are known at submission. Fields that the
+    All except started_s, runtime_s, finished_s and status are known at submission. Fields that the
     log does not have are None or empty.
     """
 
@@ -48,7 +48,7 @@ class LogRun:
 
     @property
     def asked(self) -> Asked:
-        """What is known of it at its submission, apart from all pasts."""
+        """What is known about it at its submission, apart from all pasts."""
         features = dict(self.features)
         if self.input_bytes is not None:
             features["input_bytes"] = self.input_bytes
@@ -66,11 +66,11 @@ class LogRun:
 class RuntimeLog:
     """The runs of a log in the order of their submission.
 
-    left_out: reason -> the rows it kept out.
-    shifted: runs that started more than a second before they were submitted, as two clocks
-        differ: they start when they were submitted.
+    left_out: reason -> how many rows it excluded.
+    shifted: runs that started more than a second before they were submitted, since two clocks
+        differ: they count as started when submitted.
     disordered: rows submitted before an earlier row: they were sorted.
-    zeros: runs of 0 s, which clocks of whole seconds give; they count as the shortest runtime.
+    zeros: runs of 0 s, from clocks of whole seconds; they count as the shortest runtime.
     """
 
     name: str

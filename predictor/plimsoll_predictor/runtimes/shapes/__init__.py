@@ -1,5 +1,5 @@
 """Typical distributions of runtimes, which task has which, and why.
 
-In: runs. Out: a catalogue of shapes. Reads with numpy alone; learns with scikit-learn.
+In: runs. Out: a catalogue of shapes. Reads with numpy alone; learning needs scikit-learn.
 May import: ``runtimes.runs``, ``core``.
 """

@@ -1,4 +1,4 @@
-"""The typical distributions, and which of them a task's runs were most likely drawn from.
+"""The typical distributions, and which of them a task's runs most likely come from.
 
 Numpy only: page, CLI and controller read a catalogue; ``fitting`` makes one. See the paper's
 equation 9 (section 5.2), table 2 and figure 5.
@@ -28,15 +28,15 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
 HALF_LIFE_RUNS: Final = 15.0
 """A task changes: its next runs look more like its last runs than like its first."""
 LEAST_SHARE: Final = 0.05
-"""The share of a shape's mass that counts as spread over all bins when runs are compared with it,
-so that one run in an empty bin does not rule the shape out."""
+"""The share of a shape's mass that is spread over all bins when runs are compared with it, so that
+one run in an empty bin does not rule the shape out."""
 MAX_SHAPES: Final = 64
 MAX_NAME: Final = 63
 FORMAT: Final = 1
 
 
 class CatalogueError(ValueError):
-    """A document is no catalogue of shapes; fit one anew."""
+    """A document is no catalogue of shapes; fit a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ShapeStatistics:
 class Shape:
     """One typical distribution.
 
-    pmf: (BINS,), sums to 1. members: tasks it was learned from. runs: theirs.
+    pmf: (BINS,), sums to 1. members: number of tasks it was learned from. runs: number of theirs.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class ShapeLabel:
-    """The shape that a task's runs were most likely drawn from.
+    """The shape that a task's runs most likely come from.
 
     place: its rank by interquartile range, 0 the narrowest. posterior: per shape, sums to 1.
     """
@@ -94,7 +94,7 @@ class ShapeCatalogue:
     _log_pmfs: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check what labelling relies on; CatalogueError names the fault."""
+        """Check the conditions of labelling; CatalogueError names the fault."""
         if not 1 <= len(self.shapes) <= MAX_SHAPES:
             raise CatalogueError(f"{len(self.shapes)} shapes; a catalogue has 1 to {MAX_SHAPES}")
         names = [shape.name for shape in self.shapes]
@@ -193,7 +193,7 @@ class ShapeCatalogue:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenShape:
-    """A shape as it is written: its statistics stand beside its other fields."""
+    """A shape as written: its statistics stand beside its other fields."""
 
     name: str
     members: Count

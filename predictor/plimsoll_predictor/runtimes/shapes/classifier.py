@@ -1,4 +1,4 @@
-"""The shape that a task's next runs will have, from what is known at submission (section 5.2).
+"""Forecasts the shape of a task's next runs from what is known at submission (section 5.2).
 
 This is the paper's full method: passive-aggressive feature selection, a sweep of parameters,
 boosted trees, and a soft vote of four kinds of classifier. It needs xgboost and scikit-learn, so
@@ -31,7 +31,8 @@ LEAST_ROWS: Final = 20
 TREES: Final = 200
 """Trees of the random forest."""
 STAGES: Final = 30
-"""Stages of scikit-learn's gradient boosting, the slowest of the four: a tree a stage and shape."""
+"""Stages of scikit-learn's gradient boosting, the slowest of the four: each adds a tree per
+shape."""
 MOST_STAGED_ROWS: Final = 4000
 
 
@@ -43,8 +44,8 @@ class NotLearnable(ValueError):
 class ShapeClassifier:
     """Boosted trees over the chosen features, and the ensemble's other voters.
 
-    names, columns: of the chosen features. shapes: the label of each class, as given.
-    swept: the accuracy of each setting of SWEEP on the rows held out.
+    names, columns: of the chosen features. shapes: the label of each class, as given. swept: the
+    accuracy of each setting of SWEEP on the held-out rows.
     """
 
     names: tuple[str, ...]
@@ -55,11 +56,11 @@ class ShapeClassifier:
     voters: Mapping[str, Callable[[FloatArray], FloatArray]]
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """The boosted trees' alone: (n_rows, n_features) -> (n_rows, n_classes)."""
+        """Those of the boosted trees alone: (n_rows, n_features) -> (n_rows, n_classes)."""
         return self.voters["boosted trees"](rows)
 
     def voted(self, rows: FloatArray) -> FloatArray:
-        """The mean of all voters', in the same shape."""
+        """The mean over all voters, in the same shape."""
         mean: FloatArray = np.mean([vote(rows) for vote in self.voters.values()], axis=0)
         return mean
 
@@ -74,7 +75,7 @@ def fit_classifier(
 ) -> ShapeClassifier:
     """Learn which shape rows have.
 
-    rows: (n_rows, n_features) in the order of time, NaN where nobody recorded it.
+    rows: (n_rows, n_features) in the order of time, NaN if not recorded.
     labels: (n_rows,).
 
     Raises:
@@ -138,11 +139,11 @@ def _matrix(rows: FloatArray, classes: IntArray | None = None) -> xgboost.DMatri
 def _voters(
     rows: FloatArray, classes: IntArray, columns: IntArray, booster: xgboost.Booster, seed: int
 ) -> dict[str, Callable[[FloatArray], FloatArray]]:
-    """Each takes all features and gives probabilities of all classes."""
-    # Rows with values missing, and of many magnitudes: these three take neither.
+    """Each voter takes all features and gives probabilities of all classes."""
+    # These three accept neither missing values nor values of many magnitudes.
     ranked = standardised_by(rows)
     few = np.random.default_rng(seed).permutation(len(rows))[:MOST_STAGED_ROWS]
-    # Every class has to be among the few: a vote has one column each.
+    # Every class must be among the few: a vote has one column per class.
     few = np.union1d(few, np.unique(classes, return_index=True)[1])
     forest = RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed, n_jobs=1)
     staged = GradientBoostingClassifier(

@@ -1,8 +1,8 @@
 """Shapley values of the shape classifier (the paper's section 6), computed off the serving path.
 
 Exact for trees (TreeSHAP, as xgboost computes it): per row and shape they add up, with a bias, to
-the log odds that the boosted trees give. They say what the classifier went by, not what would
-change the runs: that is ``what_if``'s.
+the log odds of the boosted trees. They say what the classifier used, not what would change the
+runs: ``what_if`` says that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EFFECTS: Final = 12
 REASONS: Final = 5
 POINTS: Final = 120
 CLEAR: Final = 0.3
-"""Rank correlation of value and Shapley value from which there is a direction."""
+"""The rank correlation of value and Shapley value from which a direction is given."""
 LEAST_PAIRS: Final = 8
 """With fewer rows that have a value, no direction is given."""
 
@@ -48,7 +48,7 @@ def explain(model: ShapeClassifier, rows: FeatureRows, named: Named) -> Explanat
     """Shapley values overall, and of the newest row of up to MOST_TASKS tasks (the last ones).
 
     Raises:
-        ValueError: if there are no rows, or not one task a row.
+        ValueError: if there are no rows, or the number of tasks differs from that of rows.
     """
     if not len(rows.values) or len(named.tasks) != len(rows.values):
         raise ValueError(
@@ -109,7 +109,7 @@ def _effect_words(name: str, shape: str, rises: bool | None) -> str:
 
 
 def _direction(given: FloatArray, contributions: FloatArray) -> bool | None:
-    """Whether higher values come with higher contributions; None where they do not order."""
+    """Whether higher values come with higher contributions; None if there is no clear order."""
     finite = np.isfinite(given)
     if finite.sum() < LEAST_PAIRS:
         return None

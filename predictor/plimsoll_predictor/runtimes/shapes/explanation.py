@@ -1,6 +1,6 @@
 """Why a shape was forecast, as a document. Page and CLI read it without any library.
 
-``explaining`` computes it (the paper's section 6), away from what serves.
+``explaining`` computes it (the paper's section 6), off the serving path.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Effect:
     """One feature over all rows.
 
     importance: mean |Shapley value| over rows and shapes, in log odds. shape: where it moves most.
-    rises: higher values make that shape likelier; None: neither higher nor lower ones do, alone.
-    points: up to MOST_POINTS (value, Shapley value for ``shape``), None where a value is missing.
+    rises: higher values make that shape likelier; None if neither higher nor lower ones alone do.
+    points: up to MOST_POINTS (value, Shapley value for ``shape``), None if a value is missing.
     """
 
     feature: Text
@@ -85,7 +85,7 @@ class Explanation:
     tasks: Annotated[tuple[TaskExplanation, ...], Meta(max_length=MOST_TASKS)]
 
     def of_task(self, task: str) -> TaskExplanation | None:
-        """A task's own; None if it is not among those explained."""
+        """A task's own explanation; None if it is not among those explained."""
         return next((each for each in self.tasks if each.task == task), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, document: object) -> Explanation:
-        """An explanation from what ``to_dict`` wrote, or the same as JSON gives it back.
+        """Read what ``to_dict`` wrote, or the same after a round trip through JSON.
 
         Raises:
             ExplanationError: naming what is missing, wrong or too much.

@@ -1,4 +1,4 @@
-"""The features that the classifier gets, by a passive-aggressive one's weights (section 5.2).
+"""Chooses the classifier's features by the weights of a passive-aggressive one (section 5.2).
 
 Strong features are chosen first. A feature that says the same as a chosen one is left out, so that
 a Shapley value is not split between two names for one thing.
@@ -17,9 +17,9 @@ AGGRESSIVENESS: Final = 0.01
 EPOCHS: Final = 3
 MOST_ROWS: Final = 4000
 ALIKE: Final = 0.95
-"""Correlation from which two features say the same."""
+"""The correlation from which two features say the same."""
 LEAST_WEIGHT: Final = 0.05
-"""A share of the heaviest feature's weight."""
+"""The least weight of a chosen feature, as a share of the heaviest one's."""
 
 
 def select(rows: FloatArray, labels: IntArray, *, seed: int) -> IntArray:
@@ -38,9 +38,9 @@ def select(rows: FloatArray, labels: IntArray, *, seed: int) -> IntArray:
 def passive_aggressive(standard: FloatArray, labels: IntArray, *, seed: int) -> FloatArray:
     """PA-I for several classes (Crammer et al. 2006): weights (n_classes, n_features).
 
-    Where the margin to the best wrong class is below 1, both move just far enough to make it 1,
-    at most by ``AGGRESSIVENESS``. The weights are the mean over all steps, which orders less by
-    the last rows.
+    If the margin to the best wrong class is below 1, both move just far enough to make it 1, by at
+    most ``AGGRESSIVENESS``. The weights are the mean over all steps, so the last rows decide less
+    about the order.
     """
     weights = np.zeros((int(labels.max()) + 1, standard.shape[1]))
     total = np.zeros_like(weights)
@@ -63,7 +63,7 @@ def passive_aggressive(standard: FloatArray, labels: IntArray, *, seed: int) -> 
 def standardised_by(rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Columns by their rank among those of ``rows``, from -1 to 1, NaN as 0.
 
-    By rank, as runtimes of seconds stand beside those of days.
+    Ranks are used because runtimes of seconds and of days occur together.
     """
     columns = [np.unique(column[np.isfinite(column)]) for column in rows.T]
 

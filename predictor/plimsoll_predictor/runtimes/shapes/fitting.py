@@ -1,6 +1,6 @@
-"""Learning the shapes: k-means over smoothed histograms (the paper's section 4.2).
+"""Learns the shapes: k-means over smoothed histograms (the paper's section 4.2).
 
-Needs scikit-learn: the trainer's process, CLI and benchmarks only.
+It needs scikit-learn: only the trainer's process, CLI and benchmarks use it.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
 )
 
 MOST_TASKS: Final = 20_000
-"""More are thinned evenly: eight shapes need no more, so time and memory stay bounded."""
+"""More tasks are thinned evenly: eight shapes need no more, so time and memory stay bounded."""
 MOST_SHAPES: Final = 12
-"""The most that are tried for the elbow: people cannot tell more of them apart."""
+"""The most shapes that are tried for the elbow: people cannot tell more of them apart."""
 TASKS_A_SHAPE: Final = 3
-"""At least, on average, where the elbow chooses: a shape that is one task's is not typical."""
+"""The least mean number of tasks per shape if the elbow chooses: a single task's is not typical."""
 STARTS: Final = 10
 SMOOTHING_BINS: Final = 3.0
-"""Standard deviation, in bins, of the bell each run is spread by."""
+"""Standard deviation, in bins, of the bell that spreads each run."""
 WORTH_A_SHAPE: Final = 0.02
-"""The elbow: one shape more must lower the inertia by this share of one shape's."""
+"""The elbow: one more shape must lower the inertia by this share of one shape's inertia."""
 AFRESH_IF_BELOW: Final = 0.98
-"""Of the inertia that k-means reaches from the previous shapes: else it continues from these."""
+"""K-means starts afresh if that gives less than this share of the inertia reached from the previous
+shapes."""
 
 
 class TooFewRuns(ValueError):
-    """No task has runs enough to learn a shape from: there is no catalogue yet."""
+    """No task has enough runs to learn a shape: there is no catalogue yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ def fit(
 ) -> Fitted:
     """Learn the shapes of all tasks with ``SUPPORT`` runs or more.
 
-    histories: runtimes per task, in seconds. n_shapes: where it is None, the elbow finds it; there
-    are fewer where fewer tasks differ. previous: the catalogue before, whose names stay.
+    histories: runtimes per task, in seconds. n_shapes: None lets the elbow find it; there are fewer
+    shapes if fewer tasks differ. previous: the catalogue before, whose names stay.
 
     Raises:
         TooFewRuns: if no task has enough.
@@ -108,7 +109,7 @@ def fit(
 def smoothed(pmfs: FloatArray, sd_bins: float = SMOOTHING_BINS) -> FloatArray:
     """Each row spread over neighbouring bins by a bell: (n, BINS) -> (n, BINS), sums kept.
 
-    What would leave at an end stays in the bin there; outliers are merged in those anyhow.
+    Mass that would leave at an end stays in the last bin, which also holds the outliers.
     """
     if sd_bins <= 0:
         return pmfs
@@ -137,7 +138,7 @@ def _clusters(
     n_shapes: int | None,
     previous: ShapeCatalogue | None,
 ) -> tuple[IntArray, Elbow]:
-    """Which cluster each task is in, and the elbow."""
+    """Return each task's cluster, and the elbow."""
     distinct = len(np.unique(pmfs.round(9), axis=0))
     if n_shapes is not None:
         chosen = _kmeans(pmfs, min(n_shapes, distinct), seed)
@@ -152,9 +153,9 @@ def _clusters(
 
 
 def elbow_of(inertias: Sequence[float]) -> Elbow:
-    """Where one more shape lowers the inertia by less than ``WORTH_A_SHAPE`` of that of one.
+    """Where one more shape lowers the inertia by less than ``WORTH_A_SHAPE`` of one shape's.
 
-    inertias: of 1, 2, ... shapes.
+    inertias: for 1, 2, ... shapes.
     """
     floor = WORTH_A_SHAPE * inertias[0]
     chosen = next(
@@ -174,9 +175,10 @@ def _continued(
     afresh: KMeans,
     previous: ShapeCatalogue | None,
 ) -> KMeans:
-    """The clusters found from the previous shapes, unless those found afresh are clearly better.
+    """The clusters found from the previous shapes, unless fresh ones are clearly better.
 
-    Among near-equal partitions k-means takes any: without this, shapes would change for nothing.
+    k-means takes any of several near-equal partitions: without this, shapes would change for
+    nothing.
     """
     if previous is None or previous.normalisation is not normalisation:
         return afresh
@@ -201,7 +203,7 @@ def _catalogue(
         places = np.flatnonzero(members == cluster)
         pooled = np.concatenate([values[int(place)] for place in places])
         mean = pmfs[places].mean(axis=0)
-        # Written with six digits: a catalogue that was read is the one that was written.
+        # It is written with six digits: a catalogue that is read back must equal the one written.
         pmf = np.array([float(f"{mass:.6g}") for mass in mean / mean.sum()])
         clusters.append((pmf, statistics_of(pooled, normalisation), places.size, pooled.size))
     clusters.sort(key=lambda cluster: (cluster[1].interquartile, cluster[1].p95))
@@ -218,7 +220,7 @@ def _catalogue(
 
 
 def statistics_of(values: FloatArray, normalisation: Normalisation) -> ShapeStatistics:
-    """Table 2's columns, of normalised runtimes as they are, not merged in bins."""
+    """Table 2's columns, from normalised runtimes as they are, not merged in bins."""
     low, high, top = np.percentile(values, [25, 75, 95])
     return ShapeStatistics(
         outlier_share=float((values >= OUTLIER_FROM[normalisation]).mean()),

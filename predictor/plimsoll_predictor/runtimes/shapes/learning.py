@@ -27,12 +27,12 @@ from plimsoll_predictor.runtimes.shapes.submission_features import (
 from plimsoll_predictor.runtimes.shapes.windows import next_windows, window_edges
 
 MOST_WINDOWS: Final = 20_000
-"""Rows learned from, the newest."""
+"""The most rows to learn from, the newest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapesLearned:
-    """One learning. words: a line for each step, also for one that learned nothing, and why."""
+    """One learning. words: a line for each step; also says why a step learned nothing."""
 
     catalogues: tuple[ShapeCatalogue, ...]
     explanation: Explanation | None
@@ -42,7 +42,7 @@ class ShapesLearned:
 def learn_shapes(
     table: RunTable, previous: Sequence[ShapeCatalogue], *, seed: int
 ) -> ShapesLearned:
-    """Catalogues of both normalisations, with the names of ``previous``, and an explanation.
+    """Learn catalogues of both normalisations, with the names of ``previous``, and an explanation.
 
     The explanation is of the ratio-normalised shapes, for the tasks that ran last. A part that
     cannot be learned is missing, and the words say so.
@@ -66,7 +66,7 @@ def learn_shapes(
 
 
 def _explained(table: RunTable, catalogue: ShapeCatalogue, seed: int) -> Explanation:
-    """Raises ValueError where there is no window, or nothing to tell apart in them."""
+    """Raises ValueError if there is no window, or if all windows have the same shape."""
     edges_s = window_edges(float(table.submitted_s[0]), float(table.submitted_s[-1]) + 1)
     windows = next_windows(table, catalogue, edges_s, seed=seed)
     newest = slice(-MOST_WINDOWS, None)
@@ -84,7 +84,7 @@ def _explained(table: RunTable, catalogue: ShapeCatalogue, seed: int) -> Explana
 
 
 def _present(table: RunTable) -> Moments:
-    """The tasks that were submitted last, once all that ran is known."""
+    """The tasks that were submitted last, after all that ran is known."""
     last: IntArray = np.array([places[-1] for places in table.runs_by_task()], dtype=np.intp)
     newest = np.sort(last)[-MOST_TASKS:]
     end_s = float(table.finished_s.max())

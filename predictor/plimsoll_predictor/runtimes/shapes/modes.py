@@ -13,9 +13,9 @@ import numpy as np
 from plimsoll_predictor.runtimes.shapes.normalising import FloatArray
 
 LEAST_RUNS: Final = 10
-"""Fewer fall into two groups by chance."""
+"""Fewer runs fall into two groups by chance."""
 MOST_RUNS: Final = 2000
-"""Looked at, evenly over the sorted runs; more change nothing."""
+"""The most runs looked at, evenly over the sorted runs; more change nothing."""
 LEAST_SIDE: Final = 3
 LEAST_SHARE: Final = 0.1
 """The least share of the runs: fewer are a tail, not a mode."""
@@ -23,13 +23,13 @@ MOST_MODES: Final = 4
 APART: Final = 4.0
 """Distance of two modes in their standard deviations; halves of one hump are 2 to 3 apart."""
 FEW_RUNS: Final = 4
-"""Runs of the smallest mode at which it must be twice as far: chance parts few more easily."""
+"""With so few runs in the smallest mode it must be twice as far: few runs part easily by chance."""
 LEAST_RATIO: Final = 1.25
-"""Modes nearer than this are one to people."""
+"""Modes nearer than this count as one for people."""
 LEAST_SD: Final = 0.03
 """The least deviation of ln(runtime): two equal runs do not make a mode of no width."""
 CLOCK_SD_S: Final = 0.5
-"""A clock of whole seconds may hide so much: runs at 2 s may spread by half a second."""
+"""The spread that a clock of whole seconds may hide: half a second for runs at 2 s."""
 MAD_TO_SD: Final = 1.4826
 STD_SHARE: Final = 0.5
 """A mode's spread is at least this share of the standard deviation."""
@@ -45,7 +45,7 @@ class Mode:
 
 
 def modes_of(runtimes_s: FloatArray) -> list[Mode]:
-    """The modes, shortest first; one where the runs do not part clearly. (n,), n > 0."""
+    """The modes, shortest first; one if the runs do not part clearly. (n,), n > 0."""
     ordered = np.sort(runtimes_s)
     edges = [0, *np.searchsorted(ordered, _borders_s(ordered)).tolist(), ordered.size]
     return [
@@ -59,7 +59,7 @@ def modes_of(runtimes_s: FloatArray) -> list[Mode]:
 
 
 def _borders_s(ordered: FloatArray) -> list[float]:
-    """The shortest run of each mode but the first: as many modes as part clearly."""
+    """The shortest run of each mode except the first: as many modes as part clearly."""
     if ordered.size < LEAST_RUNS:
         return []
     thinned = ordered[np.linspace(0, ordered.size - 1, min(ordered.size, MOST_RUNS)).astype(int)]
@@ -80,7 +80,7 @@ class _Parting:
         self._middles: dict[tuple[int, int], tuple[float, float]] = {}
 
     def by_variance(self) -> Iterator[int]:
-        """Cuts that leave the least variance on both sides, and the same within each side."""
+        """Cuts that leave the least variance on both sides, then the same within each side."""
         pending = [(0, self._logs.size)]
         for _ in range(MOST_MODES - 1):
             start, end = max(pending, key=lambda part: part[1] - part[0])
@@ -98,7 +98,7 @@ class _Parting:
         sizes = np.arange(1, logs.size)
         sums = np.cumsum(logs)[:-1]
         step = sums / sizes - (logs.sum() - sums) / (logs.size - sizes)
-        # Equal runtimes, of a clock of whole seconds, are not to be parted.
+        # Equal runtimes, from a clock of whole seconds, must not be parted.
         between = sizes * (logs.size - sizes) * step**2 * (np.diff(logs) > 0)
         inner = between[side - 1 : logs.size - side]
         return start + side + int(np.argmax(inner)) if inner.max() > 0 else None
@@ -113,7 +113,7 @@ class _Parting:
     def clearness(self, cuts: Sequence[int]) -> float:
         """How many standard deviations the nearest two modes are apart; 0 if one is too small.
 
-        Less where the smallest mode has few runs.
+        It is less if the smallest mode has few runs.
         """
         edges = [0, *cuts, self._logs.size]
         smallest = min(end - start for start, end in pairwise(edges))
@@ -124,7 +124,7 @@ class _Parting:
         return apart / (1 + FEW_RUNS / smallest)
 
     def _part(self, start: int, end: int) -> tuple[float, float]:
-        """Median and spread, where an outlier counts for little but runs of another mode count."""
+        """Median and spread; an outlier counts little, but runs of another mode count."""
         if (start, end) not in self._middles:
             logs = self._logs[start:end]
             middle = float(np.median(logs))
@@ -136,7 +136,7 @@ class _Parting:
 
 
 def _apart(lower: tuple[float, float], upper: tuple[float, float]) -> float:
-    """Standard deviations between two medians; 0 where people would not tell them apart."""
+    """Standard deviations between two medians; 0 if people would not tell them apart."""
     step = upper[0] - lower[0]
     if step < log(LEAST_RATIO):
         return 0.0

@@ -1,7 +1,7 @@
 """Names of shapes, kept from one fit to the next while the shape is the same.
 
-A name is a word for what the shape looked like when it was first seen, and a number that is never
-given twice: 'steady-1', 'two-moded-4'. Ranks cannot be names: they move when one shape joins.
+A name is a word for the shape's look when it was first seen, and a number that is never given
+twice: 'steady-1', 'two-moded-4'. Ranks cannot be names: they move when one shape joins.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeCatalogue, 
 from plimsoll_predictor.runtimes.shapes.normalising import RANGES, FloatArray, Normalisation
 
 SAME_WITHIN: Final = 0.25
-"""Share of the mass that may lie elsewhere while a shape is still the same."""
+"""A shape is still the same if at most this share of its mass lies elsewhere."""
 STEADY_WITHIN: Final = {Normalisation.RATIO: 0.1, Normalisation.DELTA: 30.0}
 WIDE_FROM: Final = {Normalisation.RATIO: 0.6, Normalisation.DELTA: 600.0}
 """Interquartile range, in multiples of the usual or in seconds."""
 LONG_TAILED_FROM: Final = 4.0
-"""The 95th's distance from the usual, in interquartile ranges; about 1.2 in a normal one."""
+"""The 95th's distance from the usual, in interquartile ranges; about 1.2 for a normal one."""
 LEAST_MODE: Final = 0.12
 """Share of the mass that makes a second mode."""
 VALLEY: Final = 0.35
@@ -33,7 +33,7 @@ def names_for(
     normalisation: Normalisation,
     previous: ShapeCatalogue | None,
 ) -> tuple[list[str], int]:
-    """Names of fitted shapes (pmf, statistics), and how many names were given by now."""
+    """Names of fitted shapes (pmf, statistics), and how many names were given so far."""
     names: list[str | None] = [None] * len(fitted)
     given = 0
     if previous is not None and previous.normalisation is normalisation:

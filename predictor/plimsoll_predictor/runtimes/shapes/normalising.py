@@ -13,20 +13,20 @@ IntArray: TypeAlias = NDArray[np.intp]
 
 BINS: Final = 200
 SUPPORT: Final = 20
-"""Runs a task needs for shapes to be learned from it, as in the paper's data set D1."""
+"""How many runs a task needs to teach shapes, as in the paper's data set D1."""
 
 
 class Normalisation(StrEnum):
     """How a runtime is compared with the usual one."""
 
     RATIO = "ratio"
-    """Runtime / usual: tasks of seconds and of days side by side."""
+    """Runtime / usual: compares tasks of seconds and of days."""
     DELTA = "delta"
-    """Runtime - usual, in seconds, as a person who waits feels it."""
+    """Runtime - usual, in seconds, as a waiting person feels it."""
 
 
 RANGES: Final = {Normalisation.RATIO: (0.0, 10.0), Normalisation.DELTA: (-900.0, 900.0)}
-"""Of the histogram. A value beyond is an outlier and counts in the bin at its edge."""
+"""The histogram's ends. A value beyond is an outlier and counts in the bin at its edge."""
 OUTLIER_FROM: Final = {kind: high for kind, (_, high) in RANGES.items()}
 
 
@@ -80,6 +80,6 @@ def histogram(
 
 
 def recency_weights(n_runs: int, half_life_runs: float) -> FloatArray:
-    """Weights of runs, oldest first: the newest 1, half of that ``half_life_runs`` before."""
+    """Weights of runs, oldest first: the newest has 1, a run ``half_life_runs`` before half."""
     ages = np.arange(n_runs - 1, -1, -1, dtype=np.float64)
     return np.asarray(np.power(0.5, ages / half_life_runs), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Past runs as arrays: what features and windows are cut from. Numpy only."""
+"""Past runs as arrays, the source of features and windows. Numpy only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
 from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray
 
 MISSING: Final = float("nan")
-"""In features only: the trees know it as a value that nobody recorded."""
+"""In features only: the trees know it as a value that was not recorded."""
 KNOWN_AT_SUBMISSION: Final = (
     "requested_s",
     "processors",
@@ -22,7 +22,7 @@ KNOWN_AT_SUBMISSION: Final = (
     "busy",
     "queued",
 )
-"""Fields of a log's run that a log may leave out."""
+"""Fields of a run that a log may leave out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class RunTable:
     """Runs in the order of submission, each column (n_runs,).
 
     task, owner: whole numbers, indices into ``tasks`` and ``owners``. finished_s: when the runtime
-    was known. at_submission: what else is known then, by name; NaN where a log does not have it.
+    was known. at_submission: what else is known then, by name; NaN if the log does not have it.
     """
 
     tasks: tuple[str, ...]
@@ -74,9 +74,9 @@ def table_of(runs: Sequence[LogRun]) -> RunTable:
         owners=tuple(owners),
         submitted_s=np.array([run.submitted_s for run in runs], dtype=np.float64),
         finished_s=np.array([run.finished_s for run in runs], dtype=np.float64),
-        # A clock of whole seconds says 0 of what took less than one.
+        # A clock of whole seconds gives 0 for less than one.
         runtime_s=np.array([max(run.runtime_s, SHORTEST_S) for run in runs], dtype=np.float64),
-        # numpy makes NaN, which is MISSING, of None.
+        # numpy turns None into NaN, which is MISSING.
         at_submission={
             name: np.array([getattr(run, name) for run in runs], dtype=np.float64)
             for name in KNOWN_AT_SUBMISSION

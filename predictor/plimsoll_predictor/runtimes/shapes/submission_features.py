@@ -1,7 +1,7 @@
 """The features of a run at its submission, as a row for the shape classifier. Numpy only.
 
 The paper's three classes (section 5.1): the past of the task and of its owner, the run's request,
-and the cluster's load. Nothing is read of a run that had not finished by then.
+and the cluster's load. A run that had not finished by then is never read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray,
 from plimsoll_predictor.runtimes.shapes.run_table import MISSING, RunTable
 
 REMEMBERED: Final = 200
-"""Newest runs of a task, and of an owner, that statistics are made of."""
+"""How many newest runs of a task, and of an owner, the statistics use."""
 RECENT: Final = 10
 
 
@@ -70,7 +70,7 @@ RUN_FEATURES: Final = (
 class FeatureRows:
     """Rows for the classifier.
 
-    values: (n_rows, n_features), NaN where nobody recorded it. kinds: by feature name.
+    values: (n_rows, n_features), NaN if not recorded. kinds: by feature name.
     """
 
     names: tuple[str, ...]
@@ -82,7 +82,7 @@ class FeatureRows:
 class Moments:
     """When rows are made, each (n_rows,): before the run at ``place`` of task ``task``.
 
-    place: the run whose request is known then; -1 where none is.
+    place: the run whose request is known then; -1 if there is none.
     """
 
     task: IntArray
@@ -91,7 +91,7 @@ class Moments:
 
 
 def feature_names(catalogue: ShapeCatalogue) -> dict[str, Kind]:
-    """Every feature and its kind; the last ones are how much the past looks like a shape."""
+    """Every feature and its kind; the last ones say how much the past looks like a shape."""
     likeness = {f"past looks {shape.name}": Kind.SHARE for shape in catalogue.shapes}
     return {**dict(TASK_FEATURES), **dict(OWNER_FEATURES), **dict(RUN_FEATURES), **likeness}
 
@@ -114,7 +114,7 @@ def feature_rows(table: RunTable, moments: Moments, catalogue: ShapeCatalogue) -
             at_s, place = float(moments.at_s[row]), int(moments.place[row])
             known = past.known(at_s)
             if past.count(at_s) != counted:
-                # Bursts are submitted before any of them ends: their past is one.
+                # A burst is submitted before any of its runs ends: all its runs have the same past.
                 counted = past.count(at_s)
                 history, likeness = _of_task(known), _likeness(known, catalogue)
             values[row] = np.concatenate(
@@ -129,7 +129,7 @@ def feature_rows(table: RunTable, moments: Moments, catalogue: ShapeCatalogue) -
 
 
 def words_for_value(value: float | None, kind: Kind) -> str:
-    """A feature's value as it is read.
+    """A feature's value as people read it.
 
     >>> words_for_value(144000.0, Kind.DURATION), words_for_value(0.031, Kind.SHARE)
     ('40 h', '3%')
@@ -161,7 +161,7 @@ class _TaskPast:
 
 
 class _OwnerPasts:
-    """Each owner's runs in the order they finished, beside their task's usual runtime."""
+    """Each owner's runs in the order they finished, relative to their task's usual runtime."""
 
     def __init__(self, table: RunTable, pasts: list[IntArray]) -> None:
         ratio = np.full(table.size, MISSING)
@@ -188,7 +188,7 @@ class _OwnerPasts:
 
 
 def _ratios(runtimes_s: FloatArray) -> FloatArray:
-    """Each run beside the median of the ``RECENT`` before it; NaN for the first."""
+    """Each run relative to the median of the ``RECENT`` before it; NaN for the first."""
     ratios = np.full(runtimes_s.size, MISSING)
     padded = np.concatenate([np.full(RECENT, MISSING), runtimes_s])
     if runtimes_s.size > 1:
@@ -247,7 +247,7 @@ def _of_run(
 
 
 def _likeness(known: FloatArray, catalogue: ShapeCatalogue) -> FloatArray:
-    """The posterior per run: that of a whole history is near 0 or 1, without degrees for trees."""
+    """The posterior per run: that of a whole history is near 0 or 1, too coarse for trees."""
     if not known.size:
         return np.full(len(catalogue.shapes), MISSING)
     weights = recency_weights(known.size, HALF_LIFE_RUNS)

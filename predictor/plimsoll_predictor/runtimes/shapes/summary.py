@@ -17,16 +17,16 @@ from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, checked_r
 FEW_RUNS: Final = 5
 """With fewer runs the form is not named."""
 STEADY_WITHIN: Final = 0.1
-"""Half of the runs within this share of the usual."""
+"""Steady: half of the runs are within this share of the usual."""
 WIDE_WITHIN: Final = 0.5
 TAIL_SHARE: Final = 0.02
 """The share of runs beyond twice the usual that makes a tail, unless the middle half is wide."""
 LEAST_TAIL: Final = 2
 TWICE: Final = 2.0
 OUTLIER: Final = 10.0
-"""Times the usual: the paper's outlier."""
+"""How many times the usual an outlier is, as in the paper."""
 IN_ORDER: Final = 0.95
-"""The task has moved if the older run is of the same mode in this share of the modes' pairs."""
+"""The task has moved if one mode's runs are the older ones in this share of the modes' pairs."""
 
 
 class Form(StrEnum):
@@ -44,10 +44,10 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSummary:
-    """A task's runtimes in numbers; ``words`` says them.
+    """A task's runtimes in numbers; ``words`` puts them into a sentence.
 
     half_within: half of the runs are within this share of the usual. low_s, high_s: the middle
-    half. modes: shortest first, in the order of time where the task has moved.
+    half. modes: shortest first, in the order of time if the task has moved.
     """
 
     form: Form
@@ -116,7 +116,7 @@ def _form(runtimes: FloatArray, modes: Sequence[Mode], half_within: float, longe
 
 
 def _order(runtimes: FloatArray, modes: Sequence[Mode]) -> float:
-    """Share of pairs (run of the shorter mode, run of the longer) with the shorter's older."""
+    """Share of pairs (run of the shorter mode, run of the longer) in which the shorter is older."""
     edge = float(np.sort(runtimes)[modes[0].runs])
     longer = runtimes >= edge
     shorter_before = np.cumsum(~longer)

@@ -1,4 +1,4 @@
-"""The shape of a task's next window of runs, and what was known of it before. Numpy only.
+"""The shape of a task's next window of runs, and what was known before it. Numpy only.
 
 In time order: a window's runs are normalised by the usual runtime that was known at its start.
 """
@@ -18,19 +18,20 @@ from plimsoll_predictor.runtimes.shapes.run_table import RunTable
 from plimsoll_predictor.runtimes.shapes.submission_features import Moments
 
 WINDOW_S: Final = 7 * DAY_S
-"""A week: a task's next runs, and few enough that they were soon over."""
+"""A week: it holds a task's next runs, and few enough that they were soon over."""
 LEAST_IN_WINDOW: Final = 5
-"""Runs that a window needs before it is given a shape."""
+"""How many runs a window needs to be given a shape."""
 LEAST_KNOWN: Final = 5
-"""Runs a task needs before it, or there is no shape to go on from."""
+"""How many earlier runs a task needs; fewer give no shape to start from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NextWindows:
     """A row per task and window, all (n_windows,); shapes by their place in the catalogue.
 
-    actual: the shape of the window's runs. same: of all runs known before. posterior: the same,
-    where the newest weigh most. halves: of two random halves of the window's runs, (n_windows, 2).
+    actual: the shape of the window's runs. same: that of all runs known before. posterior: the
+    same, but the newest weigh most. halves: of two random halves of the window's runs, (n_windows,
+    2).
     """
 
     moments: Moments
@@ -56,7 +57,7 @@ def next_windows(
     """Every task with ``LEAST_IN_WINDOW`` runs submitted within [edges[i], edges[i + 1]).
 
     Raises:
-        ValueError: if no task has.
+        ValueError: if there is no such task.
     """
     random = np.random.default_rng(seed)
     rows = _windows(table, edges_s)
@@ -72,8 +73,7 @@ def next_windows(
         moments=Moments(
             task=np.array([table.task[row.inside[0]] for row in rows], dtype=np.intp),
             at_s=np.array([row.start_s for row in rows]),
-            # What the first run of the window asks for is known when it is submitted; the load is
-            # that of its submission too.
+            # The request of the window's first run, and the load, are known at its submission.
             place=np.array([row.inside[0] for row in rows], dtype=np.intp),
         ),
         actual=places[:, 0],
@@ -93,10 +93,10 @@ class _Window:
 
 
 def _windows(table: RunTable, edges_s: Sequence[float]) -> list[_Window]:
-    """In the order of time, as a classifier learns from earlier rows and is judged on later."""
+    """In the order of time: a classifier learns from earlier rows and is judged on later ones."""
     windows: list[_Window] = []
     for places in table.runs_by_task():
-        # In the order of submission, so that a window is a slice.
+        # In the order of submission, so a window is a slice.
         cuts = np.searchsorted(table.submitted_s[places], np.asarray(edges_s), side="left")
         for window in np.flatnonzero(np.diff(cuts) >= LEAST_IN_WINDOW):
             start_s = float(edges_s[int(window)])

@@ -36,7 +36,7 @@ _WHOSE: Final = {
 
 
 class Direction(StrEnum):
-    """Which way a measure would go, as far as the data says."""
+    """Which way a measure would go, as far as the data shows."""
 
     LESS = "less"
     MORE = "more"
@@ -48,12 +48,12 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureChange:
-    """One measure under other conditions. The figures are None where there are too few runs.
+    """One measure under other conditions. The figures are None if there are too few runs.
 
-    now: its level otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). None also
-        where only other tasks have enough runs.
-    change, low, high: the change and its 95% interval: as shares of ``now``, but for outliers as
-        a difference of shares.
+    now: its level otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). Also None if
+        only other tasks have enough runs.
+    change, low, high: the change and its 95% interval, as shares of ``now``; for outliers, as a
+        difference of shares.
     tasks: how many other tasks are behind it.
     """
 
@@ -137,7 +137,7 @@ _FINE_PERCENT: Final = 0.095
 
 
 def change_of(effect: Effect, evidence: Evidence, tasks: int) -> MeasureChange:
-    """An effect as people read it: ratios for differences of logarithms."""
+    """Convert an effect for people: differences of logarithms become ratios."""
     reach = effect.half_width
     ends = [effect.difference, effect.difference - reach, effect.difference + reach]
     now = effect.otherwise
@@ -157,9 +157,9 @@ def change_of(effect: Effect, evidence: Evidence, tasks: int) -> MeasureChange:
 
 
 _LARGEST: Final = 50.0
-"""Beyond e^50 times as long an interval's end stops, so that it stays a number."""
+"""An interval ends at a factor of e^50, so that its end stays a number."""
 
 
 def _nonzero(value: float, places: int) -> float:
-    """A value that rounds to zero as zero, so that nobody reads -0."""
+    """Return a value that rounds to zero as zero, so that nobody reads -0."""
     return round(value, places) + 0.0

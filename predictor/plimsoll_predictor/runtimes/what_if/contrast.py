@@ -1,9 +1,9 @@
 """The difference between two sides of matched runs: estimates with intervals.
 
-The interval is a delete-a-group jackknife's: each of up to twenty stretches of time is held out
-in turn, and by how much the estimate then moves is its uncertainty (Busing, Meijer and van der
-Leeden 1999, for groups of unequal weight), with Student's distribution over the stretches. So runs
-of one stretch may be as alike as they please; no stretch of time counts for more than one.
+The interval is a delete-a-group jackknife's: each of up to twenty stretches of time is held out in
+turn, and the moves of the estimate give its uncertainty (Busing, Meijer and van der Leeden 1999,
+for groups of unequal weight), with Student's distribution over the stretches. So runs of one
+stretch may be as alike as they please; no stretch of time counts for more than one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FEWEST_RUNS: Final = {
     Measure.SPREAD: 10.0,
     Measure.OUTLIERS: 10.0,
 }
-"""Effective runs of the smaller side that a measure needs."""
+"""How many effective runs of the smaller side a measure needs."""
 FOLDS: Final = 2
 _OUTLIERS: Final = MEASURES.index(Measure.OUTLIERS)
 _P95: Final = MEASURES.index(Measure.P95)
@@ -42,10 +42,10 @@ _HIGH: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One measure's difference, as asked less otherwise, and how sure it is.
+    """One measure's difference, as asked minus otherwise, and its certainty.
 
     Differences of ln(seconds), but of shares for outliers. otherwise: the level it is added to,
-    None where nobody knows it. df: degrees of freedom.
+    None if unknown. df: degrees of freedom.
     """
 
     measure: Measure
@@ -64,7 +64,7 @@ class Effect:
 class HeldOut:
     """How often an interval from part of the time agreed with the part that was left out.
 
-    checked: comparisons, one a measure and stretch left out. within: those that agreed.
+    checked: comparisons, one per measure and stretch left out. within: those that agreed.
     """
 
     checked: int
@@ -115,11 +115,11 @@ def held_out(runs: Matched, log_outlier: float) -> HeldOut:
 def pooled(effects: Sequence[Effect]) -> Effect:
     """Several tasks' effects as one: the expected effect of a further task.
 
-    Random effects (DerSimonian and Laird 1986): tasks differ truly, by a variance that is
-    estimated with them. The interval is that of a further task (Higgins et al. 2009): it holds
-    the tasks' own differences too, not only the uncertainty of their mean.
+    Random effects (DerSimonian and Laird 1986): tasks truly differ, by a variance that is estimated
+    too. The interval is that of a further task (Higgins et al. 2009): it includes the tasks' own
+    differences, not only the uncertainty of their mean.
 
-    effects: of one measure, five or more.
+    effects: five or more of one measure.
     """
     differences = np.array([effect.difference for effect in effects])
     variances = np.array([effect.standard_error**2 for effect in effects])
@@ -127,7 +127,7 @@ def pooled(effects: Sequence[Effect]) -> Effect:
     weights = 1.0 / (variances + between)
     mean = float(weights @ differences / weights.sum())
     df = len(effects) - 1
-    # Hartung and Knapp: the mean's error from how the tasks scatter, never less than theirs.
+    # Hartung and Knapp: the mean's error comes from the tasks' scatter, and is never below theirs.
     scatter = float(weights @ (differences - mean) ** 2) / df
     error_of_mean = max(1.0, scatter) / float(weights.sum())
     error = float(np.sqrt(error_of_mean + between))
@@ -135,7 +135,7 @@ def pooled(effects: Sequence[Effect]) -> Effect:
 
 
 def combined(own: Effect, others: Effect) -> Effect:
-    """The mean of a task's own effect and the one expected from others, each by its certainty."""
+    """The mean of a task's own effect and the one expected from others, weighted by certainty."""
     weights = np.array([own.standard_error, others.standard_error]) ** -2.0
     difference = float(weights @ [own.difference, others.difference] / weights.sum())
     error = float(weights.sum() ** -0.5)
@@ -191,7 +191,7 @@ def _side(log_runtimes: FloatArray, weights: FloatArray, log_outlier: float) -> 
 
 
 def _shrunk(share: float, runs: float) -> float:
-    """A share with one run more of either kind (Agresti and Caffo 2000): never quite 0 or 1."""
+    """A share with one more run of either kind (Agresti and Caffo 2000): never quite 0 or 1."""
     return (share * runs + 1) / (runs + 2)
 
 
@@ -210,7 +210,8 @@ def _binomial_variance(runs: Matched, log_outlier: float) -> float:
 def _rank_variance(runs: Matched) -> float:
     """The variance of two high quantiles by chance alone, by how many runs lie below them.
 
-    One or two of few runs lie above: leaving some out says little of how far up others could lie.
+    Of few runs only one or two lie above: leaving some out hardly shows how far up others could
+    lie.
     """
     variance = 0.0
     for side in (runs.as_asked, ~runs.as_asked):

@@ -2,8 +2,8 @@
 
 The paper (section 7) changes conditions by hand and asks a predictor that learned from all jobs
 together, so its answer depends on which jobs ran under those conditions. Here a run is compared
-only with runs of the same task at the same time, and every answer has an interval. Where that
-includes no change, or runs are too few, the answer says so.
+only with runs of the same task at the same time, and every answer has an interval. If the interval
+includes no change, or if there are too few runs, the answer says so.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from plimsoll_predictor.runtimes.what_if.scenario import UNKNOWN, Scenario, Side
 from plimsoll_predictor.runtimes.what_if.what_if import Counts, WhatIf
 
 MOST_RUNS: Final = 10_000
-"""The newest so many runs of a task are looked at."""
+"""The most runs of a task that are looked at, the newest."""
 MOST_OTHERS: Final = 30
 MOST_RUNS_OF_OTHERS: Final = 1_000
 FEWEST_OTHERS: Final = 5
 SHORTEST_RUNTIME_S: Final = 1.0
-"""Clocks of whole seconds tell nothing shorter."""
+"""Clocks of whole seconds show nothing shorter."""
 
 
 def estimate(
@@ -53,8 +53,8 @@ def estimate(
     """The changes under a scenario, as far as past runs can tell.
 
     runs: of one task, in any order. others: further tasks of its owner by name, each compared with
-    itself: they are evidence too where the task has few runs.
-    It takes below a second for 10,000 runs.
+    itself: they are evidence, too, if the task has few runs.
+    It takes less than a second for 10,000 runs.
     """
     own = _Task.of(runs, scenario, MOST_RUNS)
     effects = contrast(own.matched, own.log_outlier)
@@ -74,7 +74,7 @@ def estimate(
 
 
 _Others: TypeAlias = tuple[Effect, int]
-"""The effect that other tasks lead to expect, and how many they are."""
+"""The effect expected from other tasks, and how many tasks they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class _Task:
         )
 
     def expecting(self, measure: Measure, others: _Others | None) -> _Others | None:
-        """Others' effect on this task's own level, where enough of its runs show that level.
+        """Others' effect, applied to this task's own level if enough of its runs show that level.
 
         Only runtimes scale from task to task; a spread or a share of outliers may be 0.
         """
@@ -132,7 +132,7 @@ class _Task:
 def _expected(
     scenario: Scenario, others: Mapping[str, Sequence[PastRun]]
 ) -> dict[Measure, _Others]:
-    """The effects that other tasks lead to expect of a further one."""
+    """The effects expected for a further task, from other tasks."""
     tasks = [_Task.of(others[name], scenario, MOST_RUNS_OF_OTHERS) for name in sorted(others)]
     comparable = [task for task in tasks if task.matched.n_groups >= FEWEST_BLOCKS]
     comparable.sort(key=lambda task: -task.matched.effective_runs)
@@ -146,7 +146,7 @@ def _expected(
 
 
 def _change(own: Effect | None, others: _Others | None, measure: Measure) -> MeasureChange:
-    """The task's own evidence where there is any, combined with others' that is more certain."""
+    """The task's own evidence if there is any, combined with others' if theirs is more certain."""
     if others is None:
         if own is None:
             return MeasureChange(measure=measure, evidence=Evidence.NONE)

@@ -1,7 +1,7 @@
 """Runs of the same time: each block of time holds runs of both sides, or is left out.
 
-Tasks and clusters change over the weeks, so both sides weigh alike in every block: a side that ran
-mostly in one month is not compared with the runs of other months.
+Tasks and clusters change over the weeks, so both sides weigh the same in every block: a side that
+ran mostly in one month is not compared with the runs of other months.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCKS_S: Final = (7 * DAY_S, DAY_S, 6 * HOUR_S, HOUR_S)
 """Lengths of a block, longest first: the first that gives ENOUGH_BLOCKS is taken."""
 ENOUGH_BLOCKS: Final = 12
 FEWEST_BLOCKS: Final = 5
-"""Fewer give no interval."""
+"""With fewer blocks there is no interval."""
 MOST_GROUPS: Final = 20
 
 
@@ -28,9 +28,9 @@ MOST_GROUPS: Final = 20
 class Matched:
     """Runs of the blocks that hold both sides.
 
-    log_runtimes: (n,), rising. as_asked: (n,), bool. weights: (n,); in each block both sides weigh
-    alike. groups: (n,), int, 0 … n_groups - 1: neighbouring blocks, of about equal weight.
-    block_s: the length of a block; None where nothing matches.
+    log_runtimes: (n,), rising. as_asked: (n,), bool. weights: (n,); both sides weigh the same in
+    each block. groups: (n,), int, 0 … n_groups - 1: neighbouring blocks, of about equal weight.
+    block_s: the length of a block; None if nothing matches.
     """
 
     log_runtimes: FloatArray
@@ -43,7 +43,7 @@ class Matched:
 
     @property
     def effective_runs(self) -> float:
-        """How many equally weighted runs the smaller side amounts to."""
+        """The size of the smaller side, in equally weighted runs."""
         return min(
             effective_runs(self.weights[self.as_asked]),
             effective_runs(self.weights[~self.as_asked]),
@@ -55,7 +55,7 @@ class Matched:
         return self._part(inside, self.groups - first, last - first)
 
     def without(self, first: int, last: int) -> Matched:
-        """All groups but those from ``first`` up to ``last``, numbered anew."""
+        """All groups except those from ``first`` up to ``last``, numbered anew."""
         outside = (self.groups < first) | (self.groups >= last)
         left_out = last - first
         groups = np.where(self.groups >= last, self.groups - left_out, self.groups)
@@ -80,10 +80,10 @@ NOTHING_MATCHED: Final = Matched(
 
 
 def matched(log_runtimes: FloatArray, submitted_s: FloatArray, sides: Sides) -> Matched:
-    """The runs that can be compared: none where no block of any length holds both sides.
+    """The runs that can be compared: none if no block of any length holds both sides.
 
     log_runtimes, submitted_s: (n,), in any order. sides: (n,); runs of an unknown side stay out.
-    The length of a block is chosen by the times of either side's runs, never by their runtimes.
+    The length of a block is chosen from the times of both sides' runs, never from their runtimes.
     """
     sided = sides >= 0
     logs, times_s, as_asked = log_runtimes[sided], submitted_s[sided], sides[sided] == 1

@@ -1,7 +1,7 @@
 """The figures that a what-if compares, from weighted runs: middle, 95%, spread and outliers.
 
-Quantiles are Harrell and Davis' (1982): averages of order statistics, weighted by a beta density,
-which vary smoothly as runs come and go, so that leaving some out tells their uncertainty.
+Quantiles are Harrell and Davis' (1982): averages of order statistics, weighted by a beta density.
+They vary smoothly as runs come and go, so leaving some out shows their uncertainty.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REACH: Final = 10.0
 
 
 def effective_runs(weights: FloatArray) -> float:
-    """How many equally weighted runs tell as much (Kish); 0 for none."""
+    """How many equally weighted runs carry the same information (Kish); 0 for none."""
     total = float(weights.sum())
     return total * total / float(weights @ weights) if total > 0 else 0.0
 
@@ -48,7 +48,7 @@ def effective_runs(weights: FloatArray) -> float:
 def levels(log_runtimes: FloatArray, weights: FloatArray, log_outlier: float) -> FloatArray:
     """The measures of one side, (4,) in the order of MEASURES.
 
-    log_runtimes: (n,), rising. weights: (n,), none below zero and one at least above.
+    log_runtimes: (n,), rising. weights: (n,), none below zero and at least one above.
     log_outlier: ln of the runtime beyond which a run is an outlier.
     """
     quarter, middle, three_quarters, high = _quantiles(log_runtimes, weights)
@@ -83,7 +83,7 @@ def _beta_density(at: FloatArray, a: float, b: float) -> FloatArray:
 def student(df: float) -> float:
     """The 97.5% point of Student's distribution, by Fisher and Cornish's expansion.
 
-    Within .01 of it from four degrees of freedom on; fewer are refused.
+    The error is below .01 from four degrees of freedom on; fewer are refused.
 
     >>> round(student(10), 2)
     2.23

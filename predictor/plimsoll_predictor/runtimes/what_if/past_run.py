@@ -11,14 +11,14 @@ from plimsoll_predictor.core.record import Observation, Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """One run that succeeded. A field that nobody recorded is None.
+    """One run that succeeded. A field that was not recorded is None.
 
-    runtime_s: 0 where a clock of whole seconds saw no time pass.
+    runtime_s: 0 where a clock of whole seconds counted none.
     submitted_s: Unix seconds, or any clock that all runs of an estimate share.
-    node_load, cluster_load: share of the allocatable resources in use at its start; above 1 where
-        more was in use than counted.
+    node_load, cluster_load: share of the allocatable resources in use at its start; above 1 if more
+        was in use than counted.
     memory_request_bytes, memory_limit_bytes, request_cores, limit_cores: the fields of its pod;
-        None also where a pod had none.
+        also None if a pod had none.
     attempt: 1 for a run's first pod. Later ones got more memory because the run needed it.
 
     Raises:
@@ -49,9 +49,9 @@ class PastRun:
 
     @property
     def limit_equals_request(self) -> bool | None:
-        """Whether it could not use more than it requested; None if nobody recorded that.
+        """Whether it could not use more than it requested; None if that was not recorded.
 
-        A pod may burst in a resource that has a request, and no limit or a higher one.
+        A pod may burst in a resource that has a request and either no limit or a higher one.
         """
         pairs = (
             (self.memory_request_bytes, self.memory_limit_bytes),
@@ -64,7 +64,7 @@ class PastRun:
 def of_observations(observations: Iterable[Observation]) -> list[PastRun]:
     """The attempts that succeeded, with a known runtime and a known time.
 
-    Loads are the CPU's, which runs share, or the memory's where nobody counted CPU.
+    Loads are the CPU's, which runs share, or the memory's if CPU was not counted.
     """
     return [
         _of_observation(observation, runtime_s, submitted_s)
@@ -76,8 +76,8 @@ def of_observations(observations: Iterable[Observation]) -> list[PastRun]:
 
 
 def _of_observation(run: Observation, runtime_s: float, submitted_s: float) -> PastRun:
-    # An observation without the request says nothing of the CPU limit either: its None does not
-    # mean that there was no limit.
+    # An observation without the request says nothing about the CPU limit either: None does not mean
+    # that there was no limit.
     has_request = run.request_memory_ran_bytes is not None
     return PastRun(
         runtime_s=runtime_s,

@@ -30,7 +30,7 @@ _WORDS: Final = {
     "even_load": ("under uneven load", "the load"),
     "memory_bytes": ("with another size", "the memory, or that were lifted,"),
 }
-"""Condition -> what runs otherwise are called, and what nobody recorded of other runs."""
+"""Condition -> what the runs otherwise are called, and what was not recorded of other runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Scenario:
 
     @property
     def unrecorded(self) -> str:
-        """The name of what nobody recorded of runs of an unknown side."""
+        """The name of what was not recorded about runs of an unknown side."""
         return _WORDS[self.parts[0]][1] if len(self.parts) == 1 else "the conditions"
 
     def sides(self, runs: Sequence[PastRun]) -> Sides:
@@ -118,17 +118,17 @@ class Scenario:
 
 
 def _all_of(sides: Sequence[Side]) -> int:
-    """The side by all conditions together; unknown where one of them is."""
+    """The side by all conditions together; unknown if one of them is."""
     if any(side is None for side in sides):
         return UNKNOWN
     return int(all(sides))
 
 
 def _evenly_loaded(runs: Sequence[PastRun]) -> Callable[[PastRun], Side]:
-    """Whether a run was under even load: its node was as loaded as the cluster then was.
+    """Say whether a run was under even load: its node was as loaded as the cluster was then.
 
-    Where nobody recorded the nodes' loads, loads are even over time instead: the cluster was about
-    as loaded as at the median of these runs.
+    If the nodes' loads were not recorded, load is compared over time: it is even if the cluster was
+    about as loaded as at the median of these runs.
     """
     if any(run.node_load is not None and run.cluster_load is not None for run in runs):
         return lambda run: _near(run.node_load, run.cluster_load)

@@ -31,7 +31,7 @@ _SIZED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Runs of both sides, and those among them in blocks of time that hold both.
+    """Runs of both sides, and how many of them are in blocks of time that hold both.
 
     untold: runs whose side is unknown. block_s: the length of a block; None if there is none.
     """
@@ -49,8 +49,8 @@ class Counts:
 class WhatIf:
     """The changes under a scenario.
 
-    changes: one a measure, in the order of ``measures.MEASURES``.
-    now, then: how all runs otherwise and all runs as asked vary; None without runs.
+    changes: one per measure, in the order of ``measures.MEASURES``.
+    now, then: how all runs otherwise and all runs as asked vary; None if there are none.
     """
 
     scenario: Scenario

@@ -1,4 +1,4 @@
-"""A Spark application, as its event log tells of it: frozen records of bounded size."""
+"""A Spark application as its event log describes it: frozen records of bounded size."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Final
 from plimsoll_predictor.splitting.spark.settings import Settings
 
 _KILLED: Final = ("137", "oomkilled", "out of memory")
-"""Words in the reason for which an executor is gone: exit 137 is what a cgroup's kill leaves."""
+"""Words in the reason for an executor's removal: exit 137 follows from a cgroup's kill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """An attempt at a stage; tasks alike, one for each partition.
+    """An attempt at a stage, with one similar task for each partition.
 
-    tasks: those that ended well. busy_s: what all tasks took together, by the driver's clock.
-    quick_s, median_s: nine of ten tasks took longer, and half of them; to 5%. began_s, wall_s: None
-    where the log does not say, or its clock went back. query: whether it is one of Spark SQL.
-    peak_bytes: the most that one task had for sorts, joins and hash tables. spilled_bytes: of
-    those, what all tasks together wrote to disk, as large as it was in memory; disk_bytes: as
-    large as it was on disk.
+    tasks: those that succeeded. busy_s: time of all tasks together, by the driver's clock. quick_s,
+    median_s: nine of ten tasks took longer, and half of them; to 5%. began_s, wall_s: None if the
+    log does not say, or its clock went back. query: whether it belongs to Spark SQL. peak_bytes:
+    the most that one task held for sorts, joins and hash tables. spilled_bytes: how much of that
+    all tasks together wrote to disk, by its size in memory; disk_bytes: by its size on disk.
     """
 
     number: int
@@ -48,10 +47,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
-    """The most that any executor had, each for itself, in bytes; None where nothing was measured.
+    """The most that any executor had, each figure by itself, in bytes; None if not measured.
 
-    beside_heap: metaspace, code, buffers. unified: execution and storage, of the heap. samples: how
-    many tasks ended with a reading of the heap; Spark takes one every ten seconds by itself.
+    beside_heap: metaspace, code, buffers. unified: execution and storage, part of the heap.
+    samples: how many tasks ended with a reading of the heap; Spark takes one every ten seconds.
     """
 
     heap: int | None = None
@@ -64,7 +63,7 @@ class Peaks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Executors that were killed for memory, and the tasks that went with them."""
+    """Executors that were killed for memory, and the tasks that were lost with them."""
 
     executors: int
     tasks: int
@@ -75,7 +74,7 @@ class Lost:
 class Reading:
     """How much of a log could be read. bad: lines that are no event. long: lines left out.
 
-    stages_left_out: beyond those that are kept. ended: whether the log has its last line.
+    stages_left_out: those beyond the limit. ended: whether the log has its last line.
     """
 
     lines: int
@@ -87,9 +86,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """What an application was, and did.
+    """What an application was, and what it did.
 
-    span_s: None where the clock went back. slots, executors: tasks and executors at a time at most.
+    span_s: None if the clock went back. slots, executors: the most tasks and executors at a time.
     executor_s: the time of all executors, added up.
     """
 
@@ -123,7 +122,7 @@ class Application:
 
 
 def killed_for_memory(reason: str) -> bool:
-    """Whether an executor was killed for memory, by the words of whoever removed it.
+    """Whether an executor was killed for memory, by the reason given for its removal.
 
     >>> killed_for_memory("exited with exit code 137(SIGKILL, possible container OOM)")
     True

@@ -1,7 +1,7 @@
-"""The events of a Spark log that are read, each a JSON document of one line; others are passed by.
+"""The events of a Spark log that are read, each a JSON document of one line; others are skipped.
 
-``org.apache.spark.util.JsonProtocol`` writes them. Fields are named as there. Whatever is missing
-is as if nothing had been measured: older versions lack some, and a log is a stranger's file.
+``org.apache.spark.util.JsonProtocol`` writes them. Fields are named as there. A missing field
+counts as not measured: older versions lack some, and a log may come from anywhere.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LogStart(_Part):
 
 
 class ApplicationStart(msgspec.Struct):
-    """Times are Unix milliseconds of the driver, here as in all events."""
+    """Times are Unix milliseconds of the driver, as in all events."""
 
     name: str = msgspec.field(name="App Name", default="")
     app_id: str | None = msgspec.field(name="App ID", default=None)
@@ -45,13 +45,13 @@ class ApplicationEnd(msgspec.Struct):
 
 
 class EnvironmentUpdate(_Part):
-    """What was set when the application began, by whatever means."""
+    """What was set when the application began, from any source."""
 
     spark_properties: Properties = msgspec.field(default_factory=dict)
 
 
 class AdaptiveUpdate(msgspec.Struct):
-    """A query's plan changed while it ran: adaptive execution is on, whatever was set."""
+    """A query's plan changed while it ran: adaptive execution is on, whatever the settings say."""
 
 
 class ExecutorInfo(_Part):
@@ -88,7 +88,7 @@ class StageInfo(msgspec.Struct):
 
 
 class StageSubmitted(msgspec.Struct):
-    """A stage begins. Of a query it has all that was set in its session, later than the start."""
+    """A stage begins. For a query it lists all settings of its session, also later ones."""
 
     info: StageInfo = msgspec.field(name="Stage Info")
     properties: Properties | None = msgspec.field(name="Properties", default=None)
@@ -111,22 +111,22 @@ class TaskInfo(msgspec.Struct):
 
 
 class ShuffleRead(_Part):
-    """What a task read of others' results, in bytes."""
+    """How much a task read of others' results, in bytes."""
 
     remote_bytes_read: Count = 0
     local_bytes_read: Count = 0
 
 
 class Input(_Part):
-    """What a task read of files, in bytes."""
+    """How much a task read of files, in bytes."""
 
     bytes_read: Count = 0
 
 
 class TaskMetrics(_Part):
-    """What a task took. Peak execution memory: of sorts, hash tables and joins, in bytes.
+    """What a task used. Peak execution memory: for sorts, hash tables and joins, in bytes.
 
-    What was spilled counts twice: as it was in memory, and as it was on disk.
+    Spilled data counts twice: by its size in memory, and by its size on disk.
     """
 
     peak_execution_memory: Count = 0
@@ -137,7 +137,7 @@ class TaskMetrics(_Part):
 
 
 class ExecutorMetrics(msgspec.Struct):
-    """Peaks of an executor in bytes, each by itself; 0 is not measured, -1 neither."""
+    """Peaks of an executor in bytes, each by itself; 0 and -1 mean not measured."""
 
     heap: int = msgspec.field(name="JVMHeapMemory", default=0)
     beside_heap: int = msgspec.field(name="JVMOffHeapMemory", default=0)
@@ -148,7 +148,7 @@ class ExecutorMetrics(msgspec.Struct):
 
 
 class TaskEnd(msgspec.Struct):
-    """A task ended, well or not; one that was lost with its executor has no metrics."""
+    """A task ended, well or not; a task lost with its executor has no metrics."""
 
     stage: Id = msgspec.field(name="Stage ID")
     attempt: Id = msgspec.field(name="Stage Attempt ID", default=0)
@@ -158,7 +158,7 @@ class TaskEnd(msgspec.Struct):
 
 
 class StageExecutorMetrics(msgspec.Struct):
-    """An executor's peaks in one stage; written where spark.eventLog.logStageExecutorMetrics is."""
+    """An executor's peaks in one stage; written if spark.eventLog.logStageExecutorMetrics is on."""
 
     executor: str = msgspec.field(name="Executor ID")
     peaks: ExecutorMetrics = msgspec.field(name="Executor Metrics")

@@ -1,4 +1,4 @@
-"""All that is found of an application, or why there is nothing to gain."""
+"""Collects all findings about an application, or says why there is nothing to gain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Finding = SmallTasks | Spilled | HeapUnused | OverheadShort | Killed
 
 
 class TimeVerdict(StrEnum):
-    """What there is to gain in time by how work is split."""
+    """How much time another split of the work would gain."""
 
     FOUND = "found"
     ADAPTIVE = "adaptive execution chooses partitions; counts change nothing beyond noise"
@@ -37,14 +37,14 @@ class TimeVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Findings, those of time first; and what holds of time where there is none of it."""
+    """Findings, those about time first; and the verdict on time if there is none."""
 
     findings: Sequence[Finding]
     time: TimeVerdict
 
 
 def findings_of(application: Application) -> Found:
-    """Return what to set, at most one property a finding."""
+    """Return what to set, at most one property per finding."""
     times = [small_partitions(application), small_splits(application)]
     memory = [
         spilled(application),

@@ -1,8 +1,8 @@
-"""What a Spark application is given when its driver starts, where its user set nothing.
+"""Says what a Spark application gets when its driver starts, if its user set nothing.
 
-For time: fewer partitions of a shuffle, as a log of an earlier run taught, and only where adaptive
-execution is off. For memory: partitions that are smaller with each step, after executors were
-killed. The first step drops what was taught for time.
+For time: fewer partitions of a shuffle, as the log of an earlier run taught, and only if adaptive
+execution is off. For memory: partitions that shrink with each step, after executors were killed.
+The first step drops the setting for time.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from plimsoll_predictor.splitting.spark.settings import (
 )
 
 MOST_STEPS: Final = 3
-"""After so many, partitions get no smaller, and executors are given more memory as ever."""
+"""After so many steps partitions get no smaller, and executors get more memory as usual."""
 LEAST_TAUGHT: Final = 2
 MOST_TAUGHT: Final = 1000
-"""Only a larger number in configuration can teach more than half of Spark's own."""
+"""Only a larger number in the configuration can teach more than half of Spark's own."""
 _LEAST_TIMES: Final = 2
-"""So many times as many as would do; below that there is little to gain, and nothing is taught."""
+"""Nothing is taught if there are fewer than so many times the partitions needed: little to gain."""
 _TIMES_SLOTS: Final = 3
-"""Partitions for each task at once: the last of them waits for no large one."""
+"""Partitions for each task at once: the last tasks wait for no large partition."""
 _TAUGHT_BYTES: Final = DEFAULT_ADVISORY_BYTES // 4
-"""Of a shuffle in a partition; an input may grow fourfold before it is what Spark aims at."""
+"""Shuffle bytes per partition; an input may grow fourfold before it reaches Spark's own aim."""
 _MORE: Final = 2
-"""So many times the partitions with each step: adaptive execution cuts no finer than these."""
+"""How many times more partitions each step gives: adaptive execution makes no finer cut."""
 _SMALLER: Final = 4
-"""The advisory size becomes so many times smaller, down to the least that Spark coalesces to."""
+"""How many times each step divides the advisory size, down to Spark's least for coalescing."""
 _SMALLER_SPLIT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The properties that a driver is given. step: 0 for time, 1 to ``MOST_STEPS`` for memory."""
+    """The properties that a driver gets. step: 0 for time, 1 to ``MOST_STEPS`` for memory."""
 
     step: int
     properties: Mapping[str, str]
 
 
 def given_for(taught: int | None, steps: int) -> Given | None:
-    """Return what the next driver is given; None for nothing.
+    """Return what the next driver gets; None for nothing.
 
-    taught: partitions for time; None where nothing was taught. A number that no log teaches is as
-    none. steps: how often in turn executors were killed; beyond ``MOST_STEPS`` nothing is given, as
-    smaller partitions did not help, or a driver failed with what it was given.
+    taught: partitions for time; None if nothing was taught. A number that no log can teach counts
+    as None. steps: how often in a row executors were killed; beyond ``MOST_STEPS`` nothing is
+    given, since smaller partitions did not help, or a driver failed with what it got.
 
     >>> given_for(8, 0)
     Given(step=0, properties={'spark.sql.shuffle.partitions': '8'})
@@ -89,10 +89,10 @@ class Lesson:
 
 
 def lesson_of(application: Application, replaces: Collection[Replaceable] = ()) -> Lesson:
-    """Return how many partitions the next runs had better have, and why.
+    """Return how many partitions the next runs should have, and why.
 
-    Only shuffles count whose number nobody chose: neither the user, nor adaptive execution.
-    replaces: properties that are nobody's, too, where they stand in configuration.
+    A shuffle counts only if nobody chose its number: neither the user nor adaptive execution.
+    replaces: properties that count as nobody's, too, if the configuration sets them.
     """
     whose = _Whose(application.settings, replaces)
     stages = [each for each in application.stages if each.query and each.shuffle_bytes]
@@ -111,7 +111,7 @@ def lesson_of(application: Application, replaces: Collection[Replaceable] = ()) 
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    """Tells whose the number of partitions is. whole: what held when the application began."""
+    """Tells whose the number of partitions is. whole: the settings when the application began."""
 
     whole: Settings
     replaces: Collection[Replaceable]
@@ -124,14 +124,14 @@ class _Whose:
 
     @property
     def is_overruled(self) -> bool:
-        """Whether a number was given, and did not count."""
+        """Whether a number was given but another one applied."""
         return GIVEN in self.whole.given and not self.is_ours
 
     def is_users(self, settings: Settings) -> bool:
-        """Say whether it is the user's: neither Spark's own, nor ours, nor one to be replaced.
+        """Say whether it is the user's: not Spark's own, nor ours, nor one to be replaced.
 
-        What configuration says is there when the application begins. What code sets before that
-        looks alike, once: it wins over what is given, and then what was given is another number.
+        The configuration's value is there when the application begins. A value that code sets
+        earlier looks the same at first, but it overrides a given number, and then the two differ.
         """
         value = settings.given.get(PARTITIONS)
         if value is None or value == settings.given.get(GIVEN):
@@ -152,7 +152,7 @@ def _why_nothing(
     of_nobody: Sequence[Stage],
     whose: _Whose,
 ) -> str | None:
-    """Return why a log teaches nothing; None if it may. of_nobody: stages of nobody's number."""
+    """Return why a log teaches nothing; None if it may. of_nobody: stages with nobody's number."""
     reading = application.reading
     why: str | None = None
     if stages and all(each.settings.coalesces for each in stages):
@@ -166,7 +166,7 @@ def _why_nothing(
     elif any(each.disk_bytes for each in of_nobody):
         why = "tasks wrote to disk what did not fit: larger partitions fit less"
     elif not (of_nobody and whose.is_ours):
-        # Where it has what was taught before, there is nothing more to gain, and it stays.
+        # If it has the number taught before, there is nothing more to gain, and that number stays.
         time = findings_of(application).time
         why = None if of_nobody and time is TimeVerdict.FOUND else f"nothing to gain: {time.value}"
     return why

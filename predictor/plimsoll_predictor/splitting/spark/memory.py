@@ -1,4 +1,4 @@
-"""Memory of an application that is too little, too much, or in the wrong part of its containers."""
+"""Finds memory of an application that is too little, too much, or in a container's wrong part."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from plimsoll_predictor.splitting.spark.settings import (
 )
 
 HEADROOM: Final = 1.25
-"""What is kept above the most that was seen, where a size is lowered or set."""
+"""A size that is lowered or set keeps this many times the largest use seen."""
 LEAST_SHARE: Final = 0.25
-"""Of the heap: less than that is not worth a restart."""
+"""The least share of the heap that is worth a restart."""
 LEAST_SAMPLES: Final = 30
-"""Readings of heaps, before the largest of them is taken for the most that is needed."""
+"""Readings of heaps that are needed before their largest is trusted as the need."""
 _RESERVED_BYTES: Final = 300 * MIB
-"""Spark keeps that much of the heap for itself."""
+"""Spark keeps so much of the heap for itself."""
 _LEAST_HEAP_BYTES: Final = 512 * MIB
 """Spark does not start with less than 450 MiB."""
 _STEP_BYTES: Final = 64 * MIB
@@ -34,10 +34,11 @@ _MOST_PARTITIONS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spilled:
-    """Partitions that did not fit, so that tasks wrote them to disk and read them again.
+    """Partitions that did not fit, so tasks wrote them to disk and read them again.
 
-    disk_bytes: what was written. peak_bytes: the most a task had in memory. whole_bytes: what it
-    would have had without writing. tasks, enough: partitions now, and such of which one fits.
+    disk_bytes: how much was written. peak_bytes: the most that a task had in memory. whole_bytes:
+    how much it would have had without writing. tasks: partitions now; enough: so many that each
+    fits.
     """
 
     stage: int
@@ -52,7 +53,7 @@ class Spilled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeapUnused:
-    """A heap that was never filled. Bytes are of one executor; memory_gb_h of all."""
+    """A heap that was never filled. Bytes are of one executor; memory_gb_h is of all."""
 
     heap_bytes: int
     peak_bytes: int
@@ -65,9 +66,9 @@ class HeapUnused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverheadShort:
-    """More beside the heap than the container has room for: the kernel may kill it.
+    """The container has too little room beside the heap: the kernel may kill it.
 
-    python_bytes, other_bytes: resident. jvm_bytes: what the JVM has beside its heap.
+    python_bytes, other_bytes: resident. jvm_bytes: the JVM's memory beside its heap.
     """
 
     overhead_bytes: int
@@ -81,9 +82,9 @@ class OverheadShort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Killed:
-    """Executors that were killed for memory, and nobody measured what in them grew.
+    """Executors that were killed for memory, without a measurement of which part grew.
 
-    busy_s: of the tasks that were lost with them.
+    busy_s: time of the tasks that were lost with them.
     """
 
     executors: int
@@ -101,7 +102,7 @@ def spilled(application: Application) -> Spilled | None:
     if worst is None:
         return None
     whole = worst.peak_bytes + worst.spilled_bytes // worst.tasks
-    # Half of what a task had: so there is room for those that get more than the mean.
+    # Half of a task's memory now: this leaves room for tasks that get more than the mean.
     enough = min(_MOST_PARTITIONS, ceil(worst.tasks * 2 * whole / worst.peak_bytes))
     each_bytes = max(LEAST_PARTITION_BYTES, worst.shuffle_bytes // enough)
     adaptive = _coalesced(worst)
@@ -118,7 +119,7 @@ def spilled(application: Application) -> Spilled | None:
 
 
 def _can_be_cut(stage: Stage) -> bool:
-    """Whether a property says how many partitions it has, and it wrote some of them to disk."""
+    """Whether a property sets its number of partitions, and it wrote some of them to disk."""
     written = stage.query and stage.shuffle_bytes and stage.disk_bytes and stage.peak_bytes
     return bool(written) and (_coalesced(stage) or stage.tasks == stage.settings.partitions)
 
@@ -128,14 +129,14 @@ def _coalesced(stage: Stage) -> bool:
 
 
 def heap_unused(application: Application) -> HeapUnused | None:
-    """Return what executors would not have missed; None where it is little, or not measured."""
+    """Return the heap that executors did not need; None if it is little, or not measured."""
     settings, peaks = application.settings, application.peaks
     if settings.local or peaks.heap is None or application.lost.executors:
         return None
     if peaks.samples < LEAST_SAMPLES:
         return None
     heap = settings.heap_bytes
-    # Used heap has garbage in it, so that the need is at most this.
+    # Used heap includes garbage, so the real need is at most this.
     room = _RESERVED_BYTES + HEADROOM * (peaks.unified or 0) / settings.fraction
     enough = _rounded(max(HEADROOM * peaks.heap, room, _LEAST_HEAP_BYTES))
     saved = heap - enough
@@ -153,7 +154,7 @@ def heap_unused(application: Application) -> HeapUnused | None:
 
 
 def overhead_short(application: Application) -> OverheadShort | None:
-    """Return what was beside the heap if it was more than there is room for."""
+    """Return the memory beside the heap if it exceeds its room."""
     settings, peaks = application.settings, application.peaks
     if not settings.contained or not (peaks.python or peaks.other):
         return None
@@ -177,7 +178,7 @@ def _room_bytes(settings: Settings) -> int:
 
 
 def killed(application: Application) -> Killed | None:
-    """Return what kills cost where nothing says which part of the container grew."""
+    """Return what kills cost if no measurement says which part of the container grew."""
     lost = application.lost
     if not lost.executors or application.peaks.python or application.peaks.other:
         return None

@@ -25,23 +25,23 @@ from plimsoll_predictor.splitting.spark.settings import (
 )
 
 MOST_STAGES: Final = 10_000
-"""Stages that are kept, at half a kB; what a longer log has besides is counted."""
+"""Stages that are kept, at half a kB each; further stages of a longer log are only counted."""
 MOST_OPEN: Final = 1_000
-"""Stages at a time that have begun and not ended."""
+"""The most stages at a time that have begun and not ended."""
 MOST_EXECUTORS: Final = 10_000
-"""Executors at a time."""
+"""The most executors at a time."""
 _MOST_CHARS: Final = 200
 _STEP: Final = log(1.05)
 """Times are counted in classes of 5%."""
 
 
 class NoApplication(ValueError):
-    """Lines of which none is an event of Spark."""
+    """No line is an event of Spark."""
 
 
 @dataclass(slots=True)
 class _OpenStage:
-    """A stage whose tasks still come."""
+    """A stage that still receives tasks."""
 
     settings: Settings
     submitted_ms: int | None = None
@@ -55,7 +55,7 @@ class _OpenStage:
     last_ms: int = 0
 
     def add(self, took_ms: int, ended_ms: int, metrics: spark.TaskMetrics) -> None:
-        """Count a task that ended well."""
+        """Count a task that succeeded."""
         self.tasks += 1
         self.busy_ms += took_ms
         self.last_ms = max(self.last_ms, ended_ms)
@@ -68,7 +68,7 @@ class _OpenStage:
         self.peak_bytes = max(self.peak_bytes, metrics.peak_execution_memory)
 
     def quantile_s(self, part: float) -> float:
-        """Seconds that this part of the tasks took at most, to 5%."""
+        """The seconds that this part of the tasks took at most, to 5%."""
         left = part * self.tasks
         for step in sorted(self.times):
             left -= self.times[step]
@@ -77,7 +77,7 @@ class _OpenStage:
         return 0.0
 
     def closed(self, number: int, info: spark.StageInfo | None) -> Stage:
-        """The record of the stage. info: of its end; None if the log has none."""
+        """The record of the stage. info: from its end; None if the log has none."""
         submitted = self.submitted_ms
         ended = self.last_ms
         if info is not None:
@@ -167,7 +167,7 @@ class _Fold:
         stage.settings = self.settings.over(given) if stage.query else self.settings
 
     def _stage(self, key: tuple[int, int]) -> _OpenStage | None:
-        """The stage of that number; None if there are too many."""
+        """The stage with that number; None if there are too many."""
         if key not in self.open and len(self.open) >= MOST_OPEN:
             return None
         return self.open.setdefault(key, _OpenStage(self.settings))
@@ -190,7 +190,7 @@ class _Fold:
         took_ms = max(0, task.finished_ms - task.launched_ms)
         self.last_ms = max(self.last_ms, task.finished_ms)
         if task.failed or task.killed:
-            # Spark tells of the tasks before it tells of the executor that is gone, or after.
+            # Spark reports the tasks before or after it reports that the executor is gone.
             if len(self.busy_ms) < MOST_EXECUTORS:
                 self.busy_ms[task.executor[:_MOST_CHARS]] += took_ms
                 self.lost[task.executor[:_MOST_CHARS]] += 1
@@ -229,7 +229,7 @@ class _Fold:
             self.peaks[name] = max(self.peaks[name], found)
 
     def application(self, lines: int, bad: int, long: int) -> Application:
-        """What is known at the end; stages that the log does not end are as far as they came."""
+        """The result at the end; a stage without an end in the log counts as far as it came."""
         cut = [stage.closed(number, None) for (number, _), stage in self.open.items()]
         room = MOST_STAGES - len(self.stages)
         ended_ms = self.ended_ms or self.last_ms
@@ -267,7 +267,7 @@ class _Fold:
 
 
 def read_application(lines: Iterable[bytes | None]) -> Application:
-    """Read a log. lines: each an event; None for one that was too long to be read.
+    """Read a log. lines: each an event; None for one that was too long.
 
     Raises:
         NoApplication: if no line is an event of Spark.

@@ -1,4 +1,4 @@
-"""Spark's properties: which are read, what holds where nobody set them, sizes as Spark reads them.
+"""Spark's properties: which are read, their defaults, and sizes as Spark reads them.
 
 Defaults are those of Spark 3.2 to 4.0 (``SQLConf`` and ``internal/config``), in
 https://spark.apache.org/docs/latest/configuration.html.
@@ -32,9 +32,9 @@ FRACTION: Final = "spark.memory.fraction"
 PROCESS_TREE: Final = "spark.executor.processTreeMetrics.enabled"
 MASTER: Final = "spark.master"
 GIVEN: Final = "spark.plimsoll.partitions"
-"""Set by Plimsoll beside the number of partitions that it gives: any other number is the user's."""
+"""Set by Plimsoll with the number of partitions that it gives: any other number is the user's."""
 QUERY: Final = "spark.sql.execution.id"
-"""Not a property that is set: the stages of a query have it."""
+"""Not a property that users set: the stages of a query have it."""
 
 READ: Final = frozenset(
     {
@@ -43,7 +43,7 @@ READ: Final = frozenset(
         *(PYTHON, OFF_HEAP, OFF_HEAP_ENABLED, FRACTION, PROCESS_TREE),
     }
 )
-"""No other property is kept: they may hold passwords."""
+"""No other property is kept: others may hold passwords."""
 
 DEFAULT_SPLIT_BYTES: Final = 128 * MIB
 DEFAULT_ADVISORY_BYTES: Final = 64 * MIB
@@ -54,7 +54,7 @@ _DEFAULT_HEAP_BYTES: Final = GIB
 _DEFAULT_LEAST_OVERHEAD_BYTES: Final = 384 * MIB
 _JVM_FACTOR: Final = 0.1
 _OTHER_FACTOR: Final = 0.4
-"""Of Kubernetes, for programs in Python and R."""
+"""Kubernetes' factor for programs in Python and R."""
 _DEFAULT_FRACTION: Final = 0.6
 _ADAPTIVE_SINCE: Final = (3, 2)
 
@@ -65,9 +65,9 @@ _SCALE: Final = {"k": KIB, "m": MIB, "g": GIB, "t": 1024 * GIB, "p": 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was set, of what is read; and what holds, with Spark's defaults.
+    """The properties that were set, among those read; and the effective values with the defaults.
 
-    A value that Spark would refuse is as if it had not been set.
+    A value that Spark would refuse counts as not set.
     """
 
     given: Mapping[str, str]
@@ -81,7 +81,7 @@ class Settings:
 
     @property
     def coalesces(self) -> bool:
-        """Whether small partitions become larger ones, too."""
+        """Whether small partitions are merged into larger ones, too."""
         return self.adaptive and self._flag(COALESCE, default=True)
 
     @property
@@ -92,12 +92,12 @@ class Settings:
 
     @property
     def split_bytes(self) -> int:
-        """The most of a file that a task reads."""
+        """The most bytes of a file that one task reads."""
         return self.size(SPLIT) or DEFAULT_SPLIT_BYTES
 
     @property
     def advisory_bytes(self) -> int:
-        """What adaptive execution aims at for a partition."""
+        """The size of a partition that adaptive execution aims at."""
         return self.size(ADVISORY) or DEFAULT_ADVISORY_BYTES
 
     @property
@@ -107,7 +107,7 @@ class Settings:
 
     @property
     def overhead_bytes(self) -> int:
-        """What an executor's container has for all that is neither heap nor counted apart."""
+        """What an executor's container has for all that is neither heap nor counted separately."""
         given = self.size(OVERHEAD, MIB)
         if given:
             return given
@@ -137,11 +137,11 @@ class Settings:
 
     @property
     def contained(self) -> bool:
-        """Whether executors are killed that take more than their container's memory."""
+        """Whether executors are killed if they take more than their container's memory."""
         return self.given.get(MASTER, "").startswith(("k8s", "yarn"))
 
     def size(self, name: str, unit: int = 1) -> int | None:
-        """Return bytes. unit: of a number without one. None if it is not set, or no size.
+        """Return bytes. unit: for a number without one. None if it is not set, or no size.
 
         >>> Settings({"a": "64m", "b": "2"}).size("a"), Settings({"b": "2"}).size("b", 1024)
         (67108864, 2048)
@@ -152,7 +152,7 @@ class Settings:
         return int(found[1]) * _SCALE.get(found[2].lower(), unit)
 
     def over(self, later: Mapping[str, object]) -> Settings:
-        """Return the same with what was set later."""
+        """Return the same settings with those that were set later."""
         return Settings({**self.given, **kept(later)}, self.version)
 
     def _flag(self, name: str, *, default: bool) -> bool:
@@ -167,7 +167,7 @@ class Settings:
 
 
 def kept(properties: Mapping[str, object]) -> Mapping[str, str]:
-    """Return those properties that are read, as text."""
+    """Return the properties that are read, as text."""
     return {
         name: value[:_MOST_CHARS]
         for name, value in properties.items()
@@ -176,7 +176,7 @@ def kept(properties: Mapping[str, object]) -> Mapping[str, str]:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """Return a version's first two numbers; none of what is no version.
+    """Return a version's first two numbers; an empty tuple if it is no version.
 
     >>> version_of("3.5.1-amzn-0"), version_of("next")
     ((3, 5), ())

@@ -1,7 +1,7 @@
-"""Tasks that are too small: what a task costs whatever it does, paid more often than needed.
+"""Finds tasks that are too small: they pay a task's fixed cost more often than needed.
 
-Nothing of it is said where adaptive execution makes partitions larger by itself: measured there,
-partition counts change runtimes by no more than noise.
+It says nothing if adaptive execution makes partitions larger by itself: measured there, partition
+counts change runtimes by no more than noise.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from plimsoll_predictor.splitting.spark.settings import (
 )
 
 LEAST_SHARE: Final = 0.1
-"""Of the time in which stages ran: a gain below is within what the same run differs by."""
+"""As a share of the stages' time: a smaller gain is within the differences between equal runs."""
 MOST_TASK_S: Final = 1.0
-"""Half of the tasks took longer than that: they are no small tasks, whatever they do."""
+"""If half of the tasks took longer, they are no small tasks."""
 _MANY: Final = 20
-"""Tasks of a stage from which on its quick ones are no chance."""
+"""With so many tasks in a stage, its quick ones are no accident."""
 _BYTES_A_SECOND: Final = 20 * MIB
-"""What a task is taken to get through; most get through more, so that less is put down to it."""
+"""The assumed throughput of a task; most are faster, so less of their time counts as fixed cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallTasks:
     """Many small tasks, where fewer would have done the same work.
 
-    stages: how many. tasks: what they had; enough: what would have done. own_s: what a task costs
-    whatever it does, between what and what. at_once: tasks at a time. saves_s: (tasks - enough) x
-    own_s / at_once, summed over stages. setting, value: the property to set.
+    stages: how many. tasks: how many they had; enough: how many would have sufficed. own_s: least
+    and most fixed cost of a task. at_once: tasks at a time. saves_s: (tasks - enough) x own_s /
+    at_once, summed over stages. setting, value: the property to set.
     """
 
     stages: int
@@ -52,7 +52,7 @@ class SmallTasks:
 
 
 def small_partitions(application: Application) -> SmallTasks | None:
-    """Return what shuffles cost by too many partitions; None where it is nothing."""
+    """Return what too many shuffle partitions cost; None if nothing."""
     stages = [each for each in application.stages if _shuffles(each)]
     off = any(not each.settings.adaptive for each in stages)
     setting = ADAPTIVE if off else COALESCE
@@ -60,9 +60,9 @@ def small_partitions(application: Application) -> SmallTasks | None:
 
 
 def small_splits(application: Application) -> SmallTasks | None:
-    """Return what reading files in small pieces cost; None where nobody asked for small ones.
+    """Return the cost of reading files in small pieces; None if nobody asked for small ones.
 
-    Files that are small themselves are no setting's fault.
+    Files that are small themselves are not the setting's fault.
     """
     stages = [
         each
@@ -78,14 +78,14 @@ def small_splits(application: Application) -> SmallTasks | None:
 
 
 def _shuffles(stage: Stage) -> bool:
-    """Whether its partitions are as many as the property says, which code may overrule."""
+    """Whether it has as many partitions as the property says, which code may override."""
     settings = stage.settings
     chosen = stage.query and stage.shuffle_bytes > 0 and stage.tasks == settings.partitions
     return chosen and not settings.coalesces
 
 
 def _coalesced(stage: Stage, slots: int) -> int:
-    """As many partitions as adaptive execution makes of what a stage reads."""
+    """Return how many partitions adaptive execution makes of a stage's input."""
     each = ceil(stage.shuffle_bytes / slots)
     aim = min(DEFAULT_ADVISORY_BYTES, max(each, LEAST_PARTITION_BYTES))
     return max(1, ceil(stage.shuffle_bytes / aim))
@@ -126,15 +126,15 @@ def _cost(
 
 
 def _quickest_s(stages: Sequence[Stage]) -> float | None:
-    """What the quick tasks took in the stage where they took least."""
+    """The time of the quick tasks in the stage with the quickest ones."""
     return min((each.quick_s for each in stages if each.tasks >= _MANY), default=None)
 
 
 def _own_s(stage: Stage, floor_s: float | None) -> tuple[float, float]:
-    """What a task of the stage costs whatever it does, at least and at most.
+    """The fixed cost of a task of the stage, at least and at most.
 
-    At most, it is all that a quick task took but for the bytes it moved; at least, what the quick
-    tasks of some stage took, if that is less.
+    At most, it is the whole time of a quick task minus that for the bytes it moved; at least, it is
+    the time of the quick tasks of the quickest stage, if that is less.
     """
     moved = (stage.shuffle_bytes + stage.input_bytes) / stage.tasks
     high = max(0.0, stage.quick_s - moved / _BYTES_A_SECOND)

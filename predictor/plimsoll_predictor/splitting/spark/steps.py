@@ -1,7 +1,7 @@
-"""How much smaller an application's partitions become, by the ends of its pods.
+"""Says how much smaller an application's partitions become, from the ends of its pods.
 
-Each pod of an application that was given smaller partitions says by how many steps. So the same
-end, seen twice or in another order, leads to the same step.
+Each pod of an application with smaller partitions says by how many steps. So the same end, seen
+twice or in another order, leads to the same step.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.given import MOST_STEPS
 
 FEATURE: Final = "partitions-step"
-"""The feature of a driver and its executors under which the step stands."""
+"""The feature of a driver and its executors that holds the step."""
 NOTHING: Final = MOST_STEPS + 2
-"""Nothing is given any more: a driver failed with fewer partitions than Spark's own."""
+"""From here on nothing is given: a driver failed with fewer partitions than Spark's own."""
 _DRIVER: Final = ".driver"
 _EXECUTOR: Final = ".executor"
 _ENGINE: Final = "spark."
@@ -27,7 +27,7 @@ _ENGINE: Final = "spark."
 class Ended:
     """A pod of Spark that ended.
 
-    cause: None if it succeeded, or if nobody knows. lowered: whether it had less memory than its
+    cause: None if it succeeded, or if it is unknown. lowered: whether it had less memory than its
     author wrote.
     """
 
@@ -39,14 +39,14 @@ class Ended:
 
     @property
     def died_of_memory(self) -> bool:
-        """Whether it was killed at what its author wrote, or its own heap was full."""
+        """Whether it was killed at the memory its author wrote, or its own heap was full."""
         if self.cause is not None and self.cause.is_own_heap:
             return True  # the heap follows Spark's properties, whatever its pod has
         return self.outcome is Outcome.OOM_KILLED and not self.lowered
 
 
 def executors_of(driver: TaskId) -> TaskId:
-    """Return the task of the executors beside a driver's; the same where a label names both.
+    """Return the task of a driver's executors; the same task if a label names both.
 
     >>> str(executors_of(TaskId("shop", "spark.sales.driver")))
     'shop/spark.sales.executor'
@@ -56,7 +56,7 @@ def executors_of(driver: TaskId) -> TaskId:
 
 
 def driver_of(task: TaskId) -> TaskId:
-    """Return the task of the driver beside its executors'; the inverse of ``executors_of``."""
+    """Return the driver's task for an executors' task; the inverse of ``executors_of``."""
     stem = task.name.removesuffix(_EXECUTOR)
     return task if stem == task.name else TaskId(task.namespace, f"{stem}{_DRIVER}")
 
@@ -67,13 +67,13 @@ def is_executors(task: TaskId) -> bool:
 
 
 def step_after(ended: Ended) -> int:
-    """Return the step that its application is at by this end; 0 where it says nothing.
+    """Return the step that its application is at after this end; 0 if it says nothing.
 
     An executor that died of memory leads to the next step; the one beyond ``MOST_STEPS`` says that
-    smaller partitions do not help. A driver that failed with fewer partitions than Spark's own, of
-    whatever, is given nothing any more. One that failed with smaller ones leads to the next step,
-    as its executors' deaths do: whatever it fails of, it is given nothing in the end. Where driver
-    and executors are one task, each of its pods counts so. What was lowered is for a lift to heal.
+    smaller partitions do not help. A driver that failed with fewer partitions than Spark's own, for
+    any reason, gets nothing any more. One that failed with smaller ones leads to the next step, as
+    its executors' deaths do: whatever the reason, it gets nothing in the end. If driver and
+    executors are one task, each of its pods counts so. A lift heals memory that was lowered.
     """
     given = _given(ended.features)
     failed = ended.outcome is Outcome.FAILED and not ended.died_of_memory

@@ -1,6 +1,6 @@
-"""Strategies of splitting, all behind one interface: what serves, and what it is compared with.
+"""Strategies of splitting, all behind one interface: the one in use, and those to compare with.
 
-In: a job, what its chunks took. Out: how many items the next chunk has. To add one, write a module
-here and name it in ``catalogue``. Only ``gaussian`` needs more than numpy. May import: the other
-modules of ``splitting``.
+In: a job, and what its chunks took. Out: how many items the next chunk has. To add one, write a
+module here and name it in ``catalogue``. Only ``gaussian`` needs more than numpy. May import: the
+other modules of ``splitting``.
 """

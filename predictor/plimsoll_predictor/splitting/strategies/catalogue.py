@@ -23,4 +23,4 @@ STRATEGIES: Final[Mapping[str, Callable[[], Strategy]]] = MappingProxyType(
     }
 )
 SERVES: Final[Mapping[Cut, str]] = MappingProxyType({Cut.LEASED: "guided", Cut.BEFORE: "planned"})
-"""What serves for each way of cutting: the simplest that is not beaten (docs/adr/0038)."""
+"""The strategy in use for each way of cutting: the simplest that is not beaten (docs/adr/0038)."""

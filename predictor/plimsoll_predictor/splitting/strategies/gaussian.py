@@ -1,6 +1,6 @@
 """A Gaussian process over the logarithm of even chunks' size, with a lower-confidence bound.
 
-It is told makespans only, and tries a size a run: the share first. scikit-optimize's.
+It sees makespans only, and tries one size per run, the share first. It uses scikit-optimize.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 SMALLEST: Final = 256
-"""Chunks a worker that are tried at most: far beyond that nobody expects a gain."""
+"""The most chunks per worker that are tried: nobody expects a gain far beyond that."""
 KAPPA: Final = 1.0
 DRAWN: Final = 200
 
 
 class Gaussian:
-    """Chooses an even size once a run. seed: of where it looks."""
+    """Chooses an even size once per run. seed: decides where it looks."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
         self._optimizer: Optimizer | None = None
         self._job = Job(1, 1, 0.0, 0.0)
         self._depth = 0.0
-        """How much smaller than the share, 0 to 1 of SMALLEST's logarithm."""
+        """How much smaller than the share, as a part (0 to 1) of SMALLEST's logarithm."""
 
     def begin(self, job: Job, cut: Cut) -> None:  # noqa: ARG002 (of the interface)
         """Ask for a size; the first run has the share."""
@@ -60,7 +60,7 @@ class Gaussian:
             self._depth = float(self._optimizer.ask()[0])
 
     def next_items(self, left: int) -> int:
-        """Return the size, or the rest."""
+        """Return the size, or the rest if it is smaller."""
         items = self._job.share / math.exp(self._depth * math.log(SMALLEST))
         return max(1, min(left, math.ceil(items)))
 
@@ -68,7 +68,7 @@ class Gaussian:
         """Learn nothing: only makespans count."""
 
     def ended(self, makespan_s: float) -> None:
-        """Learn what the size came to, by item."""
+        """Learn the makespan per item of this size."""
         if self._optimizer is None:
             return
         with warnings.catch_warnings():

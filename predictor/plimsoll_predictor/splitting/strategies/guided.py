@@ -17,16 +17,16 @@ from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 WORTH_WAITS: Final = 10.0
-"""No bound on items makes a chunk shorter than as many waits: items may take less than they did."""
+"""A bound on items leaves a chunk at least so many waits long: items may be faster than before."""
 FIT_AGAIN: Final = 1.02
-"""Costs are fitted again after so many times as many chunks: a fit is dearer than a chunk."""
+"""Costs are fitted again after so many times as many chunks: a fit costs more than a chunk."""
 
 
 class Guided:
     """A worker's part of what is left.
 
-    most_bytes: a worker's memory; None if it is no bound. most_items: of a chunk that is worth its
-    wait, if it is bound. surely: whether a worker that is killed ends the job.
+    most_bytes: a worker's memory; None for no bound. most_items: largest chunk that is worth its
+    wait; None for no bound. surely: whether the job ends if a worker is killed.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class Guided:
 
     @property
     def costs(self) -> Costs | None:
-        """What items and chunks cost; None if no chunk has told."""
+        """What items and chunks cost; None if no chunk was measured."""
         return self._costs
 
     @property
     def most_bytes(self) -> int | None:
-        """A worker's memory; None if it is no bound."""
+        """A worker's memory; None for no bound."""
         return self._most_bytes
 
     def bound(self, most_bytes: int | None) -> None:
-        """Hear of a worker's memory; the least that any told is the bound."""
+        """Note a worker's memory; the least that any reported is the bound."""
         if most_bytes is None or not 0 < most_bytes <= MOST_BYTES:
             return
         if self._most_bytes is None or most_bytes < self._most_bytes:
@@ -67,11 +67,11 @@ class Guided:
             self._learn()
 
     def to_document(self) -> dict[str, Any]:
-        """Return what chunks told, in plain JSON types."""
+        """Return what was learned from chunks, in plain JSON types."""
         return {"times": asdict(self.past.times), "peaks": asdict(self.past.peaks)}
 
     def remember(self, document: object) -> None:
-        """Take up what was told before; what cannot be read is as if nobody had told it."""
+        """Take up an earlier document; one that cannot be read is ignored."""
         if not isinstance(document, Mapping):
             return
         try:
@@ -83,20 +83,20 @@ class Guided:
         self._learn()
 
     def begin(self, job: Job, cut: Cut, *, anew: bool = True) -> None:
-        """Let old runs count less. anew: False where this run began before, and goes on."""
+        """Let old runs count less. anew: False if this run began before, and goes on."""
         self._job, self._cut, self._killed_items = job, cut, None
         if anew:
             self.past.begin()
         self._learn()
 
     def next_items(self, left: int) -> int:
-        """Return a part of what is left; the share if all is cut while nothing is known."""
+        """Return a part of the rest; the share if all is cut before anything is known."""
         if self._costs is None and self._cut is Cut.BEFORE:
             return min(left, self._job.share)
         return next_items(left, self._job, self._costs, self._bounds)
 
     def done(self, chunk: Chunk) -> None:
-        """Learn from it at once: the next size knows it."""
+        """Learn from a chunk; the next size already uses it."""
         self.past.times.add(chunk.items, chunk.seconds)
         if chunk.peak_bytes is not None:
             self.past.peaks.add(chunk.largest or chunk.items, chunk.peak_bytes)
@@ -104,9 +104,9 @@ class Guided:
             self._learn()
 
     def killed(self, items: int, container_bytes: int) -> bool:
-        """Hear that a worker was killed for memory: chunks become smaller at once.
+        """Note that a worker was killed for memory: chunks become smaller at once.
 
-        Return whether that is cheaper than more memory, so that its next attempt needs none.
+        Return whether that is cheaper than more memory, so that its next attempt needs no more.
         """
         sums = self.past.peaks
         before = None
@@ -136,7 +136,7 @@ class Guided:
             fit = peaks.most_items(self._most_bytes, surely=self._surely) if peaks else 1
             most = min(most, fit)
         elif self._killed_items is not None:
-            # Nobody tells limits, but what died in this run is known.
+            # The limit is unknown, but the size that died in this run is known.
             most = min(most, max(1, self._killed_items // 2))
         self._bounds = Bounds(min(most, self._worth_most()))
 

@@ -1,4 +1,4 @@
-"""What a task's leased Jobs taught, and what of their last one is kept beside that."""
+"""What a task's leased Jobs taught, and a record of the last one."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastLeased:
-    """A leased Job as it went. workers: at once; shares: its pods. done: of its items.
+    """How a leased Job went. workers: at once; shares: its pods. done: how many items.
 
-    leases: that were acknowledged. limit_bytes: the least that a worker told; None if none did.
+    leases: how many were acknowledged. limit_bytes: the least that a worker reported; None if none.
     """
 
     items: _Items
@@ -45,7 +45,7 @@ class LastLeased:
 
 @dataclass(frozen=True, slots=True)
 class LeasedTask:
-    """What is known. peaks: None if none was measured; last: None if an older version kept none.
+    """What is known. peaks: None if none was measured; last: None if an older version wrote it.
 
     largest: items of the largest lease whose time is known.
     """
@@ -63,9 +63,9 @@ class LeasedTask:
 
 @dataclass(frozen=True, slots=True)
 class LeaseSize:
-    """What a lease of so many items takes: expected, and nine of ten between low and high.
+    """The needs of a lease of so many items: expected; low and high hold nine of ten.
 
-    The bytes are None where no memory was measured.
+    The bytes are None if memory was not measured.
     """
 
     items: float
@@ -78,7 +78,7 @@ class LeaseSize:
 
 
 def lease_size(learned: LeasedTask, items: float) -> LeaseSize:
-    """Return what a lease of so many items takes."""
+    """Return the needs of a lease of so many items."""
     times_s = (learned.costs.mean_s(items), *learned.costs.interval_s(items))
     peaks = learned.peaks
     if peaks is None:
@@ -87,9 +87,9 @@ def lease_size(learned: LeasedTask, items: float) -> LeaseSize:
 
 
 def over_shares(learned: LeasedTask, job: Job, lease_items: int, shares: int) -> Proposal:
-    """Say whether a job ends sooner by leases than in its shares. lease_items: of the first one.
+    """Say whether leases end a job sooner than its shares. lease_items: of the first lease.
 
-    Cost: some hundredths of a second; of more than MOST_PLAYED workers, so many are played.
+    Cost: some hundredths of a second; at most MOST_PLAYED workers are played.
     """
     played = min(job.workers, MOST_PLAYED)
     items = max(1, job.items * played // job.workers)
@@ -99,12 +99,12 @@ def over_shares(learned: LeasedTask, job: Job, lease_items: int, shares: int) ->
 
 
 def taught_document(guided: Guided, last: LastLeased) -> dict[str, Any]:
-    """Return what is kept of a task when a leased Job of it has ended."""
+    """Return what is kept about a task when one of its leased Jobs has ended."""
     return {**guided.to_document(), _LAST: to_document(last)}
 
 
 def leased_task_of(taught: object) -> LeasedTask | None:
-    """Read ``taught_document`` back; None where no lease told anything, or nobody can read it."""
+    """Read ``taught_document`` back; None if no lease was measured, or it cannot be read."""
     guided = Guided()
     guided.remember(taught)
     if guided.costs is None or not isinstance(taught, Mapping):
@@ -117,7 +117,7 @@ def leased_task_of(taught: object) -> LeasedTask | None:
 
 
 def learned_of_leases(taught: object, wait_s: float) -> Learned | None:
-    """Return what leased Jobs of a task tell of the next one; None where nobody can read it.
+    """Return what a task's leased Jobs teach for the next one; None if it cannot be read.
 
     wait_s: what one more lease costs a worker.
     """
@@ -135,7 +135,7 @@ def learned_of_leases(taught: object, wait_s: float) -> Learned | None:
 
 
 def first_lease(taught: object, job: Job, shares: int, limit_bytes: int | None) -> int:
-    """Return how many items the first lease of a task's next Job has. limit_bytes: of its pods."""
+    """Return how many items the first lease of a task's next Job has. limit_bytes: its pods'."""
     guided = Guided(limit_bytes)
     guided.remember(taught)
     guided.begin(job, Cut.LEASED)

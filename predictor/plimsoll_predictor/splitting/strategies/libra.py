@@ -1,8 +1,8 @@
 """Libra's ascent: ADAM on the logarithm of a chunk's size, by the slope of filtered rates.
 
-Within a run the rate is a chunk's, items over its time and its wait; where all chunks are cut
-before, it is the run's. The slope is that of the recent rates over the recent sizes; sizes are
-moved up and down by a little, in turns, so that there is one.
+Within a run the rate is a chunk's: items over its time and its wait; if all chunks are cut before,
+it is the run's. The slope is that of the recent rates over the recent sizes; sizes move a little up
+and down in turns, so that there is a slope.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ STEP: Final = 0.4
 FIRST: Final = 0.9
 SECOND: Final = 0.99
 FILTER: Final = 0.9
-"""What a rate counts after the next one."""
+"""How much a rate counts after the next one."""
 MOVED: Final = 0.5
-"""Of a logarithm: how far sizes are moved to see what that does."""
+"""How far sizes are moved, in their logarithm, to see the effect."""
 STARTS: Final = 4
-"""Items of the first leases: of one, a move up and down is none."""
+"""Items of the first leases: one item cannot be moved up and down."""
 TAIL: Final = 2
-"""A lease is at most a worker's part of what is left, over that."""
+"""A lease is at most a worker's part of the rest, divided by this."""
 
 
 class Libra:
-    """Starts at the share where chunks are cut before, and at a few items where they are leased."""
+    """Starts at the share if chunks are cut before, and at a few items if they are leased."""
 
     def __init__(self) -> None:
         self._log: float | None = None
@@ -39,7 +39,7 @@ class Libra:
         self._sums = [0.0] * 5
 
     def begin(self, job: Job, cut: Cut) -> None:
-        """Go on where the run before ended."""
+        """Go on where the last run ended."""
         self._job, self._cut = job, cut
         self._turns += 1
         if self._log is None:
@@ -49,7 +49,7 @@ class Libra:
         """Return the size, moved up or down."""
         if self._cut is Cut.LEASED:
             self._turns += 1
-        # Up is no choice where a worker has all its part in one chunk.
+        # A worker that has its whole part in one chunk cannot go up.
         moved = (self._log or 0.0) + MOVED * (1 if self._turns % 2 else -1)
         items = math.exp(min(moved, math.log(self._job.share)))
         if self._cut is Cut.LEASED:
@@ -57,13 +57,13 @@ class Libra:
         return max(1, min(left, round(items)))
 
     def done(self, chunk: Chunk) -> None:
-        """Climb by a lease."""
+        """Climb after a lease."""
         if self._cut is Cut.LEASED:
             seconds = chunk.seconds + self._job.wait_s
             self._climb(math.log(chunk.items), math.log(chunk.items / max(seconds, 1e-9)))
 
     def ended(self, makespan_s: float) -> None:
-        """Climb by a run."""
+        """Climb after a run."""
         if self._cut is Cut.BEFORE:
             size = min((self._log or 0.0) + MOVED * (1 if self._turns % 2 else -1), 60.0)
             self._climb(min(size, math.log(self._job.share)), -math.log(max(makespan_s, 1e-9)))

@@ -12,7 +12,7 @@ from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 
 class Planned:
-    """Decides once a run, at its beginning."""
+    """Decides once per run, at its beginning."""
 
     def __init__(self, aim: Aim | None = None) -> None:
         self.past = Past()
@@ -23,7 +23,7 @@ class Planned:
         self._sizes: Iterator[int] = iter(())
 
     def begin(self, job: Job, cut: Cut) -> None:  # noqa: ARG002 (of the interface)
-        """Choose."""
+        """Choose the plan."""
         self._job, self._took = job, []
         self.past.begin()
         costs = self.past.costs()
@@ -40,14 +40,14 @@ class Planned:
         return min(left, next(self._sizes, left))
 
     def done(self, chunk: Chunk) -> None:
-        """Keep what it took."""
+        """Keep the chunk's time."""
         self._took.append(chunk.seconds)
         self.past.times.add(chunk.items, chunk.seconds)
         if chunk.peak_bytes is not None:
             self.past.peaks.add(chunk.largest or chunk.items, chunk.peak_bytes)
 
     def ended(self, makespan_s: float) -> None:
-        """Compare it with what its chunks come to."""
+        """Compare the makespan with the chunks' times."""
         waits = (self._job.wait_s + seconds for seconds in self._took)
         self.past.ended(makespan_s, played_s(list(waits), self._job.workers, self._job.start_s))
 

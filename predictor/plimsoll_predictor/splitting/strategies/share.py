@@ -1,4 +1,4 @@
-"""A worker's share, in one chunk: what is done where nothing is known, and learns nothing."""
+"""A worker's share in one chunk: the cut if nothing is known. It learns nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Share:
         self._items = job.share
 
     def next_items(self, left: int) -> int:
-        """Return the share, or the rest."""
+        """Return the share, or the rest if it is smaller."""
         return min(left, self._items)
 
     def done(self, chunk: Chunk) -> None:

@@ -10,20 +10,20 @@ from plimsoll_predictor.splitting.jobs import Job
 
 
 class Cut(StrEnum):
-    """When chunks are decided."""
+    """When chunk sizes are decided."""
 
     LEASED = "leased"
     """One by one, while the job runs."""
     BEFORE = "cut"
-    """All at the job's creation; each is a pod."""
+    """All at the job's creation; each chunk is a pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A chunk that finished. seconds: of its work.
 
-    peak_bytes: of its worker until then, and largest: the largest chunk that this worker had until
-    then, since a process's peak never falls. None if nobody measured.
+    peak_bytes: its worker's until then; largest: the largest chunk that this worker had until then,
+    since a process's peak never falls. None if not measured.
     """
 
     items: int
@@ -33,16 +33,16 @@ class Chunk:
 
 
 class Strategy(Protocol):
-    """Chooses sizes. It keeps what it has learned over the runs of one task."""
+    """Chooses sizes. It keeps what it learns over the runs of one task."""
 
     def begin(self, job: Job, cut: Cut) -> None:
-        """Hear that a run begins."""
+        """Note that a run begins."""
 
     def next_items(self, left: int) -> int:
         """Choose how many of the items that are left the next chunk has: 1 to ``left``."""
 
     def done(self, chunk: Chunk) -> None:
-        """Hear of a chunk that finished; of a job that is cut before, after all were chosen."""
+        """Learn from a finished chunk; if the job is cut before, after all were chosen."""
 
     def ended(self, makespan_s: float) -> None:
-        """Hear that the run has ended."""
+        """Note that the run has ended."""

@@ -21,7 +21,7 @@ PREFIX: Final = "asked/"
 _AT_ONCE: Final = 500
 
 
-# Made once: they are asked whenever a run was seen, and to make them costs more than to ask.
+# Made once: it runs whenever a run was seen, and making it costs more than running it.
 _KEPT: Final = sa.select(table).where(table.c.key.in_(sa.bindparam("keys", expanding=True)))
 _ENDED: Final = sa.select(
     *(observations.c.attempt_uid, observations.c.features, observations.c.requested_s),
@@ -39,7 +39,7 @@ def put(connection: sa.Connection, asked: Mapping[str, Asked]) -> None:
 
 
 def living(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]:
-    """What was kept of these; what cannot be read counts as nothing asked."""
+    """What was kept of these; an unreadable row counts as nothing asked."""
     found: dict[str, Asked] = {}
     keys = [PREFIX + uid for uid in uids]
     for start in range(0, len(keys), _AT_ONCE):
@@ -49,7 +49,7 @@ def living(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]
 
 
 def ended(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]:
-    """What the observations of these say that they asked for."""
+    """What these asked for, by their observations."""
     asked, found = list(uids), dict[str, Asked]()
     for start in range(0, len(asked), _AT_ONCE):
         for row in connection.execute(_ENDED, {"of_uids": asked[start : start + _AT_ONCE]}):

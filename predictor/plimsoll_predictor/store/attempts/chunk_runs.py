@@ -17,7 +17,7 @@ from plimsoll_predictor.store.database.schema import observations as table
 log: Final = logging.getLogger(__name__)
 
 LOOKED_AT: Final = 50_000
-"""Observations among which tasks are looked for, the newest."""
+"""The newest observations, in which tasks are looked for."""
 LOOKED_AT_OF_TASK: Final = 4
 """So many attempts of a task are looked at for each chunk that is asked for."""
 MOST_TASKS: Final = 1_000
@@ -31,10 +31,10 @@ _READ: Final = tuple(
 
 
 class ChunkRunRecords(Records):
-    """The part of the store that splitting learns from; errors as of ``Store``."""
+    """The part of the store that splitting learns from; errors as in ``Store``."""
 
     def tasks(self, feature: str) -> list[TaskId]:
-        """Return the tasks that did chunks lately. feature: under which an attempt's items stand.
+        """Return the tasks that did chunks lately. feature: the one with an attempt's items.
 
         Cost: a pass over the newest ``LOOKED_AT`` observations.
         """
@@ -47,7 +47,7 @@ class ChunkRunRecords(Records):
         return [task for row in self._database.rows(found) if (task := _task(row.task)) is not None]
 
     def of_task(self, task: TaskId, feature: str, limit: int = KEPT) -> list[ChunkRun]:
-        """Return the task's newest chunks, oldest first: those that got through or were killed.
+        """Return the task's newest chunks, oldest first: those that succeeded or were killed.
 
         Cost: a pass over ``LOOKED_AT_OF_TASK`` × limit attempts of the task at most.
         """
@@ -73,7 +73,7 @@ def _has(feature: str, features: sa.ColumnElement[str]) -> sa.ColumnElement[bool
 
 
 def _chunk_run(row: sa.Row[Any], feature: str) -> ChunkRun | None:
-    """Return what a row tells; None of one that tells nothing, or that nobody can read."""
+    """Return what a row says; None if it says nothing, or cannot be read."""
     try:
         items = int(orjson.loads(row.features)[feature])
         limit = row.written_limit_bytes or row.allocation_bytes

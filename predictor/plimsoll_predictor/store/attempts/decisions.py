@@ -37,7 +37,7 @@ class DecisionRecord:
 
 
 class DecisionRecords(Records):
-    """The part of the store that decisions are read from; errors as of ``Store``."""
+    """The part of the store that decisions are read from; errors as in ``Store``."""
 
     def newest(self, task: TaskId, *, limit: int = 10) -> list[DecisionRecord]:
         """A task's last decisions, newest first."""

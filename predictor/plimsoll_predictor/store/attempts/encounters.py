@@ -18,9 +18,9 @@ from plimsoll_predictor.store.database.schema import observations as table
 log: Final = logging.getLogger(__name__)
 
 NEWEST: Final = 5_000
-"""What is older counts a twelfth of a new run, and less."""
+"""The most runs: an older run counts a twelfth of a new one, or less."""
 LOOKED_AT: Final = 8
-"""So many observations are looked at for each that is asked for: most may say nothing of it."""
+"""So many observations are looked at for each run that is asked for: most may say nothing."""
 
 _WHERE_AND_WHEN: Final = tuple(
     table.c[name] for name in ("attempt_uid", "task", "node", "started_s", "finished_s")
@@ -39,7 +39,7 @@ _TEACHES: Final = (
 
 
 class EncounterRecords(Records):
-    """The part of the store that placing learns from; errors as of ``Store``."""
+    """The part of the store that placing learns from; errors as in ``Store``."""
 
     def newest(self, limit: int = NEWEST) -> list[PlacedRun]:
         """Return the newest runs that say what neighbours did to them, oldest first.
@@ -54,7 +54,7 @@ class EncounterRecords(Records):
         return [each for each in reversed(found) if each is not None]
 
     def newest_stays(self, limit: int = ENDED_KEPT) -> dict[str, Stay]:
-        """Return who was where when, of the newest attempts that ended: by their UIDs.
+        """Return the stays of the newest attempts that ended, by their UIDs.
 
         Cost: a pass over the newest ``limit`` observations.
         """

@@ -1,4 +1,4 @@
-"""Jobs whose items are leased: the record of each while it runs, and what it taught of its task."""
+"""Leased Jobs: the record of each while it runs, and what it taught about its task."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from plimsoll_predictor.store.database.upsert import upsert
 log: Final = logging.getLogger(__name__)
 
 KEPT_S: Final = 400 * DAY_S
-"""A record that nobody wrote for so long is of a Job that was never seen to end."""
+"""A record that nobody wrote for so long belongs to a Job whose end was never seen."""
 MOST_TASKS: Final = 1_000
-"""Whose lessons are read at once, the newest."""
+"""The most tasks whose lessons are read at once: the newest."""
 
 Document = Mapping[str, Any]
 
 
 class LeasedJobRecords(Records):
-    """The part of the store for leased Jobs; errors as of ``Store``.
+    """The part of the store for leased Jobs; errors as in ``Store``.
 
     job: its namespace, name and uid, with slashes between them.
     """
 
     def put(self, job: str, document: Document) -> None:
-        """Keep a Job's record in the place of the one before."""
+        """Keep a Job's record in place of the one before."""
         row = {"job": job, "document": orjson.dumps(document).decode(), "put_s": self._clock()}
         with self._database.write() as connection:
             upsert(connection, leased_jobs, [row])

@@ -29,7 +29,7 @@ _ABSENT: Final = (
     "cause",
     "allocation_bytes",
 )
-"""Columns that are null where a lesson has nothing to say of them."""
+"""Columns that are null if a lesson says nothing about them."""
 
 
 class LessonKind(StrEnum):
@@ -42,11 +42,11 @@ class LessonKind(StrEnum):
     FAILED = "failed"
     """An attempt failed by itself."""
     PRESSED_OUT = "pressed-out"
-    """Its node ended an attempt for want of memory, below its request: that teaches no need."""
+    """A node short of memory ended an attempt below its request: that teaches no need."""
     CORRECTED = "corrected"
     """A run's need is not what it was taken for."""
     TRAINED = "trained"
-    """The costs, out of time, of the experts by models."""
+    """The out-of-time costs of the experts by models."""
 
 
 _NEEDS: Final = frozenset({LessonKind.ENDED, LessonKind.EXCEEDED})
@@ -57,14 +57,14 @@ _NEEDS: Final = frozenset({LessonKind.ENDED, LessonKind.EXCEEDED})
 class NewLesson:
     """A lesson about to be written.
 
-    need_bytes: the need; of EXCEEDED, the allocation that was too small; of PRESSED_OUT, the
+    need_bytes: the need; for EXCEEDED, the allocation that was too small; for PRESSED_OUT, the
         request that it ran under; above zero.
-    before_bytes: of CORRECTED, what the need was taken for.
-    runtime_s, request_bytes, image: None where nobody recorded it.
-    allocation_bytes: the limit that the attempt ran under; 0 if it had none, or nobody recorded it.
+    before_bytes: for CORRECTED, what the need was taken for.
+    runtime_s, request_bytes, image: None if not recorded.
+    allocation_bytes: the limit that the attempt ran under; 0 if it had none, or is not recorded.
     lowered: whether that limit was lower than its author wrote.
-    cause: of the attempt's end; empty if it succeeded, or nobody recorded it.
-    times: of TRAINED, expert by model -> its cost over that of max-seen on the same runs, None if
+    cause: of the attempt's end; empty if it succeeded, or it was not recorded.
+    times: for TRAINED, expert by model -> its cost over that of max-seen on the same runs, None if
         that is not known; an expert that the model does not have is missing.
     """
 
@@ -93,9 +93,9 @@ _COLUMNS: Final = tuple(
 class Lesson(NewLesson):
     """A lesson as it was written.
 
-    serial: its place in the log. bids: what was bid for its attempt; None if nobody was asked.
-    restart_s: from the kill of its run's attempt before to the start of its own, of ENDED and
-        EXCEEDED; None if it followed no kill, or nobody knows.
+    serial: its place in the log. bids: what was bid for its attempt; None if no expert was asked.
+    restart_s: for ENDED and EXCEEDED, from the kill of its run's attempt before to its own start;
+        None if it followed no kill, or if that is unknown.
     """
 
     serial: int
@@ -108,7 +108,7 @@ def append(connection: sa.Connection, new: Sequence[NewLesson]) -> None:
     append_in_order(connection, lessons, [_row(each) for each in new])
 
 
-# Made once: it is asked whenever something was written, and to make it costs more than to ask.
+# Made once: it runs whenever something was written, and making it costs more than running it.
 _FOLLOWING: Final = (
     sa.select(lessons, bids.c.bids)
     .select_from(lessons.outerjoin(bids, bids.c.attempt_uid == lessons.c.attempt_uid))

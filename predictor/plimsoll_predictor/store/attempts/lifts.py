@@ -1,6 +1,6 @@
 """Lifts that wait for their run's next attempt.
 
-``put_s`` is the time of the run's latest kill: what was made before it cannot have used the lift.
+``put_s`` is the time of the run's latest kill: a pod made before it cannot have used the lift.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from plimsoll_predictor.store.database.schema import lifts as table
 from plimsoll_predictor.store.database.upsert import upsert
 
 KEPT_S: Final = 7 * DAY_S
-"""A run whose next attempt did not come for so long is taken for given up."""
+"""A run whose next attempt did not come for so long counts as given up."""
 KEPT_PER_TASK: Final = 1000
-"""The newest; the feed carries them all."""
+"""The most per task, the newest; the feed carries them all."""
 KEPT_IN_ALL: Final = 10_000
-"""The feed carries them all, and every replica of admission holds them."""
+"""The most of all tasks: the feed carries them, and every replica of admission holds them."""
 
 
 class LiftRecords(Records):
-    """The part of the store that lifts wait in; errors as of ``Store``."""
+    """The part of the store that lifts wait in; errors as in ``Store``."""
 
     def put(self, task: TaskId, run: str, lift: Lift) -> None:
         """Set what a run's next attempt gets, replacing an earlier lift.
 
-        A lift whose kill has no time, or one that is still to come, counts as of now.
+        If the kill has no time, or a future one, it counts as of now.
         """
         now_s = self._clock()
         row = {
@@ -68,7 +68,7 @@ class LiftRecords(Records):
         return self._waiting(sa.true())
 
     def of_task(self, task: TaskId) -> dict[str, Lift]:
-        """The same of one task; empty if none waits."""
+        """The same for one task; empty if none waits."""
         return self._waiting(table.c.task == str(task)).get(task, {})
 
     def _waiting(self, which: sa.ColumnElement[bool]) -> dict[TaskId, dict[str, Lift]]:

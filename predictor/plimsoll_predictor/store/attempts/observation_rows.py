@@ -44,7 +44,7 @@ class Recorded:
     new: those not seen before.
     learned: those by which a run's need became known; one for each such run, whether its
         observation is new or was amended with a peak that came late.
-    revised: those written before as another end, and as kills now.
+    revised: those written before with another end, and now as kills.
     """
 
     new: frozenset[str]
@@ -57,7 +57,7 @@ def record(
 ) -> Recorded:
     """Write observations; a repeated uid amends the row it has.
 
-    now_s: stands in for the time of an observation that has none.
+    now_s: the time of an observation that has none.
     Raises BadRecordError for what no database can hold.
     """
     if not observations:
@@ -141,7 +141,7 @@ def _teaches_a_need(observation: Observation) -> bool:
     return observation.need is not None and not observation.need.censored
 
 
-# Made once: it is asked twice with every write, and to make it costs more than to ask.
+# Made once: it runs twice with every write, and making it costs more than running it.
 _NEEDS: Final = (
     sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
     .where(
@@ -154,7 +154,7 @@ _NEEDS: Final = (
 
 
 def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
-    """Needs of those of the runs whose need is known: an attempt succeeded and was measured."""
+    """The known needs of the runs: those with an attempt that succeeded and was measured."""
     needs = connection.execute(_NEEDS, {"of_runs": list(runs)})
     return {(row.task, row.run): row.need_bytes for row in needs}
 
@@ -226,7 +226,7 @@ def _ordered_s(observation: Observation, now_s: float) -> float:
 
 
 def _features(observation: Observation) -> Features:
-    """The features without what is missing: JSON has no NaN, and nobody else should meet one."""
+    """The features without missing values: JSON has no NaN, and no other reader should meet one."""
     return {
         name: value
         for name, value in observation.features.items()
@@ -253,8 +253,8 @@ def _better(name: str) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.bindparam(f"new_{name}", type_=table.c[name].type), table.c[name])
 
 
-# A pod that was taken away may turn out to have ended before, and one that got SIGKILL to have been
-# at its limit, when the last reading comes. No other end is revised.
+# When the last reading comes, a pod that was taken away may turn out to have ended before, and one
+# that got SIGKILL to have been at its limit. No other end is revised.
 _taken_away: Final = table.c.outcome == Outcome.DELETED.value
 _killed: Final = (table.c.outcome == Outcome.FAILED.value) & (table.c.cause == Cause.KILLED.value)
 
@@ -273,7 +273,7 @@ def _amend() -> sa.Update:
             (weak, new_cause),
             else_=table.c.cause,
         ),
-        # The source goes with the peak it tells of.
+        # The source goes with its peak.
         "peak_source": sa.case(
             (new_peak.is_not(None), sa.bindparam("new_peak_source", type_=sa.Text)),
             else_=table.c.peak_source,
@@ -288,7 +288,7 @@ def _amend() -> sa.Update:
         ),
     }
     values |= {name: _better(name) for name in _EMPTY}
-    # Who sees an end again, as after a restart, knows less of what ran beside it.
+    # A later view of the same end, as after a restart, knows less about what ran beside it.
     new_beside = sa.bindparam("new_beside", type_=sa.Text)
     values["beside"] = sa.func.coalesce(table.c.beside, new_beside)
     return sa.update(table).where(table.c.attempt_uid == sa.bindparam("uid")).values(values)
@@ -322,5 +322,5 @@ def _observation(row: sa.RowMapping) -> Observation:
 
 
 def read_cause(text: str | None) -> Cause | None:
-    """The cause of that name; None of a name that only a newer Plimsoll on the same store knows."""
+    """The cause of that name; None for a name that only a newer Plimsoll on this store knows."""
     return Cause(text) if text in _CAUSES else None

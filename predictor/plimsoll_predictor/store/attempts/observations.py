@@ -21,7 +21,7 @@ from plimsoll_predictor.store.database.schema import observations as table
 from plimsoll_predictor.store.database.upsert import upsert
 
 _MOST_CROWDING: Final = 20
-"""Namespaces that are left out of one question: a statement may not be arbitrarily long."""
+"""The most namespaces that one query leaves out: a statement may not be arbitrarily long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ItemNeed:
 
 
 class ObservationRecords(Records):
-    """The part of the store that holds observations; errors as of ``Store``."""
+    """The part of the store that holds observations; errors as in ``Store``."""
 
     def record(self, new: Sequence[Observation]) -> Recorded:
         """Keep observations; returns what that changed.
@@ -56,7 +56,7 @@ class ObservationRecords(Records):
             return observation_rows.record(connection, new, self._clock())
 
     def record_history(self, past: Sequence[Observation]) -> Recorded:
-        """As ``record``, and tells a running controller of it through ``imported``.
+        """As ``record``; a running controller learns of it through ``imported``.
 
         Attempts that Plimsoll observed itself stay as they are.
         """
@@ -73,7 +73,7 @@ class ObservationRecords(Records):
             return recorded
 
     def observed_runs(self, past: Sequence[Observation]) -> frozenset[tuple[TaskId, str]]:
-        """The runs of these of which Plimsoll observed an attempt itself, with their tasks."""
+        """Those of the runs with an attempt that Plimsoll observed itself, with their tasks."""
         column = table.c
         ours = (
             sa.select(column.task, column.run)
@@ -107,8 +107,8 @@ class ObservationRecords(Records):
     def item_needs(self, *, limit: int = MOST_EARLIER) -> list[ItemNeed]:
         """The latest ``limit`` needs that are known for items of workflows, oldest first.
 
-        They are found without reading whole observations. Where namespaces with very many items
-        leave no room, those of the others are looked for once more.
+        They are found without reading whole observations. If namespaces with very many items leave
+        no room, the items of the others are looked for once more.
         """
         has_need = (
             table.c.item.is_not(None)
@@ -143,7 +143,7 @@ class ObservationRecords(Records):
 
         The success was a pod made after the kill, or a later attempt that was made and ended later:
         a node's clock and the API server's differ. A sibling's success (pods of one Job may share a
-        run) says nothing of this attempt's work, nor does one from before the run was cleared.
+        run) says nothing about this attempt's work; neither does one before the run was cleared.
         """
         later = table.c.attempt > killed.attempt
         if killed.submitted_s is not None:
@@ -174,7 +174,7 @@ def _mark(connection: sa.Connection, tasks: Iterable[TaskId]) -> None:
 
 
 def _crowding(tasks: Iterable[str]) -> list[str]:
-    """Those of the namespaces with most rows that have at least an equal share of all."""
+    """The namespaces with most rows, as far as each has at least an equal share of all."""
     counts = Counter(task.partition("/")[0] for task in tasks)
     most = counts.most_common(_MOST_CROWDING)
     return [name for name, count in most if count * len(counts) >= counts.total()]

@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 
 class PeakRecords(Records):
-    """The part of the store that holds the agents' reports; errors as of ``Store``."""
+    """The part of the store that holds the agents' reports; errors as in ``Store``."""
 
     def put(self, reports: Sequence[Report]) -> None:
         """Keep reports (``PeakReport.to_dict()``), merged with what is kept of the same cgroup.

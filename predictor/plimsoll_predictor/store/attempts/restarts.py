@@ -1,4 +1,4 @@
-"""How long runs waited after a kill until their next attempt started, of attempts that ended.
+"""How long runs waited from a kill to the start of their next attempt, if that has ended.
 
 It is read from observations, as lessons are: the kill was written before the end of the attempt
 that followed, so that the answer is the same after a crash.
@@ -17,7 +17,7 @@ from plimsoll_predictor.core.record import Outcome, PeakSource
 from plimsoll_predictor.store.database.schema import observations as table
 
 MOST_ATTEMPTS: Final = 2_000
-"""Attempts that one question looks through, the newest first: pods of one Job may share a run."""
+"""The most attempts that one query reads, the newest first: pods of one Job may share a run."""
 CLOCKS_DIFFER_S: Final = 5.0
 """Two nodes' clocks differ by so much at most: the next attempt may seem to start before a kill."""
 _KILLED: Final = table.c.outcome == Outcome.OOM_KILLED.value
@@ -46,8 +46,8 @@ class AttemptTimes:
 def waited_s(attempt: AttemptTimes, others: Iterable[AttemptTimes]) -> float | None:
     """Seconds from the kill before an attempt to its start; None if it followed none.
 
-    others: of its run. Only the first that started after a kill followed it: pods of one Job may
-    share a run. Those that became known later are left out, so that time does not change it.
+    others: of its run. Only the first attempt that started after a kill followed it: pods of one
+    Job may share a run. Attempts that became known later are left out, so the answer never changes.
     """
     known = [each for each in others if each.serial < attempt.serial]
     kills = [each for each in known if each.killed and _gap_s(each, attempt) is not None]
@@ -60,7 +60,7 @@ def waited_s(attempt: AttemptTimes, others: Iterable[AttemptTimes]) -> float | N
 
 
 def waited_by(connection: sa.Connection, attempt_uids: Collection[str]) -> dict[str, float]:
-    """Seconds from a kill to the start, of those of the attempts that followed one.
+    """Seconds from a kill to the start, for the attempts that followed one.
 
     Imported history is left out: it may be another cluster's. Costs one look at a unique index
     where no attempt is a run's second.

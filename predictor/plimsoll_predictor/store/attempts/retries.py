@@ -34,7 +34,7 @@ class RetryIntent:
 
 
 class RetryRecords(Records):
-    """The part of the store that retries are planned in; errors as of ``Store``."""
+    """The part of the store that retries are planned in; errors as in ``Store``."""
 
     def plan(self, intent: RetryIntent) -> bool:
         """Keep that a retry is to be made; False if this attempt's retry was planned before.

@@ -43,8 +43,8 @@ class SightingKind(StrEnum):
 class NewSighting:
     """A sighting about to be written.
 
-    at_s: when it happened, Unix seconds. runtime_s: of FINISHED only. asked: what is known of the
-    run beforehand, of SUBMITTED and FINISHED; None where nobody said.
+    at_s: when it happened, Unix seconds. runtime_s: for FINISHED only. asked: what is known of the
+    run beforehand, for SUBMITTED and FINISHED; None where nobody said.
     """
 
     task: TaskId
@@ -70,7 +70,7 @@ def append(connection: sa.Connection, new: Sequence[NewSighting]) -> None:
         asked_rows.put(connection, asked)
 
 
-# Made once, as ``_TIMED``: it is asked whenever something was written.
+# Made once, as ``_TIMED``: it runs whenever something was written.
 _FOLLOWING: Final = (
     sa.select(table)
     .where(table.c.serial > sa.bindparam("after"))
@@ -126,7 +126,7 @@ def repeat_newest(connection: sa.Connection, per_task: int) -> None:
     connection.execute(table.insert().from_select(names, repeated))
 
 
-# Made once: it is asked twice with every write, and to make it costs more than to ask.
+# Made once: it runs twice with every write, and making it costs more than running it.
 _TIMED: Final = sa.select(
     observations.c.attempt_uid, observations.c.started_s, observations.c.finished_s
 ).where(
@@ -137,7 +137,7 @@ _TIMED: Final = sa.select(
 
 
 def timed(connection: sa.Connection, uids: Collection[str]) -> dict[str, Times]:
-    """When those of the attempts started and finished of which a runtime is known."""
+    """When the attempts with a known runtime started and finished."""
     asked = list(uids)
     times: dict[str, Times] = {}
     for start in range(0, len(asked), _AT_ONCE):
@@ -154,7 +154,7 @@ def of_ends(
 ) -> list[NewSighting]:
     """The ends of runs that observations show, each end once, in the order of time.
 
-    new: uids not seen before. before, after: what ``timed`` gave around their being written: an
+    new: uids not seen before. before, after: what ``timed`` gave before and after the write: an
     amended row may know what neither of its two writes says alone.
     """
     runtime_s: float | None
@@ -189,7 +189,7 @@ def _uids(found: Sequence[Sighting], kind: SightingKind) -> list[str]:
 
 
 _ASKING: Final = (SightingKind.SUBMITTED, SightingKind.FINISHED)
-"""Sightings that what was asked for is read with."""
+"""Sightings that are read together with what was asked for."""
 
 
 def _sighting(row: sa.RowMapping) -> Sighting:

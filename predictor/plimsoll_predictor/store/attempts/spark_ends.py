@@ -1,4 +1,4 @@
-"""Pods of Spark that ended, by which their applications' partitions become smaller."""
+"""Pods of Spark that ended; by them, their applications' partitions become smaller."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from plimsoll_predictor.store.database.schema import observations as table
 log: Final = logging.getLogger(__name__)
 
 LOOKED_AT: Final = 50_000
-"""Observations among which they are looked for, the newest."""
+"""The newest observations, in which they are looked for."""
 
 
 class SparkEndRecords(Records):
-    """The part of the store that knows how pods of Spark ended; errors as of ``Store``."""
+    """The part of the store that knows how pods of Spark ended; errors as in ``Store``."""
 
     def newest(self) -> Iterator[Ended]:
         """Return executors that died of memory, and pods of applications that were given a step.
@@ -46,7 +46,7 @@ class SparkEndRecords(Records):
 
 
 def _ended(row: sa.Row[Any]) -> Ended | None:
-    """Return what a row tells; None of one that nobody can read."""
+    """Return what a row says; None if it cannot be read."""
     try:
         return Ended(
             task=TaskId.parse(row.task),

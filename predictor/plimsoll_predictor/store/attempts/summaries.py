@@ -44,9 +44,9 @@ class TaskSummary:
 
 
 class TotalRecords(Records):
-    """The part of the store that tells tasks' figures; errors as of ``Store``.
+    """The part of the store that tells tasks' figures; errors as in ``Store``.
 
-    Each costs a row a task, whatever the number of observations.
+    Each reads one row per task, whatever the number of observations.
     """
 
     def tasks(self) -> list[TaskId]:
@@ -80,7 +80,7 @@ class TotalRecords(Records):
         return [_use(row) for row in self._database.rows(used)]
 
     def mend(self) -> int:
-        """Add up anew what an older Plimsoll wrote beside this one; returns the tasks concerned."""
+        """Add up anew what an older Plimsoll wrote beside this one; returns how many tasks."""
         with self._database.read() as connection:
             tasks = totals.differing(connection)
         if tasks:

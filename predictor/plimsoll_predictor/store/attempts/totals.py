@@ -1,9 +1,9 @@
 """The sums of each task's observations, stored beside them as they come.
 
-A row a task, changed in the transactions that change observations: by what the written rows added
-up to before and after. So neither a start nor a page adds up a million rows. Whatever cannot be
-told from those rows alone (a maximum that fell, rows that were forgotten) is added up anew, for
-that task only, which pruning bounds.
+Each task has a row. The transactions that change observations change it by the sums of the written
+rows before and after. So neither a start nor a page adds up a million rows. If those rows alone are
+not enough (a maximum fell, rows were forgotten), the sums are added up anew, for that task only,
+which pruning bounds.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _sum(value: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[Any]:
 def _gb_h(
     size_bytes: sa.ColumnElement[Any], runtime_s: sa.ColumnElement[Any], name: str
 ) -> sa.ColumnElement[Any]:
-    # What was imported ran before Plimsoll had a say in it: it saved nothing and spent nothing.
+    # Imported attempts ran without Plimsoll: they saved nothing and spent nothing.
     live = observed.c.peak_source.is_distinct_from(PeakSource.IMPORTED.value)
     asked = observed.c.request_bytes.is_not(None) & live
     memory_time = sa.case((asked, sa.cast(size_bytes, sa.Double) / GB * runtime_s))
@@ -111,7 +111,7 @@ _KNOWN_RUNS: Final = (
     .where((observed.c.outcome == Outcome.SUCCEEDED.value) & observed.c.peak_bytes.is_not(None))
     .group_by(observed.c.task)
 )
-# Made once: each is asked with every write, and to make it costs more than to ask.
+# Made once: each runs with every write, and making it costs more than running it.
 _OF_ATTEMPTS: Final = _TOTALS.where(
     observed.c.attempt_uid.in_(sa.bindparam("of_uids", expanding=True))
 )
@@ -138,8 +138,8 @@ def move(
 ) -> None:
     """Bring the totals of the tasks in ``after`` up to date.
 
-    before, after: what the attempts written added up to, then and now. new_runs: by task, runs
-    whose need became known.
+    before, after: the sums of the written attempts, then and now. new_runs: by task, runs whose
+    need became known.
     """
     rows = connection.execute(_STORED, {"of_tasks": list(after)})
     stored = {row["task"]: dict(row) for row in rows.mappings()}
@@ -182,7 +182,7 @@ def add_up(connection: sa.Connection, tasks: Sequence[str]) -> None:
 
 
 def differing(connection: sa.Connection) -> list[str]:
-    """Tasks whose totals count other attempts than there are: an older Plimsoll wrote some.
+    """Tasks whose totals differ from their attempts: an older Plimsoll wrote some.
 
     Cost: a pass over the index of all observations.
     """

@@ -23,7 +23,7 @@ from plimsoll_predictor.store.database.errors import BadRecordError, StoreError,
 
 _WRITE_OPTION: Final = "plimsoll_write"
 _UNSURE_S: Final = 600.0
-"""For so long we ask whether a commit went through whose answer was lost."""
+"""If a commit's answer is lost, we ask for so long whether it went through."""
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _WAL_KEPT_BYTES: Final = 16 * 2**20
@@ -42,7 +42,7 @@ class Database:
         self.engine = engine
         self.where = where
         self.trouble: str | None = None
-        """Why a commit waits for a server's word, as a sentence; None if none does."""
+        """Why a commit waits for a server's answer, as a sentence; None if none does."""
         self._given_up = threading.Event()
 
     @classmethod
@@ -158,7 +158,7 @@ class Database:
             yield
         except exc.SQLAlchemyError as error:
             raise store_error(error, self.where) from error
-        except OverflowError as error:  # SQLite's driver, of an integer beyond 64 bits
+        except OverflowError as error:  # SQLite's driver, for an integer beyond 64 bits
             raise BadRecordError(f"store {self.where} refuses the record: {error}") from error
 
 

@@ -1,7 +1,7 @@
 """The settings of each connection to PostgreSQL, so that nobody waits without end.
 
-A server may be gone in ways that no error tells of: its machine is off, its network cut, its disk
-hangs. And so may we, in the middle of a transaction that others wait for. Both sides give up.
+A server may be gone without any error: its machine is off, its network cut, its disk hangs. We may
+be gone, too, in the middle of a transaction that others wait for. So both sides give up.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def went_through(engine: sa.Engine, transaction: str) -> bool | None:
         with engine.connect() as connection:
             answer = connection.execute(status, {"number": transaction}).scalar()
     except exc.DataError:
-        return False  # a server that took over never heard of it
+        return False  # a server that took over does not know it
     except exc.DBAPIError:
         return None
     return None if answer == "in progress" else answer == "committed"

@@ -50,7 +50,7 @@ observations: Final = sa.Table(
     *required(sa.Text, "outcome", "features", "neighbours"),
     *optional(sa.Text, "peak_source"),
     *(sa.Column(each.name, _STORED[each.unit]) for each in COLUMNS),
-    # Share of the forecast it was given at submission that its runtime was not below.
+    # Share of its forecast at submission that its runtime reached.
     *optional(sa.Double, "forecast_share"),
     # Task -> how many of it ran beside it on average, as JSON; null if nobody saw all of its time.
     *optional(sa.Text, "beside"),
@@ -61,7 +61,7 @@ observations: Final = sa.Table(
     index_where("ix_observations_items", "item IS NOT NULL", "ordered_s", "id"),
 )
 
-# What each task's observations add up to: sums, and the largest of some.
+# The totals of each task's observations: sums, and some maxima.
 totals: Final = sa.Table(
     "totals",
     metadata,
@@ -72,7 +72,7 @@ totals: Final = sa.Table(
     *optional(sa.BigInteger, "max_need_bytes"),
     *required(sa.Double, "requested_gb_h", "allocated_gb_h", "peak_gb_h"),
     *optional(sa.Double, "last_finished_s"),
-    # Of runs that succeeded, were timed and measured: sums, and over how many.
+    # Runs that succeeded, were timed and measured: their sums, and their number.
     *required(sa.BigInteger, "used_runs"),
     *required(sa.Double, "used_runtime_s", "request_bytes_sum"),
     *required(sa.BigInteger, "request_bytes_count"),
@@ -82,7 +82,7 @@ totals: Final = sa.Table(
     *required(sa.BigInteger, "used_cores_count"),
     *optional(sa.BigInteger, "most_bytes"),
     *optional(sa.Double, "most_cores"),
-    # CpuUse of its newest runs, as JSON; null if nobody measured.
+    # CpuUse of its newest runs, as JSON; null if not measured.
     *optional(sa.Text, "cpu"),
 )
 
@@ -104,13 +104,13 @@ trainings: Final = sa.Table(
     index_where("ix_trainings_serving", "failure IS NULL", "task", "id"),
 )
 
-# What is to be trained by a round of workers, and how it went until the leader has read it.
+# What a round of workers is to train, and the results until the leader has read them.
 due_trainings: Final = sa.Table(
     "due_trainings",
     metadata,
     # "model NAMESPACE/NAME", "shapes" or "features".
     key("work"),
-    # Empty where it is of no task.
+    # Empty if it belongs to no task.
     *required(sa.Text, "task", "why"),
     *optional(sa.Text, "policy"),
     # killed: 1 if an OOM kill asks for it. starts: how often a worker has begun it.
@@ -118,7 +118,7 @@ due_trainings: Final = sa.Table(
     *required(sa.Double, "since_s"),
     # The round that it is part of; null while it waits.
     *optional(sa.Text, "round"),
-    # The worker's index, and the place among what that worker does.
+    # The worker's index, and the place in that worker's order.
     *optional(sa.Integer, "shard", "place"),
     *optional(sa.Double, "began_s", "ended_s"),
     # again: why it is due once more, since its round began.
@@ -172,7 +172,7 @@ decisions: Final = sa.Table(
     sa.Index(None, "task", "at_s"),
 )
 
-# Tasks that were given a past from outside: a controller that runs already looks here.
+# Tasks that were given a past from outside: a running controller looks here.
 imports: Final = sa.Table(
     "imports",
     metadata,
@@ -205,7 +205,7 @@ lessons: Final = sa.Table(
     # The limit it ran under, and 1 if that was lower than its author wrote.
     *optional(sa.BigInteger, "allocation_bytes"),
     *optional(sa.Integer, "lowered"),
-    # The run's features; of a training, what it found of the experts by models.
+    # The run's features; for a training, what it found about the experts by models.
     *required(sa.Text, "document"),
     # A serial is never given twice, though folded lessons are deleted.
     sqlite_autoincrement=True,
@@ -248,7 +248,7 @@ kept_forecasts: Final = sa.Table(
     *required(sa.Text, "task"),
     written_at(),
     *optional(sa.Double, "started_s"),
-    # When people heard that it runs long.
+    # When people were told that it runs long.
     *optional(sa.Double, "told_s"),
     *required(sa.Text, "forecast"),
     *required(sa.LargeBinary, "state"),
@@ -265,7 +265,7 @@ shape_catalogues: Final = sa.Table(
     *required(sa.Text, "document"),
 )
 
-# Profiling campaigns by the UID of their object: what of them outlives it.
+# Profiling campaigns by the UID of their object: what outlives it.
 campaigns: Final = sa.Table(
     "campaigns",
     metadata,
@@ -273,7 +273,7 @@ campaigns: Final = sa.Table(
     *required(sa.Text, "namespace", "name", "task"),
     # Today's request of its task, to which savings are relative.
     *required(sa.BigInteger, "reference_bytes"),
-    # Scenarios that were left out, as others are the same.
+    # Scenarios that were left out because others are the same.
     *required(sa.Integer, "duplicates"),
     *required(sa.Double, "began_s"),
     sa.Column("ended_s", sa.Double, index=True),
@@ -302,7 +302,7 @@ campaign_runs: Final = sa.Table(
     *optional(sa.Integer, "weight"),
 )
 
-# Who has leased which items of a Job, while the Job runs: "<namespace>/<name>/<uid>".
+# Which pods have leased which items of a Job, while it runs: "<namespace>/<name>/<uid>".
 leased_jobs: Final = sa.Table(
     "leased_jobs",
     metadata,

@@ -61,6 +61,7 @@ def append_in_order(
     if not rows:
         return
     if connection.dialect.name == "postgresql":
-        # Serials must be committed in their order: who reads on from one would miss an earlier.
+        # Serials must be committed in their order: a reader that reads on from one would miss an
+        # earlier one.
         connection.execute(sa.text(f"LOCK TABLE {log.name} IN EXCLUSIVE MODE"))
     connection.execute(log.insert(), [dict(row) for row in rows])

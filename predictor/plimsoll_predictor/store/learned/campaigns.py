@@ -35,8 +35,8 @@ _AT_ONCE: Final = 500
 class CampaignRecord:
     """A campaign. uid: of its object. ended_s, ending: None while it has not ended.
 
-    reference_bytes: today's request of its task. duplicates: scenarios left out, as others are the
-    same. Times are Unix seconds.
+    reference_bytes: today's request of its task. duplicates: scenarios left out because others are
+    the same. Times are Unix seconds.
     """
 
     uid: str
@@ -52,7 +52,7 @@ class CampaignRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignTally:
-    """A campaign and how far it is. scenarios, done: how many, and of how many the need is known.
+    """A campaign and how far it is. scenarios, done: how many, and how many have a known need.
 
     killed: attempts.
     """
@@ -64,7 +64,7 @@ class CampaignTally:
 
 
 class CampaignRecords(Records):
-    """The part of the store for campaigns; errors as of ``Store``."""
+    """The part of the store for campaigns; errors as in ``Store``."""
 
     def begin(self, campaign: CampaignRecord, runs: Sequence[CampaignRun]) -> bool:
         """Register a campaign with its scenarios; False if it is registered already."""
@@ -120,7 +120,7 @@ class CampaignRecords(Records):
     def recorded(self, task: TaskId, since_s: float, *, without: str, limit: int) -> list[Features]:
         """The features of a task's runs since then, the newest first, each run once.
 
-        without: begins the keys of runs that do not count. limit: attempts that are looked at.
+        without: the prefix of the keys of runs that do not count. limit: attempts to look at.
         """
         column = observations.c
         asked = (

@@ -27,7 +27,7 @@ _READ_AT_ONCE: Final = 500
 
 
 class WorkKind(StrEnum):
-    """What is learned. Shapes and features are learned of all tasks together."""
+    """What is learned. Shapes and features are learned from all tasks together."""
 
     MODEL = "model"
     SHAPES = "shapes"
@@ -36,7 +36,7 @@ class WorkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is trained. task: of a model; None of what is learned of all tasks."""
+    """What is trained. task: of a model; None for what is learned from all tasks."""
 
     kind: WorkKind
     task: TaskId | None = None
@@ -102,7 +102,7 @@ class EndedTraining:
 class Backlog:
     """How much is due. oldest_s: when the oldest that has not begun became due, Unix seconds.
 
-    What is part of a round and waits there for its turn counts, too.
+    Work that waits in a round for its turn counts, too.
     """
 
     waiting: int = 0
@@ -117,12 +117,12 @@ class AlreadyEndedError(StoreError):
 
 
 class DueRecords(Records):
-    """The part of the store for trainings that are due; errors as of ``Store``."""
+    """The part of the store for trainings that are due; errors as in ``Store``."""
 
     def ask(self, asked: Iterable[DueTraining], *, again: bool = True) -> None:
-        """Note what is due. What waits keeps its place; what has begun is due again after it.
+        """Note what is due. Waiting work keeps its place; begun work is due again after its end.
 
-        again: False for what a leader finds due at its start: what has begun since is of it.
+        again: False for what a leader finds due at its start: work that has begun covers it.
         """
         with self._database.write() as connection:
             for due in asked:
@@ -131,8 +131,8 @@ class DueRecords(Records):
     def plan(self, round_: str, most: int, shards: int) -> int:
         """Share the most urgent work out among the workers of a new round; return how much.
 
-        The order: after kills first, then where most memory-time is spare, then the oldest. Workers
-        get it in turn, so that each begins with what is urgent.
+        The order: work after kills first, then where most memory-time is spare, then the oldest.
+        Workers get it in turn, so that each begins with urgent work.
         """
         spare = sa.func.coalesce(totals.c.allocated_gb_h - totals.c.peak_gb_h, 0.0)
         urgent = (
@@ -191,7 +191,7 @@ class DueRecords(Records):
         return starts
 
     def end(self, claim: Claim, failure: str | None = None) -> None:
-        """Note that work of no task has ended; models and failures are kept with their own ends.
+        """Note that work without a task has ended; models and failures are kept with their ends.
 
         Raises:
             AlreadyEndedError: as ``begin`` does.
@@ -215,7 +215,7 @@ class DueRecords(Records):
                 connection.execute(table.update().where(again).values({**fresh, **_WAITS}))
 
     def forget(self, works: Iterable[Work]) -> None:
-        """Forget what waits, since another trains it."""
+        """Forget waiting work, because somebody else trains it."""
         keys = [work.key for work in works]
         with self._database.write() as connection:
             for start in range(0, len(keys), _READ_AT_ONCE):
@@ -228,7 +228,7 @@ class DueRecords(Records):
         return [_due(row) for row in self._database.rows(waits.limit(limit))]
 
     def release(self, round_: str) -> int:
-        """Let what a round has not ended wait for the next one; return how much that is."""
+        """Let a round's unfinished work wait for the next one; return how much that is."""
         left = (table.c.round == round_) & table.c.ended_s.is_(None)
         back = table.update().where(left).values(round=None, shard=None, place=None)
         with self._database.write() as connection:
@@ -290,7 +290,7 @@ def _ask(connection: sa.Connection, due: DueTraining, again: bool) -> None:
         values["killed"] = 1
     connection.execute(table.update().where(its).values(values))
     if again:
-        # What has not begun will learn from all that is known by then.
+        # Work that has not begun will learn from all that is known by then.
         begun = its & table.c.round.is_not(None) & table.c.began_s.is_not(None)
         connection.execute(table.update().where(begun).values(again=due.why))
 
@@ -320,7 +320,7 @@ def _due(row: sa.Row[Any]) -> DueTraining:
 
 
 def _policy(text: str) -> Policy | None:
-    """None for one of another version that this one cannot read: the defaults do."""
+    """None for another version's, which this one cannot read: the defaults do."""
     try:
         return Policy.from_dict(json.loads(text))
     except (ValueError, TypeError, KeyError):

@@ -42,14 +42,14 @@ class LastTry:
 
 
 class FeatureRecords(Records):
-    """The part of the store that holds the feature expert; errors as of ``Store``."""
+    """The part of the store that holds the feature expert; errors as in ``Store``."""
 
     def fitted(self) -> bytes | None:
         """The expert that was fitted last; None before the first."""
         return self._value(_FITTED)
 
     def serving(self) -> FeatureExpert | None:
-        """The expert that the saved forecasts go by; None if there is none that can be read."""
+        """The expert that the saved forecasts use; None if there is none that can be read."""
         return read_expert(self._value(SERVING))
 
     def explanation(self) -> FeatureExplanation | None:

@@ -18,12 +18,12 @@ from plimsoll_predictor.store.database.schema import totals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRuntime:
-    """One attempt's time. Times are Unix seconds, None where nobody recorded them.
+    """One attempt's time. Times are Unix seconds, None if not recorded.
 
     ran_s: seconds from start to finish; a runtime only if it succeeded.
     cause: why it did not succeed; None if it did, or if nobody looked.
     forecast_share: the share of its own forecast below its runtime: near 1 it took unusually
-        long, near 0 unusually short; None if nothing was forecast of it or it did not succeed.
+        long, near 0 unusually short; None if it had no forecast or did not succeed.
     """
 
     attempt_uid: str
@@ -46,7 +46,7 @@ _COLUMNS: Final = tuple(
 
 
 class PastRuntimeRecords(Records):
-    """The part of the store that past runtimes are read from; errors as of ``Store``."""
+    """The part of the store that past runtimes are read from; errors as in ``Store``."""
 
     def history(self, task: TaskId, *, limit: int = 500) -> list[PastRuntime]:
         """The newest attempts of a task that were timed, of any outcome, oldest first."""

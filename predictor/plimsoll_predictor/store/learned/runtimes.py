@@ -28,7 +28,7 @@ log: Final = logging.getLogger(__name__)
 
 SIGHTINGS_AT_ONCE: Final = 1_000
 PAST_PER_TASK: Final = 2_000
-"""Runs that a state which starts anew learns from; more would change little in it."""
+"""The most runs per task that a new state learns from; more would change little in it."""
 _KEYS_AT_ONCE: Final = 500
 _SHARED: Final = "shared"
 _THROUGH: Final = "through"
@@ -41,7 +41,7 @@ class OpenForecast:
     """The forecast of an open run: one that was submitted and has not ended.
 
     submitted_s: Unix seconds. started_s: None while it waits.
-    announced_s: when people heard that it runs long; None if they did not.
+    announced_s: when people were told that it runs long; None if they were not.
     forecast: ``Forecast.to_dict()``. state: what the forecaster needs to score it.
     """
 
@@ -58,8 +58,8 @@ class OpenForecast:
 class ForecastScore:
     """How a run did against its forecast.
 
-    share: of the forecast below its runtime. forecast_s: the forecast's median; None of a forecast
-    that knew too few runs of the task.
+    share: of the forecast below its runtime. forecast_s: the forecast's median; None if the
+    forecast knew too few runs of the task.
     """
 
     share: float
@@ -71,7 +71,7 @@ class UnsavedRuntimes:
     """The changes to save.
 
     through: serial of the last sighting folded into the whole state.
-    tasks, owners: name -> state; None of one that is forgotten. shared: None if unchanged.
+    tasks, owners: name -> state; None for a forgotten one. shared: None if unchanged.
     forecasts: of open runs, those that changed. ended: uids of runs that are open no longer.
     scores: of runs that finished, by their attempts' uids.
     expert: the feature expert that serves from here on; None if it stays.
@@ -88,7 +88,7 @@ class UnsavedRuntimes:
 
 
 class RuntimeRecords(PastRuntimeRecords):
-    """The part of the store that forecasts are made from; errors as of ``Store``."""
+    """The part of the store that forecasts are made from; errors as in ``Store``."""
 
     def through(self) -> int:
         """Serial of the last sighting folded into the saved state; 0 if none was."""

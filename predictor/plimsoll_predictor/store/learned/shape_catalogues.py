@@ -22,7 +22,7 @@ _EXPLANATION: Final = "explanation"
 
 
 class ShapeRecords(Records):
-    """The part of the store that holds shapes; errors as of ``Store``."""
+    """The part of the store that holds shapes; errors as in ``Store``."""
 
     def catalogue(
         self, normalisation: Normalisation = Normalisation.RATIO

@@ -27,7 +27,7 @@ State = Mapping[str, Any]
 
 
 class StandingRecords(Records):
-    """The part of the store that the experts use; errors as of ``Store``.
+    """The part of the store that the experts use; errors as in ``Store``.
 
     A state that is no JSON object is left out.
     """

@@ -48,8 +48,8 @@ class Training:
     at_s: Unix seconds, its end. failure: why it failed; None if it succeeded.
     version: of its model; None after a failure, or if there is no model.
     observations, runs, oom_kills: attempts, runs with a known need, and kills the task had when
-        it began; None if nobody recorded them.
-    report: what it said of itself, by ``TrainingReport``'s names; a failed one knows less, an
+        it began; None if not recorded.
+    report: what it said about itself, by ``TrainingReport``'s names; a failed one knows less, an
         unreadable or absent one is empty.
     damage: why its model cannot be read. has_model: whether the model itself is still kept.
     tracked: the tracking server's name of it, or why the server does not want it; None while it
@@ -90,7 +90,7 @@ class SavedModel:
 class Begun:
     """A training that began. summary: the task's figures then, so that later runs count as new.
 
-    claim: of a worker of a round; what it keeps, it keeps once.
+    claim: of a worker of a round; its results are kept once.
     """
 
     summary: TaskSummary
@@ -98,7 +98,7 @@ class Begun:
 
 
 class TrainingRecords(Records):
-    """The part of the store that tells how trainings went; errors as of ``Store``."""
+    """The part of the store that tells how trainings went; errors as in ``Store``."""
 
     def newest(self, task: TaskId, *, limit: int = 20) -> list[Training]:
         """A task's last trainings, failed ones too, newest first; what is kept is bounded."""
@@ -133,7 +133,7 @@ class TrainingRecords(Records):
     ) -> None:
         """Store why a training failed; the model before it serves on.
 
-        report: its facts, by ``TrainingReport``'s names. claim: as of ``Begun``.
+        report: its facts, by ``TrainingReport``'s names. claim: as in ``Begun``.
         """
         with self._database.write() as connection:
             if claim is not None:
@@ -147,7 +147,7 @@ class TrainingRecords(Records):
 
 
 class ModelRecords(Records):
-    """The part of the store that models are read from; errors as of ``Store``."""
+    """The part of the store that models are read from; errors as in ``Store``."""
 
     def save(
         self,

@@ -23,9 +23,9 @@ HEAD: Final = "0015"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
 KNOWN: Final = tuple(f"{step:04}" for step in range(1, int(HEAD) + 1))
 OLDEST: Final = "0006"
-"""Code that knows this step works on today's schema: later ones only added to it. So an older
-Plimsoll may go on beside a newer one, and be gone back to. A step that does more than add tables,
-indexes, and columns that may be empty, is to be named here itself."""
+"""Code that knows this step works on today's schema: later steps only added to it. So an older
+Plimsoll may run beside a newer one, and people may go back to it. If a step does more than add
+tables, indexes, and columns that may be empty, name that step here."""
 VERSION_TABLE: Final = "plimsoll_schema"
 _REVISIONS: Final = sa.Table(
     VERSION_TABLE,
@@ -33,14 +33,14 @@ _REVISIONS: Final = sa.Table(
     sa.Column("version_num", sa.String(32), nullable=False),
     sa.PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
-"""As Alembic makes it, which writes the steps down there."""
+"""The same as Alembic's, which writes the steps down there."""
 _DRIVERS: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 
 
 def migrate(database: Database) -> None:
     """Bring an open database to the newest schema, in one transaction: all of it or nothing.
 
-    It refuses a newer Plimsoll's database, and one of somebody else.
+    It refuses a database of a newer Plimsoll, or of another program.
     """
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
@@ -67,7 +67,7 @@ def _make_all(connection: sa.Connection) -> None:
 
 @cache
 def _statements(dialect: str) -> tuple[str, ...]:
-    """What makes all tables and indexes. To put it into words takes longer than to do it."""
+    """What makes all tables and indexes. Writing the statements takes longer than running them."""
     said: list[str] = []
 
     def note(made: sa.Executable, *_: Any, **__: Any) -> None:
@@ -88,7 +88,7 @@ def _go_on_from_older(connection: sa.Connection) -> None:
     config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-    # Not a step's: it is what today's code makes of the rows, whatever step was the last.
+    # Not part of a step: today's code adds up the rows, whatever step was the last.
     totals.add_up_all(connection)
 
 

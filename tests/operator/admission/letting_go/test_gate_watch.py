@@ -1,4 +1,4 @@
-"""An admission replica lets pods go while nobody leads, and holds none that it could not let go."""
+"""A replica of admission releases pods while nobody leads, and holds none it could not release."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def held(name: str, *others: dict[str, str]) -> APod:
 
 @dataclass
 class Watching:
-    """A watch at a time of ours."""
+    """A watch with a clock that tests set."""
 
     server: GateServer
     watch: GateWatch
@@ -50,7 +50,7 @@ class Watching:
     now_s: float = 1000.0
 
     async def after(self, seconds: float, *, renewed: bool = False) -> None:
-        """Look again so much later."""
+        """Look again that much later."""
         self.now_s += seconds
         if renewed:
             self.server.renew()
@@ -183,7 +183,7 @@ async def test_who_comes_too_late_may_hold_pods_again(watching: Watching) -> Non
     watching.server.gates_refused = True
     await watching.after(AWAY_S)
     watching.server.gates_refused = False
-    watching.server.pods.clear()  # somebody else let it go, and it ran
+    watching.server.pods.clear()  # somebody else released it, and it ran
     await watching.after(LIST_EVERY_S, renewed=True)
     assert watching.watch.watched()
 
@@ -264,7 +264,7 @@ async def test_suspended_jobs_are_resumed_when_nobody_leads_and_no_others(
         a_job("kueues", labels=queued, suspend=True),
     ):
         server.has_job(job)
-    server.has(held("pod"))  # is seen to by the watch of pods
+    server.has(held("pod"))  # the watch of pods handles this
     await of_jobs.after(0.0)
     assert of_jobs.watch.watched()
     assert server.patched == []  # it only asked

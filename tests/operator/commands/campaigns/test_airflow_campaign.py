@@ -1,4 +1,4 @@
-"""``plimsoll campaign airflow``: what is triggered, what is said, and with which exit status."""
+"""``plimsoll campaign airflow``: what it triggers and prints, and its exit status."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_is_there_is_looked_up_by_pages_and_not_one_by_one(tmp_path: Path) 
         one_by_one = called(airflow, file)
     assert done.stdout == one_by_one.stdout
     assert "115 succeeded, 115 failed" in done.stdout
-    # The first page said that it would take more calls; each failed run has a next attempt.
+    # The first page said that more calls are needed; each failed run has a next attempt.
     assert (airflow.asked["GET _runs"], airflow.asked["GET _run"]) == (1, 230 + 115)
 
 
@@ -137,7 +137,7 @@ def test_a_script_reads_how_it_ended_and_how_far_it_was(tmp_path: Path) -> None:
 
 
 def paused_as_the_first_ends(airflow: SmallAirflow, looks: int) -> None:
-    """It is unpaused when its state was asked for so often; its runs stand still until then."""
+    """It is unpaused after its state was asked for that often; its runs stand still until then."""
 
     def hears(request: web.Request) -> None:
         if request.method == "GET" and request.path.endswith("/nightly") and airflow.paused:
@@ -219,11 +219,11 @@ def test_a_dag_that_refuses_all_is_left_alone_after_a_few(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_run_that_was_triggered_in_between_counts_and_is_not_doubled(tmp_path: Path) -> None:
-    """Somebody else's same command triggers it after it was looked up."""
+    """Another person's same command triggers it after the look-up."""
 
     def hears(request: web.Request) -> None:
         if request.method == "POST" and "dagRuns" in request.path and not airflow.runs:
-            airflow.faults.append(500)  # it was made, and nobody heard of it
+            airflow.faults.append(500)  # it was made, but its answer was lost
             airflow.runs.update(theirs)
 
     file = sizes(tmp_path, 1)

@@ -1,4 +1,4 @@
-"""`plimsoll pause`, `resume`, `enforce`, `recommend`, `off`: what is written, and what is said."""
+"""`plimsoll pause`, `resume`, `enforce`, `recommend`, `off`: what they write and print."""
 
 from __future__ import annotations
 

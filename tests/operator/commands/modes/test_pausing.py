@@ -1,4 +1,4 @@
-"""Paused: pods are left as they are written, whatever they say; what they need is still learned."""
+"""Paused: pods stay as written, whatever they say; their needs are still learned."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def policy_object(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
 
 
 def a_cluster() -> tuple[Books, FeedBoard]:
-    """A book with two tasks, of which nothing is published again yet."""
+    """A book with two tasks, neither of which was published again yet."""
     made, board = books(), FeedBoard("epoch")
     for namespace in ("shop", "farm"):
         made.book.get(TaskId(namespace, "train"))
@@ -199,7 +199,7 @@ async def test_a_kill_while_paused_is_learned_and_never_retried(tmp_path: Path) 
         assert inside.known.lifts == {}
         assert inside.known.max_need_bytes is not None
         assert len(inside.store.observations.of_task(TRAIN)) == 1
-    # Resumed, and seen again after a restart: it is not run again out of the blue.
+    # Resumed, and seen again after a restart: it is not run again unexpectedly.
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train())))
         assert inside.store.retries.waiting() == []

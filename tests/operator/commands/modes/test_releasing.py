@@ -1,4 +1,4 @@
-"""`plimsoll release`, and the hook that runs it, let go all whom they can."""
+"""`plimsoll release`, and the hook that runs it, release all that they can."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(
 
 @dataclass
 class Admission:
-    """An old replica that still suspends Jobs, at seconds of a clock that the pauses move."""
+    """An old replica that still suspends Jobs, at seconds of a clock that pauses advance."""
 
     gates: GateServer
     suspends_at_s: list[float]

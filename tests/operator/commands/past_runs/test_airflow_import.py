@@ -1,4 +1,4 @@
-"""``plimsoll import --airflow``: what is found, what is said, and with which exit status."""
+"""``plimsoll import --airflow``: what it finds and prints, and its exit status."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ A_FUNCTION = replace(A_TRY, pod_name=None, pod_namespace=None, resources=None)
 
 
 class Remembered:
-    """Stands in for a database, which test_metadata reads for real."""
+    """Stands in for a database; test_metadata reads a real one."""
 
     def __init__(self, *tries: PastTry) -> None:
         self.tries_of_it = tries
@@ -47,7 +47,7 @@ class Remembered:
         yield from self.tries_of_it
 
     def close(self) -> None:
-        """Nothing is open."""
+        """There is nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`plimsoll forget`: what is listed, what goes, and how the running controller hears of it."""
+"""`plimsoll forget`: what it lists and removes, and how the running controller learns that."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_running_controller_forgets_what_people_have_forgotten(tmp_path:
         assert junk not in controller.book
         assert controller.standings.held(junk) is None
         assert b"junk" not in controller.board.message(0, None)
-        # Nothing that was still in memory brings it back; its next pod does.
+        # Nothing in memory brings it back; its next pod does.
         await controller.standings.close()
         assert inside.store.totals.of(junk).observations == 0
         assert inside.store.experts.standings_of([str(junk)]) == {}

@@ -1,4 +1,4 @@
-"""``plimsoll import``: what is kept, what is said, and with which exit status."""
+"""``plimsoll import``: what it keeps and prints, and its exit status."""
 
 from __future__ import annotations
 

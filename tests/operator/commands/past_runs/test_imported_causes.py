@@ -1,4 +1,4 @@
-"""Rows of a history file end by the table that judges pods, unless they say why themselves."""
+"""The table that judges pods also judges rows of a history file that name no cause."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADER = "namespace,task,run,finished_s,outcome,cause,exit_code,allocation_bytes
 def imported(
     folder: Path, cells: str
 ) -> tuple[str, list[tuple[Outcome, Cause | None, int | None]]]:
-    """What was said, and how each kept attempt ended, with its need."""
+    """The output, and each kept attempt's end and need."""
     path, database = folder / "history.csv", folder / "store.db"
     path.write_text(f"{HEADER}\nshop,train-demand,r1,1700000000,{cells}\n")
     out = io.StringIO()

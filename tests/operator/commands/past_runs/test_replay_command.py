@@ -70,7 +70,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def replayed(**asked: object) -> tuple[int, str]:
-    """The exit status and what was printed, a hundred columns wide."""
+    """The exit status and the output, a hundred columns wide."""
     printed = io.StringIO()
     request = ReplayRequest(**asked)  # type: ignore[arg-type]
     status = replay_command(request, NOW_S, Console(file=printed, width=100))

@@ -49,7 +49,7 @@ def some_runs(count: int = 240) -> list[LogRun]:
 
 
 def replayed(**asked: object) -> tuple[int, str]:
-    """The exit status and what was printed, a hundred columns wide."""
+    """The exit status and the output, a hundred columns wide."""
     printed = io.StringIO()
     asked = {"methods": ("all",), **asked}
     status = runtime_replay_command(**asked, console=Console(file=printed, width=100))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""`plimsoll placing`: what it prints of a store, for people and for programs."""
+"""`plimsoll placing`: what it prints about a store, for people and for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a store's command runs: which pod is chosen, and how its end is told."""
+"""Where a store's command runs: which pod is chosen, and how its end is reported."""
 
 from __future__ import annotations
 

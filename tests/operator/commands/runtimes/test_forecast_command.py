@@ -1,4 +1,4 @@
-"""`plimsoll forecast`: of a task, of a pod's run, and of what is not there."""
+"""`plimsoll forecast`: for a task, a pod's run, and for missing ones."""
 
 from __future__ import annotations
 

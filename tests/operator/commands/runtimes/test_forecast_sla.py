@@ -1,4 +1,4 @@
-"""`plimsoll sla`: how likely a plan has ended by a time, and what is said of one that is none."""
+"""`plimsoll sla`: how likely a plan has ended by a time, and its words on a broken plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll what-if`: what past runs say of other conditions, and when they cannot tell."""
+"""`plimsoll what-if`: what past runs say about other conditions, and when they cannot tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll shapes`: shapes learned from a store, kept, listed, and met again on the page."""
+"""`plimsoll shapes`: shapes learned from a store, kept, listed, and shown on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll explain`: who decides a task's sizes, of a task, of a pod, and of what is not there."""
+"""`plimsoll explain`: who decides sizes, for a task, for a pod, and for missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plimsoll models`: what it lists, one training in full, and what is not there."""
+"""`plimsoll models`: what it lists, one training in full, and missing ones."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ LENDS: Any = {"metadata": {"name": "default", "namespace": "shop"}, "spec": {"le
 
 
 async def scraped(*, on: bool = True) -> bytes:
-    """The metrics of a controller that leads, of which four pods on two nodes lend 3 GiB."""
+    """Metrics of a leading controller: four pods on two nodes lend 3 GiB."""
     metrics = ControllerMetrics()
     lending = metrics.lending
     lending.on.set(on)
@@ -93,7 +93,7 @@ def test_a_program_is_told_the_figures() -> None:
 
 
 class Answers:
-    """An API server with one controller that leads; it counts who is asked for metrics."""
+    """An API server with one controller that leads; it counts requests for metrics."""
 
     def __init__(self, policies: list[Any], metrics: bytes) -> None:
         self.policies = policies

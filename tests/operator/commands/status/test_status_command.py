@@ -1,4 +1,4 @@
-"""`plimsoll status`: what is judged healthy, what is told of tasks, and what to do next."""
+"""`plimsoll status`: what counts as healthy, what it prints about tasks, and what to do next."""
 
 from __future__ import annotations
 

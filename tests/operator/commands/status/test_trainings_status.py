@@ -1,4 +1,4 @@
-"""What waits for a round of trainings, in `plimsoll status` and on the index."""
+"""Tasks that wait for a round of trainings, in `plimsoll status` and on the index."""
 
 from __future__ import annotations
 

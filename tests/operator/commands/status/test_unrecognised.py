@@ -1,4 +1,4 @@
-"""`plimsoll status --unrecognised`: what is left alone, and what a label would have to say."""
+"""`plimsoll status --unrecognised`: which pods are left alone, and the labels they need."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_maker_has_words_that_name_the_label_to_write() -> None:
 
 
 class Cluster:
-    """What an API server lists under each path. An error is what it answers."""
+    """An API server's lists by path. An error is its answer."""
 
     def __init__(self, lists: Mapping[str, list[Json] | ApiError]) -> None:
         self.lists = lists

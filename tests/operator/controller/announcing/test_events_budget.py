@@ -1,4 +1,4 @@
-"""How many Events are told: of a batch all, of a flood a bounded number."""
+"""How many Events are sent: all for a batch, a bounded number for a flood."""
 
 from __future__ import annotations
 

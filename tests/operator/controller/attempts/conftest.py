@@ -1,4 +1,4 @@
-"""A controller that has learned of one run."""
+"""A controller that has learned one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from an attempt's end: counted once, lifted where it may be, retried once."""
+"""Consequences of an attempt's end: counted once, lifted where allowed, retried once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.builders.nodes import a_node
 
 @asynccontextmanager
 async def amending(inside: Inside) -> AsyncIterator[None]:
-    """With the work beside the handlers."""
+    """Run the work that is done beside the handlers."""
     work = asyncio.create_task(inside.controller.late_peaks.run())
     try:
         yield
@@ -41,7 +41,7 @@ async def amending(inside: Inside) -> AsyncIterator[None]:
 
 
 async def until_peaked(inside: Inside, peak_bytes: int) -> None:
-    """Written, and then told to the book, too."""
+    """Wait until the peak is written and the book knows it, too."""
 
     def peaked() -> bool:
         written = [each.peak_bytes for each in inside.store.observations.of_task(TRAIN)]
@@ -77,7 +77,7 @@ async def test_a_run_whose_peak_comes_while_nobody_is_there_is_known_once(tmp_pa
 
 
 EMPTY_CGROUP = replace(a_final(need_bytes=0), container_id="main")
-"""What the node counts for a container inside a sandbox."""
+"""The node's count for a container inside a sandbox."""
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ async def test_a_larger_sibling_is_lifted_over_its_own_size(tmp_path: Path) -> N
 
 @pytest.mark.slow
 async def test_a_lift_goes_up_to_the_request_whatever_nodes_are_there(tmp_path: Path) -> None:
-    """A pool of larger nodes is scaled to zero at the moment."""
+    """A pool of larger nodes is at the moment scaled to zero."""
     lowered = decided(a_train(memory="7Gi"))
     note = read_note(lowered.built())
     assert note is not None

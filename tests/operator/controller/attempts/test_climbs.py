@@ -1,4 +1,4 @@
-"""Whether a retry still climbs, by what an agent said of it and when."""
+"""Whether a retry still climbs, by an agent's reports and their times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AFTER = 45
 
 
 def climbing(*heard: tuple[float, float], now_s: float) -> bool:
-    """Heard: seconds after the start, and the running maximum. What is told of it then."""
+    """Return whether it climbs. heard: seconds after the start, and the running maximum."""
     climbs = Climbs()
     climbs.follow("r1", BURST, STARTED_S, AFTER)
     told = False

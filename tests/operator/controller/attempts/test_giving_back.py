@@ -1,4 +1,4 @@
-"""A run that was lowered gets back what was written, whatever people allow Plimsoll by then."""
+"""A lowered run gets back what was written, whatever people allow Plimsoll by then."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ async def test_a_jobs_pod_restarted_in_place_is_replaced_only_if_it_was_lowered(
 
 
 FAR_BELOW = killed(lowered(to_mib=32, written=(1024, 1024)))
-"""Its next attempt gets more than this, and less than was written."""
+"""The next attempt gets more than this, and less than was written."""
 
 
 def memory_in(pod: Pod) -> set[str]:
@@ -205,9 +205,9 @@ async def test_a_lift_above_what_was_written_waits_for_the_end_of_the_pause(
 
 @pytest.mark.slow
 async def test_a_crash_after_the_lift_was_committed_changes_nothing(tmp_path: Path) -> None:
-    """The lift of before the pause is less than was written, and no retry was intended."""
+    """The lift from before the pause is below what was written, and no retry was intended."""
     async with an_inside(tmp_path) as inside:
-        # Seen with another container still running, so that nothing follows yet.
+        # Another container still runs, so nothing follows yet.
         await inside.see(FAR_BELOW.with_container("other").with_status(phase="Running"))
         [lift] = inside.known.lifts.values()
         assert not lift.as_written
@@ -223,7 +223,7 @@ async def test_a_crash_after_the_lift_was_committed_changes_nothing(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", [1, 3])
 async def test_a_run_is_not_given_up_below_what_was_written(tmp_path: Path, attempt: int) -> None:
-    """People said so after it was sized."""
+    """People set this after the pod was sized."""
     async with an_inside(tmp_path, said={"maxLifts": 0}) as inside:
         await inside.see(killed(lowered(attempt=attempt)))
         [retry] = retries(inside)
@@ -284,7 +284,7 @@ async def test_people_are_told_what_the_next_attempt_gets(tmp_path: Path) -> Non
         await inside.see(killed(lowered()))
         await inside.see(evicted(lowered("train-2")))
         assert [words for words in told if "attempt 2 of this run" in words] == [
-            "killed for want of memory at 64Mi, less than was written; attempt 2 of this run gets"
+            "killed for lack of memory at 64Mi, less than was written; attempt 2 of this run gets"
             " what was written",
             "ended at 64Mi, less than was written, when its node ran out of memory; attempt 2 of"
             " this run gets what was written",
@@ -324,7 +324,7 @@ async def test_no_other_eviction_is_followed_by_what_was_written(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_lower_request_under_the_authors_own_limit_counts_too(tmp_path: Path) -> None:
-    """The kubelet looks at the request, and the limit may have stayed."""
+    """The kubelet looks at the request; the limit may be unchanged."""
     kept_limit = lowered(written=(128, 256)).limited("256Mi")
     async with an_inside(tmp_path, said={"paused": True}) as inside:
         await inside.see(evicted(kept_limit))

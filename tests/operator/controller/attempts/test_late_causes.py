@@ -1,4 +1,4 @@
-"""SIGKILL without the word OOMKilled: what it was shows in the last reading, which comes later."""
+"""SIGKILL without the word OOMKilled: the last reading, which comes later, shows the cause."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FAR = a_final(need_bytes=60 * MIB)
 
 
 def sigkilled(**how: Any) -> APod:
-    """Limited to 128Mi."""
+    """A pod with a limit of 128Mi."""
     return ended(decided(a_train()), "Error", 137, **how)
 
 
@@ -40,7 +40,7 @@ def observed(inside: Inside) -> Observation:
 
 
 async def amended(inside: Inside, report: PeakReport) -> None:
-    """The report comes, and is gone through."""
+    """Let the report come, and process it."""
     await inside.report(report)
     await inside.controller.late_peaks.amend(report.pod_uid)
 
@@ -90,7 +90,7 @@ async def test_a_reading_far_from_the_limit_leaves_it_a_failure(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_the_pods_own_reading_may_follow_its_containers(tmp_path: Path) -> None:
-    """The container's cgroup goes at once, before the spike that killed it was read."""
+    """The container's cgroup is removed at once, before the spike that killed it was read."""
     async with an_inside(tmp_path) as inside:
         await inside.see(sigkilled())
         await amended(inside, replace(FAR, container_id="main"))
@@ -138,7 +138,7 @@ async def test_a_lift_lost_in_a_crash_is_made_when_the_pod_is_seen_again(tmp_pat
 
 @pytest.mark.slow
 async def test_it_is_retried_once_its_other_containers_have_ended(tmp_path: Path) -> None:
-    """The late reading comes before the pod's end; the pod's next event goes on from there."""
+    """The late reading comes before the pod's end; the pod's next event continues from there."""
     async with an_inside(tmp_path) as inside:
         await inside.see(sigkilled(phase="Running"))
         await amended(inside, NEAR)

@@ -1,4 +1,4 @@
-"""Whose lift it is: pods that share a run are told apart by when they were made and killed."""
+"""Whose lift it is: pods that share a run differ by when they were made and killed."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_a_node_whose_clock_is_ahead_does_not_keep_a_lift(tmp_path: Path) 
 async def test_admission_is_told_when_the_run_was_killed_also_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    """By that it sees a lift that nobody used."""
+    """This shows admission a lift that nobody used."""
     for _ in range(2):
         async with an_inside(tmp_path) as inside:
             await inside.see(killed(a_try("try-1", 0), at=at(5)))

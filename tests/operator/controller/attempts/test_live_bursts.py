@@ -1,4 +1,4 @@
-"""What runs that are killed again and again show of the next one: a burst of them."""
+"""What a burst of runs that are killed again and again shows about the next run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_where_many_runs_are_killed_another_is_expected_to_need_what_they_
 
 
 class Burst:
-    """Three runs that were killed, and what their second attempts show, which run now."""
+    """Three killed runs, and what their running second attempts show."""
 
     NAMES = ("r1", "r2", "r3")
 
@@ -51,7 +51,7 @@ class Burst:
         await self.told.publish()
 
     async def reach(self, mib: int, after_s: float) -> None:
-        """So much, so long after they were seen."""
+        """They have reached that much, that long after they were seen."""
         self.told.inside.controller.live_needs.now_s = lambda: NOW_S + after_s
         self.told.report(*(reached(f"{name}-again", mib) for name in self.NAMES))
         await self.told.publish()
@@ -72,7 +72,7 @@ async def burst(told: Told) -> Burst:
 
 @pytest.mark.slow
 async def test_a_size_in_which_killed_runs_climb_again_is_not_offered(burst: Burst) -> None:
-    """They were killed at 128 MiB and have 256 now, of 1024 that they asked for."""
+    """They were killed at 128 MiB and have 256 now; they asked for 1024."""
     told = burst.told
     for mib, after_s in ((2, 0), (150, 1)):
         await burst.reach(mib, after_s)

@@ -1,4 +1,4 @@
-"""What running attempts have reached: whose it is, when sizes hear of it, and when it is over."""
+"""What running attempts have reached: whose it is, when sizes use it, and when it ends."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_an_attempt_whose_need_never_comes_is_forgotten_after_a_while(told
 
 @pytest.mark.slow
 async def test_a_killed_run_counts_with_the_size_that_was_too_small(told: Told) -> None:
-    """Its next attempt starts from nothing, but the run needs more than that."""
+    """Its next attempt starts from zero, but the run needs more than that size."""
     first = decided(a_train("r1"))
     await told.inside.see(running("r1", pod=first))
     told.report(reached("r1", 90))

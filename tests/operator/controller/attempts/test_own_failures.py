@@ -1,4 +1,4 @@
-"""A run that fails by itself at a lower size than was written goes on as its author wrote it."""
+"""A run that fails by itself at a lowered size continues as its author wrote it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def failed(pod: APod, exit_code: int = 1, **how: Any) -> APod:
 
 
 def retries(inside: Inside, after: APod | None = None) -> list[dict[str, Any]]:
-    """The pods that Plimsoll is about to make after that one."""
+    """The pods that Plimsoll intends to make after that one."""
     plans = [json.loads(intent.manifest) for intent in inside.store.retries.waiting()]
     return [planned_manifest(plan, (after or lowered()).built()) for plan in plans]
 
@@ -257,7 +257,7 @@ async def test_a_sibling_that_was_made_before_the_failure_does_not_end_the_lift(
 async def test_what_ended_as_written_while_its_task_was_not_enforced_is_not_retried_later(
     tmp_path: Path, end: Callable[[APod], APod]
 ) -> None:
-    """What had less than was written is another matter: see test_giving_back.py."""
+    """For a pod that had less than was written, see test_giving_back.py."""
     async with an_inside(tmp_path, Mode.RECOMMEND) as inside:
         await inside.see(end(decided(a_train())))
         assert inside.controller.retries.results["passed-over"] == 1

@@ -192,7 +192,7 @@ def book() -> PeakBook:
 
 @pytest.fixture
 def heard() -> list[str]:
-    """The nodes whose agents were heard."""
+    """The nodes whose agents have reported."""
     return []
 
 

@@ -86,7 +86,7 @@ LOWERED = decided(a_train(), was_bytes=256 * MIB)
 async def test_a_pod_whose_proxy_waits_for_its_killed_task_is_replaced(
     tmp_path: Path, pod: APod, is_deleted: bool
 ) -> None:
-    """The task would have told it to end; else the pod runs for ever, and its Job waits for it."""
+    """The task would have told it to end; now the pod would run for ever, and its Job wait."""
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         name = server.has(pod)["metadata"]["name"]
         await inside.see(pod)

@@ -1,4 +1,4 @@
-"""A retry follows a killed pod that is still there, once, whatever became of the store."""
+"""A retry follows a killed pod that still exists, once, whatever happened to the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def the_killed() -> APod:
 
 
 async def closed(inside: Inside, **results: int) -> None:
-    """Wait until no retry is open and the results are these; a missing one is none."""
+    """Wait until no retry is open and the results are these; a missing result counts as none."""
 
     def counted() -> dict[str, int]:
         counts = inside.controller.retries.results

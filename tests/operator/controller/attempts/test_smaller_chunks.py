@@ -1,4 +1,4 @@
-"""A killed pod whose next attempt leases less at once: as much memory first, and more second."""
+"""A killed pod whose next attempt leases less at once: first the same memory, then more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _smaller_chunks_are_cheaper(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_worker(name: str, attempt: int = 1, attempts: int = 10) -> APod:
-    """A pod of a Job that makes so many attempts of an index."""
+    """A pod of a Job that makes that many attempts of an index."""
     pod = decided(a_train(name).owned_by_job(), attempt=attempt)
     return pod.annotated({labels.JOB_ATTEMPTS: str(attempts)})
 
@@ -62,7 +62,7 @@ async def test_it_is_held_once_also_where_the_kill_is_seen_again_after_a_restart
 ) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(a_worker("first")))
-    monkeypatch.undo()  # what leases knew of it is gone
+    monkeypatch.undo()  # the leases' knowledge of it is gone
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(a_worker("first")))
         assert lift_of(inside) == HELD

@@ -67,7 +67,7 @@ async def test_which_pods_are_not_marked(tmp_path: Path, pod: APod) -> None:
 
 @pytest.mark.slow
 async def test_after_a_few_failures_of_a_run_the_next_one_counts(tmp_path: Path) -> None:
-    """Whatever ends them: a program that fails at once, or a disk that is always full."""
+    """Any end counts: a program that fails at once, or a disk that is always full."""
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         for number in range(1, 8):
             name = f"train-{number}"
@@ -76,7 +76,7 @@ async def test_after_a_few_failures_of_a_run_the_next_one_counts(tmp_path: Path)
             failed = killed(lowered(name))
             if ("PATCH status", name) in server.calls:
                 failed = failed.with_status(conditions=[MARK])
-            for _ in range(2):  # an event that comes again is one failure
+            for _ in range(2):  # a repeated event is one failure
                 await inside.see(failed)
         assert [name for _, name in marks(server)] == ["train-1", "train-2", "train-3"]
 

@@ -1,4 +1,4 @@
-"""Attempts that were used up by other ends than a kill: whoever makes them has counted them."""
+"""Attempts that ended without a kill are used up, too: their maker has counted them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def lift(inside: Inside) -> tuple[bool, int] | None:
 async def test_a_jobs_next_attempt_is_not_lowered_after_one_that_it_counted(
     tmp_path: Path, end: APod
 ) -> None:
-    """Six evictions leave none of a backoffLimit of 6 for a size that is too small."""
+    """After six evictions a backoffLimit of 6 has no attempt left for a size that is too small."""
     async with an_inside(tmp_path) as inside:
         await inside.see(end)
         assert lift(inside) == (True, 2)
@@ -105,7 +105,7 @@ async def test_nothing_is_noted_where_no_size_may_use_up_an_attempt(
 
 @pytest.mark.slow
 async def test_many_evictions_are_no_burst_of_runs_that_need_more(tmp_path: Path) -> None:
-    """A node that is lost says nothing of a size."""
+    """A lost node says nothing about a size."""
     async with an_inside(tmp_path) as inside:
         for number in range(8):
             pod = of_the_job(f"train-{number}").annotated(

@@ -1,4 +1,4 @@
-"""A look at all campaigns: one that is broken, stopped, or over, and what others have of it."""
+"""A look at all campaigns: one that is broken, stopped, or over, and its effect on others."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Rig:
     jobs: JobsInMemory
     agents: AgentsHeard
     clock: list[float]
-    """One number, the agents' clock."""
+    """One number for the agents' clock."""
 
     def phases(self) -> list[str | None]:
         return [each.get("status", {}).get("phase") for each in self.jobs.documents]
@@ -121,7 +121,7 @@ async def looking(folder: Path, *documents: Document) -> AsyncIterator[Rig]:
 
 
 def a_document(name: str, **spec: Any) -> Document:
-    """A campaign of its own name and uid; the younger the later the name."""
+    """A campaign with its own name and uid; later names are younger."""
     document: Document = stored(**{"task": name, **spec})
     document["metadata"] |= {"name": name, "uid": f"uid-{name}"}
     return document

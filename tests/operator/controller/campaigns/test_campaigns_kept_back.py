@@ -1,4 +1,4 @@
-"""Why a campaign may not run where it is, each with a sentence, and that it runs once mended."""
+"""Why a campaign may not run where it is, in a sentence each, and that it runs once mended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.builders.campaigns import a_record, keep_campaign
 from tests.operator.controller.campaigns.test_campaign_looks import Rig, a_document, looking
 
 Cause = Callable[[Rig, bool], None]
-"""Puts a cause there, or takes it away again."""
+"""Adds a cause, or removes it again."""
 
 
 def mode_of_namespace(rig: Rig, there: bool) -> None:

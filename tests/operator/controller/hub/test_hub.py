@@ -1,4 +1,4 @@
-"""Who hears of what happened, and what is in the store by then."""
+"""Who gets which events, and what is in the store by then."""
 
 from __future__ import annotations
 

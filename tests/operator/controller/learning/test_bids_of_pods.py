@@ -1,4 +1,4 @@
-"""From a pod that is seen to what its task's experts learn."""
+"""From the sight of a pod to what its task's experts learn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_decided_pod_that_lives_is_bid_for_by_every_expert(tmp_path: Pat
         assert bids is not None
         assert set(bids) == {*PANEL, GIVEN}
         assert bids["request"] == 128 * MIB
-        # Which is what it was given, beside them: the guard counts it.
+        # Beside the bids it has the size that the pod got: the guard counts it.
         assert 0 < bids[GIVEN] <= 128 * MIB
 
 

@@ -1,4 +1,4 @@
-"""What the guard counts of real attempts: those that were sized, as lessons tell it."""
+"""Which real attempts the guard counts: those that were sized, by their lessons."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.builders.controller.ledgers import (
 
 
 async def ran(inside: Inside, name: str, mode: Mode = Mode.ENFORCE) -> None:
-    """A pod that was given what it asked for, from its creation to its end."""
+    """A pod that got what it asked for, from its creation to its end."""
     pod = decided(a_train(name), mode=mode)
     await inside.see(pod)
     await inside.report(a_final(name, 80 * MIB))

@@ -1,4 +1,4 @@
-"""The experts in the controller: what they bid and learn, and that a restart changes nothing."""
+"""The experts in the controller: what they bid and learn; a restart changes nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.rigs.drawing import drawn
 from tests.rigs.processes.killed_lives import kills_until_the_end
 
 STEPS = max(drawn(36), 36)
-"""What happens to two tasks; a controller is killed after every ninth or sixteenth of it."""
+"""Events of two tasks; a controller is killed after every ninth or sixteenth."""
 
 
 Champions = dict[TaskId, str]
@@ -45,7 +45,7 @@ def champions_of(life: Life) -> Champions:
 
 
 async def whole_life(seed: int, folder: Path) -> tuple[dict[str, Any], Champions]:
-    """The state after a life that nothing interrupts, and who serves; lived once for all tests."""
+    """The state after an uninterrupted life, and the serving expert; made once for all tests."""
     if seed not in _WHOLE:
         async with a_life(folder) as whole:
             await take(whole, list(steps(seed, STEPS)))
@@ -148,7 +148,7 @@ async def test_a_killed_run_is_charged_by_what_was_bid_before_it_was_killed(tmp_
         before = float(standing.charges[place])
         await life.ended(replace(a_run("second", 200), run="r"))
         assert standing.pending == {}
-        # What was bid first would have failed: dear beside a bid that only wastes a little.
+        # The first bid would have failed: that costs much more than a bid that wastes a little.
         assert standing.charges[place] - before > 1
 
 

@@ -1,4 +1,4 @@
-"""What a controller does with running pods that may lend, against an API server that remembers."""
+"""A controller and running pods that may lend, against an API server that remembers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Told:
 
 @dataclass(slots=True)
 class Scene:
-    """A controller's inside that lends, at a time of ours."""
+    """A controller's inside that lends, with a clock that tests set."""
 
     inside: Inside
     server: Server
@@ -117,7 +117,7 @@ class Scene:
         self.lending = self.another()
 
     def another(self) -> Lending:
-        """One that has just taken the lead."""
+        """A controller that has just taken the lead."""
         controller = self.inside.controller
         pods = RunningPods(
             book=controller.book,
@@ -134,12 +134,12 @@ class Scene:
         return Lending(pods, resizer, Patience())
 
     def uses(self, mib: int, name: str = "train-1") -> None:
-        """The agent has just reported it."""
+        """Let the agent report it now."""
         self.peaks.add([replace(a_final(name, mib * MIB), final=False, limit_bytes=None)])
         self.lending.heard.hear("node-1")
 
     async def later(self, seconds: float, *, heard: bool = True) -> None:
-        """Look after so many seconds."""
+        """Look after that many seconds."""
         self.now_s += seconds
         if heard:
             self.lending.heard.hear("node-1")
@@ -158,7 +158,7 @@ class Scene:
 
     @property
     def words(self) -> str:
-        """What people are told; nothing while no pod may lend."""
+        """The status for people; empty while no pod may lend."""
         told = self.lending.told
         return told.words if told else ""
 

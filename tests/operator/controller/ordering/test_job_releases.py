@@ -56,7 +56,7 @@ async def test_a_job_waits_until_there_is_room_for_all_of_its_pods(queueing: Que
     assert queueing.server.suspended == set()
     # No node is the best for all of them.
     assert "affinity" not in queueing.server.jobs["three"]["spec"]["template"]["spec"]
-    # Until they are there, they take that room.
+    # Until they exist, they take that room.
     queueing.see(waits("behind"), created=5)
     await queueing.look()
     assert queueing.server.held == {"behind"}
@@ -229,7 +229,7 @@ async def test_pods_of_a_higher_class_than_a_jobs_come_first(queueing: Queueing)
     queueing.server.jobs["high"]["spec"]["template"]["spec"]["priorityClassName"] = "high"
     await queueing.look(LIST_EVERY_S)
     assert queueing.server.suspended == {"low"}
-    # Who may not preempt could be overtaken while it waits.
+    # A pod that may not preempt could be overtaken while it waits.
     queueing.has_job("polite", created=3)
     queueing.server.jobs["polite"]["spec"]["template"]["spec"]["priorityClassName"] = "polite"
     await queueing.look(LIST_EVERY_S)

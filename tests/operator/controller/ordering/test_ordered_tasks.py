@@ -1,4 +1,4 @@
-"""Whose new pods may wait: tasks that run long, of which is known with whom they get along."""
+"""Whose new pods may wait: tasks that run long, and whose slowdown by others is known."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_release_is_timed_until_the_pod_has_a_node(queueing: Queueing) -
 async def test_who_gets_along_with_all_alike_is_ordered_by_what_others_runs_tell(
     queueing: Queueing,
 ) -> None:
-    """Or it would start before its turn, and all who wait with it."""
+    """Otherwise it would start before its turn, with all that wait."""
     matrix = queueing.past.matrix = learned(runs=80, noise=0.3)
     known = costs_on_nodes(matrix)[0].known
     assert not known[matrix.place(str(WAIT))].any()

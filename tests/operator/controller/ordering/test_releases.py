@@ -1,4 +1,4 @@
-"""The controller lets pods go in their turn, and all at once where nobody wants an order."""
+"""The controller releases pods in their turn, and all at once where nobody wants an order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_room_that_comes_is_used(queueing: Queueing) -> None:
     assert queueing.server.held == {"cpu-2"}
     queueing.see(runs("cpu-0", "node-2"))
     queueing.see(runs("cpu-1", "node-1"))
-    await queueing.look(20.0)  # nothing is awaited any more: they are there
+    await queueing.look(20.0)  # no pod is awaited any more: they exist
     assert queueing.server.held == {"cpu-2"}
     queueing.see(runs("computes", "node-1").with_status(phase="Succeeded"))
     await queueing.look()
@@ -208,7 +208,7 @@ async def test_whose_label_somebody_took_away_is_let_go(queueing: Queueing) -> N
     queueing.see(pod)
     await queueing.look()
     assert queueing.server.held == {"large"}
-    # The watch tells that it is gone, by what it was; the API server has it without the label.
+    # The watch reports its old state as gone; the API server has it without the label.
     queueing.releases.see(queueing.server.has(pod), gone=True)
     queueing.server.pods["large"]["metadata"]["labels"] = {}
     await queueing.look()
@@ -289,7 +289,7 @@ async def test_a_call_that_is_never_answered_stops_the_queue_for_seconds_only(
     async with a_queue() as queueing:
         queueing.see(waits("cpu-0"))
         queueing.server.silent = True
-        # Jobs and pods of no task are listed, too: none of these calls is answered.
+        # Jobs and pods without a task are listed, too: none of these calls gets an answer.
         await asyncio.wait_for(queueing.look(LIST_EVERY_S), 30.0)
         assert queueing.server.held == {"cpu-0"}
         queueing.server.silent = False

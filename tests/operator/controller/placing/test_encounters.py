@@ -1,4 +1,4 @@
-"""The controller sees who runs beside whom, and learns from it who slows whom."""
+"""The controller sees which tasks run side by side, and learns which task slows which."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def status(
 
 @dataclass(slots=True)
 class Watching:
-    """Encounters at a time of ours, on a store of its own."""
+    """Encounters with a clock that tests set, on a store of their own."""
 
     store: Store
     writer: Writer
@@ -67,7 +67,7 @@ class Watching:
         self.encounters = Encounters(self.store, self.writer, metrics, lambda: self.now_s)
 
     async def matrix(self) -> Matrix:
-        """Fitted again from all that it has heard."""
+        """The matrix, fitted again from all that it has seen."""
         await self.encounters.fit()
         return self.encounters.matrix
 
@@ -81,7 +81,7 @@ class Watching:
         times: tuple[float, float],
         outcome: Outcome = Outcome.SUCCEEDED,
     ) -> None:
-        """Its end is seen and committed."""
+        """Let its end be seen and committed."""
         beside = self.encounters.ended(task, status(uid, *times))
         made = Observation(
             attempt_uid=uid,
@@ -126,7 +126,7 @@ async def test_an_end_that_is_told_late_says_nothing_of_neighbours(tmp_path: Pat
         seen.encounters.living(JOIN, status("b", 900.0))
         ended_s = seen.now_s - SEEN_WITHIN_S - 1
         assert seen.encounters.ended(TRAIN, status("a", 900.0, ended_s)) is None
-        # For those that live on, it was there until then.
+        # For pods that still live, it was there until then.
         found = seen.encounters.ended(JOIN, status("b", 900.0, 1_000.0))
         assert found is not None
         assert found[str(TRAIN)] == pytest.approx((ended_s - 900) / 100, abs=0.001)
@@ -205,20 +205,20 @@ async def test_a_controller_that_starts_knows_what_the_store_knows(tmp_path: Pat
         await again.encounters.restore()
         after = again.encounters.matrix.slowdown(str(TRAIN), str(JOIN))
         assert math.isclose(after.times, before.times, rel_tol=0.1)
-        # It lived through the restart, and knows who was there before.
+        # It lived through the restart, and its earlier neighbours are known.
         again.encounters.living(JOIN, status("beside", 500.0))
         again.now_s = 1_100.0
         found = again.encounters.ended(JOIN, status("beside", 500.0, 1_100.0))
         assert found is not None
         assert found[str(TRAIN)] == pytest.approx(30 * 100 / 600)
-        # What ended while nobody looked had neighbours that nobody knows.
+        # The neighbours of a pod that ended while nobody looked are unknown.
         assert again.encounters.ended(TRAIN, status("meanwhile", 900.0, 1_005.0)) is None
 
 
 def a_partly_slowed_run(number: int, times: float) -> PlacedRun:
-    """JOIN slows TRAIN so many times while it is there, for a fifth of its time or more.
+    """JOIN slows TRAIN by ``times`` while it is there, for a fifth of its time or more.
 
-    One run of three is TRAIN's by itself, one is JOIN's, which nobody slows.
+    Of three runs, one is TRAIN's alone, and one is JOIN's, which nobody slows.
     """
     task, beside, took_s = TRAIN, 0.2 + 0.1 * (number % 5), 100.0
     if number % 3 == 0:
@@ -262,7 +262,7 @@ def takes_in(seen: Watching, placed: PlacedRun) -> None:
 async def test_who_goes_on_believes_what_a_controller_that_starts_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each run was taken in by what was believed then: for long that JOIN slows nobody."""
+    """Each run was learned by the belief of its time: for long, that JOIN slows nobody."""
     runs = [a_partly_slowed_run(number, 1.0 if number < 150 else 10.0) for number in range(450)]
     started = learned_from(runs).matrix().slowdown(str(TRAIN), str(JOIN))
     told = {}

@@ -1,4 +1,4 @@
-"""From runs that ended to what a new pod prefers: learned, told by the feed, decided."""
+"""From ended runs to a new pod's preference: learned, sent by the feed, decided."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOW = Heard(now_s=50.0, age_s=0.1)
 
 @dataclass
 class Past:
-    """Runs that ended so far, and who runs now."""
+    """Runs that have ended, and pods that run now."""
 
     model: Interference = field(default_factory=Interference)
     running: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Past:
 
 
 async def admission_after(past: Past) -> AdmissionState:
-    """What a replica knows when it has read the feed."""
+    """A replica's knowledge when it has read the feed."""
     board, nodes = FeedBoard("e1"), ClusterNodes()
     for number in (1, 2, 3):
         nodes.see(a_node(name=f"node-{number}"), gone=False)
@@ -80,7 +80,7 @@ async def admission_after(past: Past) -> AdmissionState:
 
 
 def outcome(state: AdmissionState, task: TaskId) -> tuple[Outcome, str]:
-    """What a new pod of the task gets, and its patch as text."""
+    """The hint of a new pod of the task, and its patch as text."""
     pod = a_pod().labelled(task.name).asking("1Gi").built()
     hinted = hint_for(pod, size(pod, state), state, NOW)
     assert hinted is not None
@@ -101,7 +101,7 @@ async def test_what_was_learned_keeps_busy_tasks_apart() -> None:
 
 
 async def test_who_gets_along_with_all_is_left_to_the_scheduler() -> None:
-    """It takes no place from those who need it more, and no node is clearly better for it."""
+    """It takes no place from tasks that need it more, and no node is clearly better for it."""
     past = Past(running={"node-1": {str(WAIT): 1}, "node-2": {str(WAIT): 2}})
     past.learn(400)
     assert outcome(await admission_after(past), WAIT) == (Outcome.ALIKE, "()")

@@ -1,4 +1,4 @@
-"""What the controller knows of nodes' load, and what it writes down with an attempt."""
+"""What the controller knows about nodes' load, and what it notes with an attempt."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def a_status(
 
 
 class Loads:
-    """NodeLoads at times of ours, with tasks told apart by now."""
+    """NodeLoads with clocks that tests set, for tasks that are already told apart."""
 
     def __init__(self, **bounds: int) -> None:
         self.now_s, self.monotonic_s = 1_000.0, 50.0
@@ -96,7 +96,7 @@ def test_an_attempt_is_told_what_was_in_use_when_it_began() -> None:
     # A sixth of its time was read: the start's load stands for all.
     assert first == NodeUsed(0.5, 0.4, 1.5)
     loads.reads(0.9, batch=9.0)
-    assert loads.ends() is first  # as often as it is asked
+    assert loads.ends() is first  # however often it is asked
 
 
 def test_unlabelled_load_is_averaged_over_the_run() -> None:
@@ -122,7 +122,7 @@ def test_pods_of_tasks_are_not_unlabelled_whether_they_wait_run_or_are_gone() ->
     newest = loads.of.newest("n1")
     assert newest is not None
     assert newest.unlabelled_cores == 0.25
-    # What is asked again after all is not taken for a pod that lives.
+    # A pod that is asked about once more does not count as living.
     assert loads.of.ended(a_status("gone", 1_000.0, 1_010.0)) is None
 
 
@@ -228,13 +228,13 @@ def test_a_node_that_was_forgotten_meanwhile_leaves_the_start_to_stand() -> None
 
 
 BEGAN_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
-"""Of the pods that ``running`` makes."""
+"""When the pods of ``running`` begin."""
 END = "2026-01-01T00:01:01Z"
-"""After the controller has begun to look."""
+"""An end after the controller has begun to look."""
 
 
 def settle(inside: Inside, cores: float) -> None:
-    """Its agent was heard for a while."""
+    """Let its agent have reported for a while."""
     loads, clock_s = inside.controller.loads, iter((0.0, SETTLING_S))
     loads.monotonic_s = lambda: next(clock_s, SETTLING_S)
     loads.now_s = lambda: BEGAN_S + 5.0
@@ -260,7 +260,7 @@ async def test_the_ledger_writes_down_the_load_of_the_node(tmp_path: Path) -> No
         found = of_run(inside)
         assert (found.node_use_cpu_share, found.node_use_memory_share) == (0.7, 0.3)
         assert found.beside == {UNLABELLED: 1.25}
-        # An end that is seen again after a restart knows less, and takes nothing away.
+        # An end that is seen again after a restart knows less, but removes nothing.
     async with an_inside(tmp_path) as again:
         await again.see(ended(running("one"), at=END))
         assert of_run(again) == found

@@ -1,4 +1,4 @@
-"""What admission is told of who runs where: as little as there is to tell, and only if wanted."""
+"""What the feed tells admission about tasks on nodes: only changes, and only if wanted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def a_matrix(*kinds: str, theta: float = 0.3) -> Matrix:
 
 @dataclass
 class Known:
-    """What is known of neighbours; a test changes it."""
+    """The knowledge of neighbours; a test changes it."""
 
     matrix: Matrix = field(default_factory=lambda: a_matrix("shop/a", "shop/b"))
     running: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Known:
 
 @dataclass
 class Rig:
-    """The news with what they read and whom they tell."""
+    """The news with their sources and their reader."""
 
     known: Known = field(default_factory=Known)
     nodes: ClusterNodes = field(default_factory=ClusterNodes)
@@ -73,7 +73,7 @@ class Rig:
         self.clock_s += seconds
 
     def reads(self, cpu_share: float) -> None:
-        """The agent of n1 tells its use."""
+        """Let the agent of n1 report its use."""
         use = NodeUse(node="n1", over_s=10.0, cpu_share=cpu_share, memory_share=0.25)
         self.loads.take(use)
         if not self.loads:  # it settles first

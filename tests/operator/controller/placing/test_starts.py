@@ -1,4 +1,4 @@
-"""How the nodes on which pods start compare with those that Plimsoll would have chosen."""
+"""How the nodes on which pods start compare with Plimsoll's choices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPECTED = Expected(1000 * MIB, 1.0)
 
 @dataclass
 class Rig:
-    """Three nodes: on one runs the task itself, which does not get along with itself."""
+    """Three nodes: one runs the task itself, which slows itself."""
 
     placing: Placing = Placing.RECOMMEND
     now_s: float = 1_700_000_000.0

@@ -1,4 +1,4 @@
-"""What a controller gathers for a status has what the store knows of Jobs over items."""
+"""A controller's facts for a status include the store's knowledge of Jobs over items."""
 
 from __future__ import annotations
 

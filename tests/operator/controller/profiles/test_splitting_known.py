@@ -1,4 +1,4 @@
-"""What statuses say of splitting is looked at now and then, and is what the command says."""
+"""What statuses say about splitting is renewed from time to time, and agrees with the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps the whole controller from its work, found and told."""
+"""Troubles that keep the whole controller from its work are found and reported."""
 
 from __future__ import annotations
 

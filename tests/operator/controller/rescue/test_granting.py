@@ -1,4 +1,4 @@
-"""What a controller grants to agents, and how it follows what they raised themselves."""
+"""What a controller grants to agents, and how it follows their own raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller does on agents' alarms, against an API server and a node that remember."""
+"""A controller's actions on agents' alarms, against an API server and a node that remember."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_the_same_alarm_twice_is_one_raise(tmp_path: Path) -> None:
 
 
 async def test_news_from_before_a_raise_does_not_raise_it_twice(tmp_path: Path) -> None:
-    """The annotation's event may come before the raise's, with the limit as it was."""
+    """The annotation's event may come before the raise's event, with the old limit."""
     async with a_scene(tmp_path) as scene:
         scene.server.silent = True
         scene.sees(running())
@@ -78,7 +78,7 @@ async def test_news_from_before_a_raise_does_not_raise_it_twice(tmp_path: Path) 
         await scene.alarmed(an_alarm())
         assert scene.server.raises == ["165Mi"]
         assert scene.told.reasons == []
-        # Nobody carries the raise out: what the pod has is what its spec says.
+        # No kubelet carries the raise out: the pod has what its spec says.
         scene.now_s += PENDING_S + 1
         scene.rescues.look()
         assert scene.metrics.registry.get_sample_value("plimsoll_rescue_added_bytes") == 0
@@ -104,7 +104,7 @@ async def test_what_grows_on_is_raised_further_before_its_node_has_granted_it(
 
 
 async def grown(scene: Scene, need_mib: int, seconds: float = 1.0) -> None:
-    """The agent has reported that it needs so much, and nothing since."""
+    """Let the agent report that need, and nothing since."""
     report = replace(a_final(need_bytes=need_mib * MIB), final=False)
     scene.peaks.add([report])
     for _ in range(2):
@@ -126,7 +126,7 @@ async def test_what_has_stopped_growing_gives_back_what_it_does_not_need(tmp_pat
         assert scene.limit() == 164 * MIB
         assert scene.result("given_back") == 1
         assert scene.rescues.raised("uid-train-1")
-        # It grows on after all.
+        # It grows again after all.
         await scene.alarmed(replace(an_alarm(limit=210 * MIB), used_bytes=160 * MIB))
         assert scene.limit() > 164 * MIB
 

@@ -1,4 +1,4 @@
-"""The controller's forecasts: what they learn, and that a restart changes nothing."""
+"""The controller's forecasts: what they learn; a restart changes nothing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from tests.rigs.drawing import drawn
 from tests.rigs.processes.killed_lives import kills_until_the_end
 
 STEPS = max(drawn(48), 48)
-"""What happens to three tasks' runs; a controller is killed after every ninth or sixteenth."""
+"""Events of three tasks' runs; a controller is killed after every ninth or sixteenth."""
 
 
 async def state_of(life: Life) -> dict[str, object]:
-    """All that is known, byte for byte, whatever of it was in memory."""
+    """All knowledge, byte for byte, in memory or not."""
     for task in life.store.totals.tasks():
         await life.runtimes.forecast(task, NOON_S)
     return life.state()
@@ -53,7 +53,7 @@ _WHOLE: dict[int, Any] = {}
 
 
 async def whole_life(seed: int, folder: Path) -> Any:
-    """The state after a life that nothing interrupts; lived once for all tests."""
+    """The state after an uninterrupted life; made once for all tests."""
     if seed not in _WHOLE:
         async with a_life(folder) as whole:
             await take(whole, list(steps(seed, STEPS)))
@@ -349,7 +349,7 @@ async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_long_backlog_is_folded_without_holding_the_loop(tmp_path: Path) -> None:
-    """As at the first start on an older store: others get their turn all the while."""
+    """As at the first start on an older store: other work still gets its turn."""
     async with a_life(tmp_path) as life:
         for start in range(0, 6_000, 1_000):
             life.store.observations.record(
@@ -364,7 +364,7 @@ async def test_a_long_backlog_is_folded_without_holding_the_loop(tmp_path: Path)
 
         async def others() -> None:
             while True:
-                # Of this thread: a pause of the machine is not the loop's.
+                # Time of this thread only: a pause of the machine is not one of the loop.
                 turns.append(time.thread_time())
                 await asyncio.sleep(0)
 

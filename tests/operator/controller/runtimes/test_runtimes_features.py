@@ -1,4 +1,4 @@
-"""The controller takes up an expert that was fitted, and a restart comes to the same."""
+"""The controller takes up a fitted expert, and a restart leads to the same state."""
 
 from __future__ import annotations
 

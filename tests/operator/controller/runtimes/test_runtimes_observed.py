@@ -1,4 +1,4 @@
-"""What an observation says of an attempt's time: its load, its node, what it ran under."""
+"""An observation's facts about an attempt's time: load, node, and size."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_each_attempt_is_told_to_the_forecaster_once_however_often_it_is_s
 
 
 def test_what_is_seen_long_after_it_happened_has_no_load() -> None:
-    """As after a restart: the load of now is not the load of then."""
+    """As after a restart: today's load is not the earlier one."""
     nodes = ClusterNodes()
     nodes.see(a_node(), gone=False)
     placement = Placement(nodes)

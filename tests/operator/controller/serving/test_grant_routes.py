@@ -1,4 +1,4 @@
-"""The route on which agents are granted raises, and tell of them."""
+"""The route on which agents get grants, and report their raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chunks took is in the feed soon after they ended, again after a restart, and goes again."""
+"""Times of chunks are in the feed soon after their end, also after a restart, until forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leases took is in the feed when a Job has ended, again after a restart, and goes again."""
+"""The times of leases are in the feed after a Job's end, also after a restart, until forgotten."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Lessons:
 
     @property
     def told(self) -> AdmissionState:
-        """What admission knows that hears of it for the first time."""
+        """The knowledge of an admission that reads the feed for the first time."""
         state = AdmissionState()
         for step in steps(decode_message(self.board.message(0, None))):
             apply(state, *step)

@@ -1,4 +1,4 @@
-"""Leased Jobs as the controller follows them: opened, taken back from what is over, closed."""
+"""Leased Jobs as the controller follows them: opened, taken back from ended pods, closed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ITEMS = 400
 
 @dataclass
 class Api:
-    """The API server, as far as it is asked."""
+    """The part of the API server that is needed here."""
 
     job: Json | None = None
     pods: list[Json] = field(default_factory=list)
@@ -207,7 +207,7 @@ async def test_what_a_pod_had_is_free_when_it_is_seen_to_be_over(tmp_path: Path)
 async def test_a_pod_killed_with_several_items_is_spared_more_memory_and_one_killed_again_is_not(
     tmp_path: Path,
 ) -> None:
-    # Whose pod is not there is taken back at the next look, by nobody's kill.
+    # A lease without a pod would be taken back at the next look, without a kill.
     pods = [a_pod("p-0", 0), a_pod("p-0-next", 0)]
     async with following(tmp_path, Api(a_leasing_job(), pods)) as rig:
         await rig.leased.open(NAME)
@@ -261,7 +261,7 @@ async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) ->
 async def test_what_a_pod_had_on_a_node_that_is_away_is_free_when_it_should_have_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is being deleted, and runs by its phase: its kubelet says nothing any more."""
+    """The pod is being deleted, and its phase is Running: its kubelet no longer reports."""
     monkeypatch.setattr(leaving_pods, "MARGIN_S", 0.1)
     lost = a_pod("p-0", 0)
     api = Api(a_leasing_job(), [lost, a_pod("p-0-next", 0)])
@@ -324,7 +324,7 @@ async def test_a_job_that_was_deleted_is_forgotten_also_after_a_restart(tmp_path
 async def test_a_job_that_cannot_be_read_for_a_while_keeps_its_record(
     tmp_path: Path, how: str
 ) -> None:
-    """Whoever pauses a Job says that none of its pods shall run."""
+    """A person who pauses a Job says that none of its pods shall run."""
     api = Api(a_leasing_job(), [a_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)

@@ -29,7 +29,7 @@ from tests.builders.kubernetes.autoscalers import a_vpa
 
 @dataclass(slots=True)
 class Listed:
-    """As much of the API server as is asked; error: what it answers instead."""
+    """The part of the API server that is needed here; error: what it answers instead."""
 
     found: list[dict[str, Any]] = field(default_factory=list)
     error: ApiError | None = None
@@ -47,7 +47,7 @@ class Listed:
 
 @dataclass(slots=True)
 class Seen:
-    """A controller's part, and what admission has heard of it."""
+    """A controller's part, and what the feed has told admission."""
 
     listed: Listed
     board: FeedBoard
@@ -110,7 +110,7 @@ async def test_what_cannot_be_listed_ends_nothing(
 
 
 async def test_a_namespace_full_of_them_is_bounded(made: Seen) -> None:
-    """They have long names, and its LimitRanges must be told all the same."""
+    """They have long names, but the feed still has to carry the namespace's LimitRanges."""
     lengths = (63, 253) * 50
     policies = [{"containerName": f"{n}".rjust(chars, "c")} for n, chars in enumerate(lengths)]
     made.listed.found = [

@@ -1,4 +1,4 @@
-"""Since when a task's training is due, as its profile tells it."""
+"""Since when a task's training is due, by its profile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASK = TaskId("shop", "train")
 
 
 class Told:
-    """A hub, a clock and what is told."""
+    """A hub, a clock and the reports."""
 
     def __init__(self) -> None:
         self.hub, self.now_s = Hub(), 1000.0

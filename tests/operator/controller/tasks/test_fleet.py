@@ -1,4 +1,4 @@
-"""What a whole fleet's sizes held beside its requests, for the metric."""
+"""What a whole fleet's sizes held compared with its requests, for the metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller tells admission while its store cannot be written, and keeps to it itself."""
+"""The controller tells admission that its store cannot be written, and acts by that itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plimsoll_predictor.core.policy import Policy
 
 @dataclass
 class AWriter:
-    """As much of a writer as is looked at."""
+    """The part of a writer that is needed here."""
 
     trouble: str | None = None
     busy_s: float = 0.0

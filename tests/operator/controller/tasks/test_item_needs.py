@@ -1,4 +1,4 @@
-"""From a run's end to the next pod's features: what is learned of items, told and recorded."""
+"""From a run's end to the next pod's features: needs of items are learned, sent and recorded."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Place:
             self.board.publish(known(task))
 
     def decided(self, pod: APod) -> APod:
-        """As admission leaves it, which has heard all that the feed says."""
+        """The pod as admission leaves it after reading the whole feed."""
         message = decode_message(self.board.message(self._revision, "e1"))
         for kind, name, data in steps(message):
             apply(self.admission, kind, name, data)
@@ -79,11 +79,11 @@ class Place:
         return pod.patched(size(pod.built(), self.admission).patch)
 
     def observed(self, pod: APod, need_bytes: int) -> Observation:
-        """The pod has succeeded."""
+        """Let the pod succeed."""
         name = pod.built()["metadata"]["name"]
         reading = read_pod(ended(pod).built(), lambda task: known(task.name))
         assert reading is not None
-        # The container's own: a whole pod's counts up to the container's limit.
+        # The container's own report: a whole pod's counts only up to the container's limit.
         peak = replace(a_final(name, need_bytes), container_id="main")
         observation = observe(reading.attempt, reading.status, SUCCEEDED, peak, None)
         assert observation.peak_bytes == need_bytes
@@ -153,7 +153,7 @@ def played(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Decision and recorded features of step ``watched``.
 
-    From its own end on, every need is multiplied: its own, and those of all that come later.
+    From its own end on, every need is multiplied: its own and all later ones.
     others: how many further runs are observed between its decision and its end.
     """
     place = Place()
@@ -186,7 +186,7 @@ def test_nothing_of_a_runs_own_future_reaches_its_decision_or_its_record(
 
 
 async def lived(inside: Inside, task: str, run: str, need_bytes: int, at: str) -> None:
-    """One pod's life as a ledger sees it, decided by what is known when it comes."""
+    """One pod's life as a ledger sees it, decided by the knowledge at its creation."""
     pod = a_run(task, run)
     state = AdmissionState(
         tasks={TaskId("shop", each): known(each) for each in TASKS},
@@ -211,7 +211,7 @@ async def test_a_restarted_controller_knows_the_same_of_items(tmp_path: Path) ->
         assert len(before) == 5 - 1
     async with an_inside(tmp_path) as inside:
         assert inside.controller.items.siblings == before
-        # The API server shows all pods again, in any order: what is known stays.
+        # The API server shows all pods again, in any order: the knowledge stays.
         await lived(inside, "align", "r1", 100 * MIB, "2026-01-01T00:01:00Z")
         assert inside.controller.items.siblings == before
         assert inside.controller.items.siblings.features("r3", "shop/s1", "align") == {
@@ -240,7 +240,7 @@ def test_a_pod_that_waits_is_decided_again_by_what_is_known_of_its_item_by_then(
         tasks={TaskId("shop", "call"): known("call")}, siblings=place.items.siblings
     )
     found = resize_for(waits.built(), state)
-    # A node is found for it if it asks less, or after it was passed over.
+    # Only a lowered pod, or one that was passed over, may be resized while it waits.
     assert isinstance(found, Left)
     passed_over = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
     found = resize_for(waits.with_status(**passed_over).built(), state)
@@ -301,7 +301,7 @@ def test_the_board_holds_no_more_items_than_a_reader_keeps() -> None:
     assert not message.full
     assert len(board._entries) == MAX_ITEMS
     assert message.removed.tasks == []
-    # A change of what is old makes it young, and is told alone.
+    # A changed old item becomes young, and the feed sends only it.
     board.set_item(ItemKey(Scope.TASK, "align", "shop/s7"), {"align": 6.0})
     board.set_item(ItemKey(Scope.TASK, "align", "shop/new"), {"align": 5.0})
     names = [

@@ -1,4 +1,4 @@
-"""Which tasks are beyond lifting, in whatever order their pods are seen."""
+"""Which tasks are beyond lifting, in any order of their pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller knows of tasks, and when it tells the feed."""
+"""What the controller knows about tasks, and when it tells the feed."""
 
 from __future__ import annotations
 

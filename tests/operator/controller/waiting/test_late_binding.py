@@ -1,4 +1,4 @@
-"""Pods that wait, decided again: what they get, who is left alone, and in which order."""
+"""Pods that wait, decided again: what they get, which are left alone, and in which order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 FITS = 1127 * MIB
-"""What knowledge_of() gives: 1.1 times its largest need of 1Gi."""
+"""The size by knowledge_of(): 1.1 times its largest need of 1Gi."""
 WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
 PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
 GATED = {"schedulingGates": [{"name": "example.com/later"}]}
@@ -210,7 +210,7 @@ def test_a_gated_pod_is_resized_unless_kueue_counted_it() -> None:
     assert resized(WAITING.with_spec(**GATED)).memory == Memory(FITS, FITS)
     held = WAITING.with_spec(schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
     assert "Kueue" in why_left(held)
-    # Kueue has let it go, and it waits for a node: Kueue would delete it at another size.
+    # Kueue has released it, and it waits for a node: Kueue would delete it at another size.
     assert "Kueue" in why_left(WAITING.with_labels({MANAGED: "true"}))
 
 
@@ -311,7 +311,7 @@ def test_an_api_server_that_cannot_resize_is_named(
 
 
 def test_a_raised_pod_that_finds_no_room_for_hours_asks_for_what_was_written_again() -> None:
-    """Else it waits for ever where others never leave, and would have run as it was written."""
+    """Otherwise it waits for ever where others never leave, though it would have run as written."""
     created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
     small = WAITING.asking("512Mi").limited("512Mi").with_status(phase="Pending", **PASSED_OVER)
     built = sized(small, KNOWN).built()

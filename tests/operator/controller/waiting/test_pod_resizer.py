@@ -1,4 +1,4 @@
-"""One pod resized while its task goes on learning, against an API server that refuses."""
+"""One pod resized while its task still learns, against an API server that refuses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RefusingServer:
 
 
 class Sizing:
-    """What one known task gets."""
+    """The size of one known task."""
 
     def for_pod(self, _: Pod) -> AdmissionState:
         known = knowledge_of()

@@ -1,4 +1,4 @@
-"""Whatever stands in an engine's labels, names of tasks are short, plain, and never shared."""
+"""Whatever an engine's labels contain, names of tasks are short, plain, and never shared."""
 
 from __future__ import annotations
 

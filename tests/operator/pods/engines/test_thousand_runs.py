@@ -24,12 +24,12 @@ RUNS = drawn(250)
 
 @cache
 def names_of(task: Task) -> tuple[str | None, ...]:
-    """What each of its runs is named; made once for all tests here."""
+    """The names of its runs; made once for all tests here."""
     return tuple(named(task.make(Chance(seed))) for seed in range(RUNS))
 
 
 def named(pod: Json) -> str | None:
-    """The task of a pod without a label, by way of the label that it gets; None if it gets none."""
+    """The task of a pod without a label, by the label that it gets; None if it gets none."""
     found = recognise(pod)
     if found.why is not None:
         return None

@@ -24,7 +24,7 @@ REQUESTS, LIMITS = "requests.memory", "limits.memory"
 
 
 def a_replica(need_bytes: int, *keys: str, used: str = "0", **policy: Any) -> AdmissionState:
-    """One replica of admission. used: what it was told last, whatever is used by now."""
+    """One replica of admission. used: what the feed told it last, not the present use."""
     quota = {
         "spec": {"hard": dict.fromkeys(keys, "100Gi")},
         "status": {"used": dict.fromkeys(keys, used)},
@@ -40,7 +40,7 @@ def sized(pod: APod, replica: AdmissionState) -> APod:
 
 
 def asked_for(pod: APod, key: str) -> int | None:
-    """What a quota counts; None if the pod does not say, for which the API server refuses it."""
+    """What a quota counts; None if the pod does not say it, and the API server refuses the pod."""
     request, limit = memory_of(pod)
     written = limit if key == LIMITS else request or limit
     return None if written is None else parse_bytes(written)
@@ -50,7 +50,7 @@ def asked_for(pod: APod, key: str) -> int | None:
 @pytest.mark.parametrize("need_bytes", [GIB * 5 // 4, 64 * GIB])
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_ninety_pods_of_one_gi_fit_into_a_hundred(key: str, need_bytes: int, replicas: int) -> None:
-    """Their task needs more than they ask for; no replica hears how much is used by now."""
+    """Their task needs more than they ask for; no replica learns how much is used meanwhile."""
     states = [a_replica(need_bytes, key, used=f"{i}Gi") for i in range(replicas)]
     pod = a_pod().asking(ASKED).limited(ASKED)
     free_bytes, refused = HARD_BYTES, 0

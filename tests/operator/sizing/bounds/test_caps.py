@@ -105,7 +105,7 @@ def test_a_pods_kept_limits_must_not_become_too_large_a_multiple_of_its_requests
 
 
 def test_a_first_attempt_asks_for_no_more_than_its_author_where_a_quota_counts_it() -> None:
-    """However much is free: it belongs to the pods that come next."""
+    """Even if much is free: it belongs to the pods that come next."""
     asked = PodAmounts(request=GIB, limit=2 * GIB)
     for hard, room_bytes, of in (
         ("requests.memory", GIB, "its request (a quota counts it)"),
@@ -120,7 +120,7 @@ def test_a_first_attempt_asks_for_no_more_than_its_author_where_a_quota_counts_i
 def test_a_pod_whose_author_names_its_node_asks_for_no_more_until_it_was_killed_as_written() -> (
     None
 ):
-    """Its kubelet fails it as OutOfmemory where that is not free, and no scheduler has looked."""
+    """If that is not free, the kubelet fails it as OutOfmemory: no scheduler has looked."""
     pinned = a_pod().asking("1Gi").with_spec(nodeName="node-1").built()
     for killed, room_bytes in ((None, GIB), (GIB // 2, GIB), (GIB, None)):
         memory = PodAmounts(request=GIB, limit=2 * GIB, killed=killed)
@@ -174,7 +174,7 @@ def test_a_lift_is_bounded_by_the_quotas_and_nodes_of_its_own_pod() -> None:
 
 
 def test_a_best_effort_pod_gets_no_size_where_a_quota_counts_those_that_have_one() -> None:
-    """As written the quota does not count it; with a size it could be refused, or need a CPU."""
+    """The quota does not count it as written; with a size it could be refused, or need a CPU."""
     quota = a_quota({"pods": "5", "requests.cpu": "2"}, scopes=["NotBestEffort"])
     assert bounds_of(quotas=(quota,), memory=PodAmounts()).room_bytes == 0
     assert bounds_of(quotas=(quota,), memory=PodAmounts(request=GIB)).room_bytes is None

@@ -1,4 +1,4 @@
-"""Nodes as few classes: what tells them apart, and how few they stay."""
+"""Nodes as a few classes: what tells them apart, and how few they stay."""
 
 from __future__ import annotations
 

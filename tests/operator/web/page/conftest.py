@@ -1,4 +1,4 @@
-"""Pages are drawn in time here, however busy the machine is."""
+"""Pages are drawn in time here, even on a busy machine."""
 
 from __future__ import annotations
 

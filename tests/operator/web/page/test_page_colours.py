@@ -1,4 +1,4 @@
-"""The sheet's colours, light and dark: what is read and what is looked at stands out enough."""
+"""The sheet's colours, light and dark: text and graphics stand out enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAPERS = ("paper", "card")
 READ = ("ink", "soft", "allocation", "need", "kill", "good")
 """Colours of text: WCAG's AA asks for 4.5 to 1."""
 SEEN = ("request", "edge", "allocation", "need", "kill", "good")
-"""Of lines, bars and borders that tell something: 3 to 1."""
+"""Colours of lines, bars and borders with a meaning: 3 to 1."""
 HEATS = {"right": (0.08, 0.42), "over": (0.12, 0.42), "under": (0.16, 0.42)}
 
 

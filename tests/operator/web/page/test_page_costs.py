@@ -1,4 +1,4 @@
-"""What the served page costs: how often the store is asked, by whom, and when readers wait."""
+"""The cost of the served page: how often it asks the store, for whom, and when readers wait."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.rigs.browser.page_readers import asking, bare, statements_of
 
 TASK_PATH = "/tasks/shop/train-demand"
 HELD_S = 180.0
-"""The page's threads, where nothing lets them go before."""
+"""How long the page's threads are held, unless a test releases them."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.mark.slow
 async def test_readers_who_ask_for_the_same_have_it_drawn_once(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
-        await reader.get("/")  # learns who slows whom, which then holds for a minute
+        await reader.get("/")  # learns which task slows which; that is kept for a minute
         with statements_of(cluster.store) as asked:
             await reader.get(TASK_PATH)
         one = len(asked)
@@ -110,7 +110,7 @@ async def test_too_many_readers_are_told_to_come_back(
     monkeypatch.setattr(serving, "PATIENCE_S", HELD_S)
     gate = threading.Event()
     async with asking(cluster) as reader:
-        # The page's threads have their hands full until the gate opens.
+        # The page's threads are busy until the gate opens.
         held = [reader.pages._threads.submit(gate.wait, HELD_S) for _ in range(serving.THREADS)]
         asked = [asyncio.create_task(reader.get(f"/?q={n}")) for n in range(6)]
         done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)

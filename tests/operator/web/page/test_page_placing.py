@@ -1,4 +1,4 @@
-"""Neighbours on the served page: where they are shown, and how often they are learned."""
+"""Neighbours on the served page: where they appear, and how often they are learned."""
 
 from __future__ import annotations
 

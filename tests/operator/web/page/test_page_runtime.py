@@ -1,4 +1,4 @@
-"""What the served pages tell of runtimes, over real HTTP and a real store."""
+"""Runtimes on the served pages, over real HTTP and a real store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of who slows whom: a cell a pair, what is unknown has no figure, text is escaped."""
+"""The picture of which task slows which: a cell a pair, unknown ones empty, text escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plimsoll_predictor.placing.matrix import Matrix
 
 
 def some_facts(kinds: int) -> PlacingFacts:
-    """The first is named by somebody hostile, slows itself to double, and gains beside others."""
+    """The first has a hostile name, takes twice as long beside itself, and gains beside others."""
     names = (OTHERS, "lab/<script>&", *(f"lab/kind-{n}" for n in range(1, kinds)))
     theta = np.zeros((len(names), len(names)))
     theta[1] = np.log(0.8)

@@ -1,4 +1,4 @@
-"""The page's section about experts: who serves, bids and costs; and stores of before them."""
+"""The page's section about experts: which serves, bids and costs; and stores without them."""
 
 from __future__ import annotations
 

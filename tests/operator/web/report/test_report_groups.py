@@ -169,7 +169,7 @@ def _with_model(report: TaskReport, model: ModelFigures) -> TaskReport:
 
 
 def test_after_is_never_below_what_the_same_runs_used(tmp_path: Path) -> None:
-    """The bins' counts are of the training, in which small runs were many."""
+    """The bins' counts come from the training, which had many small runs."""
     small = runs_of("train", need_bytes=GIB // 8, cores=0.5)
     short = [replace(run, finished_s=(run.started_s or 0.0) + 1) for run in small]
     large = [

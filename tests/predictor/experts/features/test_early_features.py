@@ -1,4 +1,4 @@
-"""Who serves a task in its first runs: a curve as soon as it is clear, and nobody's elsewhere."""
+"""Which expert serves a task's first runs: a curve once its own is clear, and none without."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def regions(seed: int) -> Iterator[Run]:
 
 
 def powers(seed: int) -> Iterator[Run]:
-    """A power of the rows, times what the region makes of it."""
+    """A power of the rows, times a factor of the region."""
     draws = random.Random(seed)
     while True:
         rows, region = math.exp(draws.uniform(9, 15)), draws.choice(sorted(BYTES_A_ROW))

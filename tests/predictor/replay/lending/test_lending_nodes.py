@@ -47,7 +47,7 @@ def test_growth_that_comes_late_is_taken_back_where_there_is_room_and_else_waits
 
 
 def test_a_nodes_memory_that_is_really_used_up_is_counted() -> None:
-    # All that was asked for is needed, and only at the end: what is lent then is missing.
+    # The whole request is needed, but only at the end: memory that is lent then is missing.
     needed = [replace(each, need_bytes=each.asked_bytes) for each in batch(6)]
     assert played(needed, LATE, Patience()).short == 1
     assert played(needed, LATE).short == 0

@@ -57,7 +57,7 @@ def test_every_job_runs_once_and_none_is_overtaken_more_often_than_allowed(
     found = played(world, jobs, stage, policy)
     assert (found.slowdowns >= 1 - 1e-9).all()
     assert (found.waits >= 0).all()
-    # A job that has been overtaken as often as allowed goes next, so that nothing overtakes it.
+    # A job that was overtaken as often as allowed goes next, so that nothing overtakes it.
     assert found.most_overtaken <= 5
 
 

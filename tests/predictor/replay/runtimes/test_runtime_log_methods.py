@@ -1,4 +1,4 @@
-"""Every method by the same rules, and what each says of tasks whose answer is known."""
+"""Every method by the same rules, and its answers for tasks whose answer is known."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ every_method = pytest.mark.parametrize("kind", METHODS.values(), ids=list(METHOD
 
 
 def mixed_runs(count: int = 300, seed: int = 5) -> list[LogRun]:
-    """Seven tasks of three owners: recurring, rare, of 0 s, thousandfold apart, overlapping."""
+    """Seven tasks of three owners: recurring, rare, of 0 s, 1,000 times apart, overlapping."""
     rng = np.random.default_rng(seed)
     runs = []
     for line in range(2, count + 2):
@@ -69,7 +69,7 @@ def test_the_same_log_gives_the_same_forecasts(kind: MethodKind) -> None:
 def test_what_is_not_known_at_submission_does_not_change_a_forecast(kind: MethodKind) -> None:
     runs = mixed_runs()
     at_s = runs[250].submitted_s
-    # All that has not finished by then ends otherwise: no forecast up to then may know.
+    # Runs that have not finished by then end differently: no earlier forecast may know that.
     changed = [
         replace(run, runtime_s=run.runtime_s * 40 + 7, finished_s=run.finished_s + 1e6, status="x")
         if run.finished_s > at_s
@@ -87,7 +87,7 @@ def test_longer_than_falls_as_the_time_grows(kind: MethodKind) -> None:
     method = kind.make(len(runs))
     replay_log(a_log(runs), method)
     for task in ("t0", "t6", "never seen"):
-        # Once more the number of the first tested run: the shapes are learned at it.
+        # The number of the first tested run again: the shapes are learned at it.
         asked = a_log_run().of(task, "u0").at(1e6).asking(3600).run
         forecast = method.submit(10_000, asked)
         times = np.geomspace(0.01, 1e9, 60)

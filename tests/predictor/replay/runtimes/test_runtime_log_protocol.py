@@ -1,4 +1,4 @@
-"""The replay of a log of runtimes: who knows what when, and what is tested."""
+"""The replay of a log of runtimes: what is known when, and what is tested."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Always:
 
 @dataclass
 class Listening:
-    """A method that writes down what it hears, and forecasts as it was told."""
+    """A method that notes what it hears, and gives prescribed forecasts."""
 
     says: RuntimeForecast = field(default_factory=lambda: Always(np.zeros(len(SHARES))))
     heard: list[tuple[str, int]] = field(default_factory=list)
@@ -114,7 +114,7 @@ def test_a_runtime_of_zero_seconds_counts_as_half_a_second() -> None:
     runs = [a_log_run().taking(0).at(number).run for number in range(4)]
     scored = replay_log(a_log(runs), Listening()).scored
     assert scored.runtimes_ln.tolist() == [log(0.5)] * 2
-    # Not longer than twice the usual of as many.
+    # Not longer than twice the usual, which is the same.
     assert not scored.happened.any()
 
 

@@ -1,4 +1,4 @@
-"""Logs of runtimes from files: what is read, what is left out, and what is said of it."""
+"""Logs of runtimes from files: what is read, what is left out, and the words about it."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_run_cannot_start_or_finish_before_its_submission(tmp_path: Path) -> N
     log = read_log(write_rows(tmp_path / "l.csv", rows))
     assert [run.started_s for run in log.runs] == [100] * 4
     assert [run.finished_s for run in log.runs] == [100, 120, 104.5, 105]
-    # Half a second before is how a clock of whole seconds rounds.
+    # A clock of whole seconds may round to half a second before.
     assert log.shifted == 2
 
 
@@ -208,7 +208,7 @@ def test_several_files_are_one_log_in_the_order_of_submission(tmp_path: Path) ->
     early = write_rows(tmp_path / "b.csv", ["early,1,1,5,u,5"])
     log = read_logs([late, early], "both")
     assert [run.task for run in log.runs] == ["early", "late"]
-    # Each file has its own clock's order: the second does not jump back.
+    # Each file has its own order of time: the second one does not jump back.
     assert (log.name, log.disordered) == ("both", 0)
 
 

@@ -1,4 +1,4 @@
-"""Figures of forecasts: what they are worth on data whose answer is known."""
+"""Figures of forecasts: their values on data whose answer is known."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from plimsoll_predictor.replay.sizes.policies import LIVE_LATE
 
 
 def figures(**own: float) -> list[dict[str, Any]]:
-    """The published baselines, and a policy that passes every bar but for what is given."""
+    """The published baselines, and a policy that passes every bar except for the given figures."""
     found = []
     for trace in TRACES:
         least = min(waste for waste, _ in PUBLISHED[trace].values())
@@ -99,7 +99,7 @@ def test_without_a_rule_in_the_same_setting_nothing_is_compared() -> None:
 
 
 def with_rules_at_start(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same figures, and rules that waste at start what the policy does by default."""
+    """The same figures, and rules that waste the same at start as the policy's default."""
     rules = [
         {**each, "policy": rule}
         for each in found
@@ -137,7 +137,7 @@ def test_each_bar_on_all_traces_can_be_missed(own: dict[str, float], words: str)
 
 
 def missed_by(policy: str, failed: int, with_it: int) -> list[str]:
-    """The bars that are missed by one that sees running attempts, and fails so often a trace."""
+    """The bars that a policy misses that sees running attempts and fails that often a trace."""
     found = figures(failed=failed)
     live = [
         {**each, "policy": policy, "failed_attempts": with_it}

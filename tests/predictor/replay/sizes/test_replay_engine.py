@@ -1,4 +1,4 @@
-"""The replay's protocol: what is known when, what it costs, and that nothing looks ahead."""
+"""The replay's protocol: what is known when, and what it costs; nothing looks ahead."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_changing_what_comes_later_changes_no_earlier_decision(
 ) -> None:
     rows = rows_of(drawn)
     until_s = START_S + until
-    # All that ends after a moment ends otherwise: needs more, and takes longer.
+    # Runs that end after a moment end differently: they need more, and take longer.
     other = [
         row
         if row.complete_s <= until_s

@@ -1,4 +1,4 @@
-"""Trace files: what is read, what is left out and counted, what is refused, and in which words."""
+"""Trace files: what is read, left out and counted, or refused, and the words for it."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     path = tmp_path / "t.parquet"
     write_trace(path, read_trace(a_file(tmp_path, a_line())).rows)
-    # What an import of a package that is not there does.
+    # An import of a missing package does this.
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(TraceError, match=r"pip install 'plimsoll\[parquet\]'"):
         read_trace(path)

@@ -1,4 +1,4 @@
-"""What a replay shows of attempts in flight, by how their memory is said to grow."""
+"""What a replay shows about attempts in flight, by the assumed growth of their memory."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_a_running_attempt_shows_what_it_has_reached_and_whether_it_climbs(
 
 
 def after_a_burst(growth: Growth | None, showing_mib: int, *, climbs: bool) -> tuple[int, int]:
-    """Four large runs are killed at once, after three small ones ended, and show so much again.
+    """Four large runs are killed at once, after three small ones ended; retries show that much.
 
-    What these have now, and what another run gets.
+    Return the size of these, and the size of another run.
     """
     sizer = ProductSizer(Knobs(growth=growth))
     for line, need_mib in enumerate((20, 24, 28)):

@@ -19,7 +19,7 @@ LITTLE = Trainings(most_per_task=2, growth=2.0, budget_s=0.5, iterations=2)
 
 
 def rows(runs: int = 30) -> list[TraceRow]:
-    """One after another; a word says which of two sizes a run needs."""
+    """Runs one after another; a word says which of two sizes a run needs."""
     random_ = random.Random(4)
     made = []
     for place in range(runs):

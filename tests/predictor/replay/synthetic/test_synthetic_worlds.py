@@ -1,4 +1,4 @@
-"""Synthetic tasks: the draws repeat, runs do not overlap, and nobody beats the oracle by much."""
+"""Synthetic tasks: the draws repeat, runs do not overlap, and none beats the oracle by much."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ def test_an_elastic_run_shows_a_share_of_what_it_was_given_and_never_less_than_i
 
     ended = replay(drawn.rows, ShownPeaks(Watching(), drawn.shown)).rows
     assert {peak for peak, _ in seen} == {int(0.9 * REQUEST_BYTES)}
-    # What is charged is the need, not what was shown.
+    # The need is charged, not what was shown.
     assert all(each.row.peak_bytes < 0.3 * REQUEST_BYTES for each in ended)

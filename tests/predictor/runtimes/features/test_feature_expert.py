@@ -1,4 +1,4 @@
-"""The feature expert: what is fitted is what serves, and what nobody fitted is refused."""
+"""The feature expert: the fitted one serves, and others are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FEW_TREES = replace(FIT_SETTINGS, trees=12, depth=3)
 
 
 def examples(runs: int = 1500, seed: int = 1) -> Examples:
-    """Where a run lies in its forecast follows what it asked for; a tenth of all is not known."""
+    """A run's place in its forecast follows its request; a tenth of all values are unknown."""
     random = np.random.default_rng(seed)
     rows = random.normal(size=(runs, N_FEATURES)).astype(np.float32)
     asked = rows[:, NAMES.index(RULING)]

@@ -1,4 +1,4 @@
-"""A task's own lines: the feature that rules it is found, and speaks."""
+"""A task's own lines: the feature that determines its runtime is found and used."""
 
 from __future__ import annotations
 

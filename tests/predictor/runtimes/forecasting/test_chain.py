@@ -28,7 +28,7 @@ SHARES = (0.01, 0.1, 0.5, 0.9, 0.95, 0.99)
 
 
 def drawn_sums(forecasts: list[Forecast], samples: int) -> np.ndarray:
-    """Sums of independent draws, by another way than the code under test: quantiles of shares."""
+    """Sums of independent draws, in another way than the tested code: by quantiles of shares."""
     random = np.random.default_rng(7)
     sums = np.zeros(samples)
     for forecast in forecasts:
@@ -69,7 +69,7 @@ def test_the_bound_of_a_chains_error_holds_where_every_step_is_certain() -> None
 
 
 def test_a_step_shorter_than_the_grids_cells_still_counts_by_its_mean() -> None:
-    """Ninety short steps beside one of days: none is rounded away, nor all of them up."""
+    """Ninety short steps beside one of days are not all rounded away, and not all rounded up."""
     forecasts = {"short": a_forecast(3, spread=0.1, tail=0), "long": a_forecast(2e5, spread=0.5)}
     alone = finish_of_chain(a_chain("long"), forecasts, seed=1)
     among = finish_of_chain(a_chain("long", *["short"] * 90), forecasts, seed=1)
@@ -82,14 +82,14 @@ def test_rounding_moves_no_quantile_by_more_than_its_bound() -> None:
     found = finish_of_chain(a_chain(*tasks), FORECASTS, seed=1)
     sums = np.sort(drawn_sums([FORECASTS[task] for task in tasks], 400_000))
     for share in SHARES:
-        # What drawing itself leaves open: order statistics four standard errors to either side.
+        # The uncertainty of the draws: order statistics four standard errors to either side.
         open_by = 4 * math.sqrt(share * (1 - share) / sums.size)
         low_s, high_s = np.quantile(sums, [max(0, share - open_by), min(1, share + open_by)])
         assert low_s - found.error_s <= found.quantile_s(share) <= high_s + found.error_s
 
 
 def test_a_chain_is_the_same_by_convolution_and_by_simulation() -> None:
-    """A step that begins with another that takes no time makes it a plan of two branches."""
+    """A step of almost no time that begins together with another makes a plan of two branches."""
     chain = a_chain("lab/fetch", "lab/train", "lab/fetch")
     first = Step(name="first", task="lab/report")
     forecasts = {**FORECASTS, "lab/report": a_forecast(1.0, spread=0.01, tail=0.0)}
@@ -143,7 +143,7 @@ def test_what_a_step_has_run_already_counts() -> None:
     conditioned = FORECASTS["lab/fetch"].given_elapsed(35.0)
     assert left_of(35.0).quantile_s(0.5) == pytest.approx(conditioned.quantile_s(0.5) - 35, abs=0.1)
     assert left_of(35.0).quantile_s(0.5) < left_of(None).quantile_s(0.5)
-    # Past what nearly all runs take, it is one of the few long ones: more is left, not less.
+    # After the time of nearly all runs, it is one of the few long ones: more is left, not less.
     assert left_of(100.0).quantile_s(0.5) > left_of(None).quantile_s(0.5)
 
 

@@ -1,4 +1,4 @@
-"""A forecast is a distribution: what may be asked of it agrees with itself."""
+"""A forecast is a distribution: all its answers agree with each other."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_run_that_has_lasted_ends_after_that(forecast: Forecast, elapsed_s: fl
 def test_having_lasted_is_bayes_rule(forecast: Forecast, elapsed_s: float, times: float) -> None:
     later_s = elapsed_s * times
     left = forecast.longer_than(elapsed_s)
-    if left < 0.01:  # there what outlives everything begins to count
+    if left < 0.01:  # below that the tail beyond all bins begins to count
         return
     expected = forecast.longer_than(later_s) / left
     assert forecast.given_elapsed(elapsed_s).longer_than(later_s) == pytest.approx(

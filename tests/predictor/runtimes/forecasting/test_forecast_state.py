@@ -27,7 +27,7 @@ from tests.builders.runtimes.forecasters import OWNER, START_S, TASK, a_forecast
 MOST_BYTES_PER_TASK = 4096
 SMALL = np.linspace(1, 2, 64)
 MOST_TIMES = 5.0
-"""A forecast over ``ten_small_steps``, in turns: 2.7 as measured, on a quiet and a busy machine."""
+"""A forecast over ``ten_small_steps``, in turns: 2.7 was measured on a quiet and a busy machine."""
 MANY_RUNS = 20_000
 NO_STATE = r"forecasts|array|count|rise"
 TASKS = tuple(f"shop/t{number}" for number in range(5))
@@ -66,7 +66,7 @@ def happenings(seed: int, count: int) -> Iterator[Happening]:
 
 
 def let_happen(forecaster: Forecaster, each: Happening) -> list[float]:
-    """What the forecaster says to it."""
+    """Give it to the forecaster; return the answer."""
     owner = OWNERS[TASKS.index(each.task) % 2]
     if each.kind == "submit":
         given_s = forecaster.submit(each.run, each.task, owner, each.at_s).quantiles_s(QUANTILES)
@@ -92,7 +92,7 @@ def parts(forecaster: Forecaster) -> dict[str, bytes | None]:
 
 
 def restarted(forecaster: Forecaster) -> Forecaster:
-    """Another that restored all of the state."""
+    """Another forecaster that has restored all of the state."""
     again = Forecaster()
     for task in TASKS:
         if (state := forecaster.state.task(task)) is not None:
@@ -227,7 +227,7 @@ def ten_small_steps() -> None:
 
 
 def fastest_over(call: Callable[[], None], other: Callable[[], None]) -> float:
-    """Processor time of a call over another's, each in the quickest of many batches, in turns."""
+    """Ratio of two calls' processor times, each in the quickest of many batches, in turns."""
     found: dict[Callable[[], None], list[float]] = {call: [], other: []}
     for _ in range(60):
         for each, times_s in found.items():

@@ -1,4 +1,4 @@
-"""What the forecaster learns, and from what it does not."""
+"""What the forecaster learns from, and what not."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_renamed_task_is_forecast_by_its_owner_better_than_by_everybody() -> N
     random = np.random.default_rng(5)
     at_s = START_S
     for number in range(150):
-        # Others' runs are of all lengths; this owner's take a quarter of an hour.
+        # Other owners' runs have all lengths; this owner's take a quarter of an hour.
         other_s = float(np.exp(random.uniform(0.0, 12.0)))
         forecaster.learn(f"bank/t{number % 30}", "bank", other_s, at_s)
         forecaster.learn(

@@ -1,4 +1,4 @@
-"""Forecasts: runs submitted twice, states restored late, priors, and runs that go on."""
+"""Forecasts: runs submitted twice, states restored late, priors, and runs that still run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_owners_experts_weigh_what_they_earned_over_twenty_runs_of_their_cont
     owner.credit = np.array([0.0] * OWNER_EXPERTS + [20.0])
     context = np.full(OWNER_EXPERTS + 1, 1.0 / (OWNER_EXPERTS + 1))
     experts, mixed = parent_experts(owner, peaked(20), context, SETTINGS)
-    # Twenty runs' worth of the context, twenty of credit, all of that everybody's.
+    # Twenty runs' worth of the context, and twenty of credit, all of it for everybody's expert.
     everybody = (20 / (OWNER_EXPERTS + 1) + 20) / 40
     assert experts.weights[-1] == pytest.approx(everybody)
     own = (1 - everybody) / 1.3
@@ -102,7 +102,7 @@ def test_an_owners_experts_weigh_what_they_earned_over_twenty_runs_of_their_cont
 
 
 def a_task(running: int, since_s: float = 0.0) -> TaskPast:
-    """Half its runs lasted as long as bin 20, half as bin 60; so many run since then."""
+    """Half its runs lasted as long as bin 20, half as bin 60; ``running`` more run since then."""
     past = TaskPast(TASK_EXPERTS)
     for place in range(20):
         bump = peaked(20 if place % 2 else 60)

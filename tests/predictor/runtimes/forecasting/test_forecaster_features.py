@@ -37,7 +37,7 @@ def run_of(number: int, asked: Asked, runtime_s: float) -> LogRun:
 
 
 def ruled_runs(runs: int = 80, seed: int = 4) -> list[LogRun]:
-    """Those that asked for an hour take ten times as long."""
+    """Runs that asked for an hour take ten times as long."""
     dice, found = random.Random(seed), []
     for number in range(runs):
         asked = dice.choice((SHORT, LONG))

@@ -1,4 +1,4 @@
-"""Shapes: which of the typical distributions a task's runs were drawn from."""
+"""Shapes: from which typical distribution a task's runs were drawn."""
 
 from __future__ import annotations
 

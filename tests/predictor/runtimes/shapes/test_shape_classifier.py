@@ -1,4 +1,4 @@
-"""The shape classifier learns what there is to learn; Shapley values say what it went by."""
+"""The shape classifier learns what can be learned; Shapley values say what it used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the trainer learns of a store's runs: shapes, and why tasks have theirs."""
+"""What the trainer learns from a store's runs: shapes, and why tasks have theirs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_tasks_are_explained_by_the_kind_they_are_of() -> None:
     assert learned.explanation is not None
     shapes = {task.task: task.shape for task in learned.explanation.tasks}
     steady_ones = [shape.startswith("steady") for task, shape in shapes.items() if "lab/" in task]
-    # A week of seven runs may well show one mode only, so that steady is a fair forecast of some.
+    # A week of seven runs may show only one mode, so steady is a fair forecast for some.
     double_ones = [shape.startswith("two") for task, shape in shapes.items() if "ops/" in task]
     assert all(steady_ones)
     assert sum(double_ones) > len(double_ones) / 2

@@ -18,7 +18,7 @@ from tests.builders.runtimes.shapes import Runtimes, spread_out, steady, two_mod
 from tests.rigs.drawing import drawn
 
 TASKS = max(drawn(60), 60)
-"""Tasks of a kind that chance draws: of the calmest, one in fifty may seem to have two modes."""
+"""Random tasks of a kind: one in fifty of the calmest may seem to have two modes."""
 Kind = Callable[[np.random.Generator, int], Runtimes]
 
 

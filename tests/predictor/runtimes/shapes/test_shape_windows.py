@@ -1,4 +1,4 @@
-"""The next window's shape, and features known at submission: nothing of the future is in either."""
+"""The next window's shape, and features known at submission; neither contains the future."""
 
 from __future__ import annotations
 

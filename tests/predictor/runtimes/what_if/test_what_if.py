@@ -123,7 +123,7 @@ def test_larger_inputs_of_other_tasks_on_the_new_node_do_not_make_it_slow() -> N
     large = {f"large-{seed}": a_task(seed + 9, new=0.8, usual_s=3000) for seed in range(5)}
     pooled = [run for runs in (small | large).values() for run in runs]
     naive = changes_of(estimate(pooled, ON_N2))[Measure.P50]
-    assert naive.direction is Direction.MORE  # what comparing different tasks would say
+    assert naive.direction is Direction.MORE  # the result of comparing different tasks
 
     answer = estimate(a_task(99, runs=12, new=0.3), ON_N2, small | large)
     p50 = changes_of(answer)[Measure.P50]

@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say, on tasks whose truth is known."""
+"""Intervals contain the truth as often as they say, on tasks whose truth is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plimsoll_predictor.runtimes.what_if.measures import MEASURES, Measure
 
 SEEDS = 50
 LEAST = SEEDS * 0.95 - 3 * math.sqrt(SEEDS * 0.95 * 0.05)
-"""Of so many intervals at 95%, three standard deviations below what is expected."""
+"""Three standard deviations below the expected hits of that many intervals at 95%."""
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def _holds(effect: Effect, truth: float) -> bool:
 
 
 def test_what_other_tasks_lead_to_expect_holds_a_further_tasks_own_effect() -> None:
-    """Tasks differ truly: the interval is of the next task, not of the mean."""
+    """Tasks really differ: the interval is for the next task, not for the mean."""
     random = np.random.default_rng(11)
     held = held_combined = 0
     tries = 400
@@ -86,7 +86,7 @@ def test_what_other_tasks_lead_to_expect_holds_a_further_tasks_own_effect() -> N
 
 @pytest.mark.slow
 def test_pooled_runs_seem_to_vary_more_under_load_where_no_task_does() -> None:
-    """Tasks that vary much run in busy weeks. Each by itself varies alike, busy or quiet."""
+    """Tasks that vary much run in busy weeks. Each one varies equally in busy and quiet weeks."""
     random = np.random.default_rng(6)
     runs = []
     for task in range(60):

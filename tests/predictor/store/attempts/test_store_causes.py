@@ -1,4 +1,4 @@
-"""Why an attempt ended goes with how it ended: a store keeps one only with the other."""
+"""Why an attempt ended belongs to how it ended: a store keeps one only with the other."""
 
 from __future__ import annotations
 

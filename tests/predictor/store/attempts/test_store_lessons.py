@@ -1,4 +1,4 @@
-"""What the store keeps for the experts: lessons in order, bids once, a state that only grows."""
+"""The store's part for the experts: lessons in order, bids once, a state that only grows."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def test_an_unknown_task_has_an_empty_summary(store: Store) -> None:
 def test_what_another_process_is_writing_is_waited_for_and_learned_once(
     store: Store, store_url: str
 ) -> None:
-    """Two controllers for a moment: both see the same end, one of them learns from it."""
+    """Two controllers for a moment: both see the same end, but only one learns from it."""
     other = open_store_at(store_url)
     attempt = an_attempt("u").built
     with ThreadPoolExecutor(1) as beside:

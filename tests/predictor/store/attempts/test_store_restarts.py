@@ -1,4 +1,4 @@
-"""What the log of lessons says of restarts: from an OOM kill to the next attempt of its run."""
+"""Restarts in the log of lessons: from an OOM kill to the next attempt of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks add up to is the same, whether it is kept as it comes or added up from all rows."""
+"""Tasks' totals are the same whether kept up to date or added up from all rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(store_url: str) -> Iterator[Store]:
 
 @st.composite
 def attempts(draw: st.DrawFn) -> Observation:
-    """One of few attempts of few runs, so that they are met again and amended."""
+    """One of few attempts of few runs, so that they come again and are amended."""
     number = draw(st.integers(0, 7))
     started_s = draw(st.sampled_from([None, NOON_S, NOON_S + 100]))
     return replace(

@@ -15,7 +15,7 @@ from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 
 def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0) -> Observation:
-    """Half a core for an hour; asked for four, ran with one."""
+    """An attempt that used half a core for an hour, asked for four, and ran with one."""
     at_s = NOON_S + 4000 * place
     return replace(
         an_attempt(f"uid-{place}").running(at_s, at_s + runtime_s).built,

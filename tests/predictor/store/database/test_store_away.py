@@ -1,4 +1,4 @@
-"""A PostgreSQL that goes, hangs or is cut off: nothing acknowledged is lost, nothing is doubled."""
+"""A PostgreSQL that goes, hangs or is cut off: nothing acknowledged is lost or doubled."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_server_that_is_down_at_the_start_is_named_at_once(away: Server) -> No
 async def test_a_commit_whose_answer_is_lost_is_not_taken_for_anothers(
     away: Server, wire: Wire, times: int
 ) -> None:
-    """Tried again, it would find the retry planned, and nobody would make it."""
+    """Tried again, it would find the retry already planned, and nobody would make it."""
     store = open_store_at(through(wire, away))
     writer = Writer(store)
     for number in range(times):
@@ -183,7 +183,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_gone(
 def test_who_is_cut_off_in_the_middle_of_a_write_holds_nobody_up(
     away: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other controller goes on within seconds, though the first one's lock was never freed."""
+    """The other controller continues within seconds, though the first one never freed its lock."""
     monkeypatch.setitem(connections._SETTINGS, "idle_in_transaction_session_timeout", "1s")
     cut_off = Database.connect(through(wire, away), 5.0)
     other = open_store_at(away.url, busy_timeout_s=20.0)
@@ -231,7 +231,7 @@ def test_the_settings_that_end_waiting_reach_the_server(away: Server) -> None:
 def test_a_statement_that_takes_too_long_is_given_up_unless_it_may_take_its_time(
     away: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A second is what a busy machine may take for the statements that have nothing to wait for.
+    # A busy machine may take a second for statements that wait for nothing.
     monkeypatch.setitem(connections._SETTINGS, "statement_timeout", "1s")
     monkeypatch.setitem(connections._SETTINGS, "idle_in_transaction_session_timeout", "1s")
     monkeypatch.setattr(connections, "ANSWER_WITHIN_S", 2.0)

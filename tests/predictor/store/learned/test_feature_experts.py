@@ -48,7 +48,7 @@ def test_a_fitted_expert_serves_once_a_state_was_saved_with_it(store: Store) -> 
     assert serving is not None
     assert serving.to_bytes() == fitted
     assert store.features.explanation() == EXPLANATION
-    # Another save leaves it, and so does beginning anew.
+    # Another save keeps it, and so does a new beginning.
     assert store.runtimes.save(UnsavedRuntimes(through=0), {0})
     store.runtimes.begin_anew()
     assert store.features.serving() is not None

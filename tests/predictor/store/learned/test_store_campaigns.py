@@ -1,4 +1,4 @@
-"""Campaigns in the store: registered once, kept run by run, read beside what was observed."""
+"""Campaigns in the store: registered once, kept run by run, read together with observations."""
 
 from __future__ import annotations
 

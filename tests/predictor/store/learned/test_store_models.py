@@ -1,4 +1,4 @@
-"""Models and trainings: the newest serves, a damaged one is set aside, a failure takes nothing."""
+"""Models and trainings: the newest serves, a damaged one is set aside, failures remove none."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_whom_an_older_version_held_to_be_the_champion_is_ignored(
 
 
 def test_an_older_version_that_is_gone_back_to_can_read_a_training(store: Store) -> None:
-    """It knows three experts, and reads no model of a training that names another or none."""
+    """It knows three experts, and reads no model whose training names another or none."""
     store.models.save(TRAIN, a_model(), {})
     with store._database.read() as connection:
         name = connection.execute(sa.select(trainings.c.champion)).scalar_one()

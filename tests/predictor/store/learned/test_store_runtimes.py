@@ -1,4 +1,4 @@
-"""Runs' times in the store: what is seen of them, the forecaster's state, and the past to read."""
+"""Runs' times in the store: their sightings, the forecaster's state, and the past."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def a_run(
 
 
 def told(store: Store) -> list[tuple[str, SightingKind, float | None]]:
-    """What is to be folded: uid, kind, runtime."""
+    """What has to be folded: uid, kind, runtime."""
     return [(each.attempt_uid, each.kind, each.runtime_s) for each in store.runtimes.sightings(0)]
 
 

@@ -1,4 +1,4 @@
-"""Trainings as people see them: all that are kept, older stores' too, within bounds."""
+"""Trainings as people see them: all kept ones, also of older stores, within bounds."""
 
 from __future__ import annotations
 

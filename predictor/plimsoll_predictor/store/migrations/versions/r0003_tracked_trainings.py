@@ -10,6 +10,6 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Add the column, and the index by which what is not logged is found."""
+    """Add the column, and the index that finds what is not logged."""
     op.add_column("trainings", sa.Column("tracked", sa.Text()))
     op.create_index("ix_trainings_tracked_id", "trainings", ["tracked", "id"])

@@ -15,7 +15,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Make the tables, and the index by which the models that serve are found."""
+    """Make the tables, and the index that finds the models that serve."""
     op.create_table(
         "totals",
         key("task"),

@@ -1,4 +1,4 @@
-"""Why an attempt did not succeed; nobody knows it of attempts that ended before."""
+"""Why an attempt did not succeed; unknown for attempts that ended before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task's floor is learned from: limits as they were written, and under which runs ended."""
+"""What a task's floor is learned from: limits as written, and those under which runs ended."""
 
 from __future__ import annotations
 

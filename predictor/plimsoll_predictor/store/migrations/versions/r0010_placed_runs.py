@@ -1,4 +1,4 @@
-"""What placing learns from: whom a run ran beside, and how long it was forecast to take."""
+"""What placing learns from: a run's neighbours, and how long it was forecast to take."""
 
 from __future__ import annotations
 

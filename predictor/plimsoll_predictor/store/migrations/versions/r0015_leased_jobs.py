@@ -1,4 +1,4 @@
-"""Leased Jobs: who has which items, and what chunks of their tasks took."""
+"""Leased Jobs: which pods have which items, and what chunks of their tasks took."""
 
 from __future__ import annotations
 
