@@ -21,9 +21,9 @@ ALONE_S: Final = 4.0
 CPU_REQUEST: Final = "450m"
 """Two pods fit on a node of one core."""
 _MIXED_TURNS, _MIXED_SHARE = 10, 0.2
-_WAIT_PAUSE_MS, _WAIT_SHARE = 100, 0.04
-"""A share of its time, not a number of steps: on a node of a quarter of a core, the same steps took
-more of its time than the mixed kind computes."""
+_WAIT_TURN_MS, _WAIT_SHARE = 100, 0.04
+"""About how long a turn is, and the share of it in which the kind computes. Steps are whole
+millions, so a slow core has longer turns: by fixed turns it would compute for a larger share."""
 _TRIED: Final = {"turns 1 6000 0": 6000, "walk 64 20": 20}
 """What is timed, with its millions of steps. The first steps in memory are slower than later ones,
 so it is about as many as a run takes."""
@@ -40,15 +40,15 @@ class Pace:
         """The command of each kind that takes so long alone."""
         millions = self.arithmetic * alone_s
         pause_ms = 1000 * alone_s * (1 - _MIXED_SHARE) / _MIXED_TURNS
-        between = _WAIT_SHARE / (1 - _WAIT_SHARE) * self.arithmetic * _WAIT_PAUSE_MS / 1000
-        wait_millions = max(1, round(between))
-        turn_s = _WAIT_PAUSE_MS / 1000 + wait_millions / self.arithmetic
+        wait_millions = max(1, round(_WAIT_SHARE * self.arithmetic * _WAIT_TURN_MS / 1000))
+        turn_s = wait_millions / self.arithmetic / _WAIT_SHARE
         return {
             "cpu": f"turns 1 {millions:.0f} 0",
             "mem": f"walk 64 {max(1.0, self.memory * alone_s):.0f}",
             "mixed": f"turns {_MIXED_TURNS} {millions * _MIXED_SHARE / _MIXED_TURNS:.0f} "
             f"{pause_ms:.0f}",
-            "wait": f"turns {alone_s / turn_s:.0f} {wait_millions} {_WAIT_PAUSE_MS}",
+            "wait": f"turns {alone_s / turn_s:.0f} {wait_millions} "
+            f"{1000 * turn_s * (1 - _WAIT_SHARE):.0f}",
         }
 
 
