@@ -47,7 +47,8 @@ test: setup postgresql prometheus browser ## everything CI runs: check, and all 
 check: setup format-check lint types layers test-doctests test-unit-full ## all that needs no cluster
 
 # What the tests of a file share, such as a trained model, is made once: a file stays in one process.
-UNIT = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile tests/predictor tests/operator tests/docs
+# The slowest are listed, because a test that becomes slow costs everybody time.
+UNIT = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --durations=60 --durations-min=1 tests/predictor tests/operator tests/docs
 
 # More than there are cores: some wait for others.
 test-unit: WORKERS = 4
