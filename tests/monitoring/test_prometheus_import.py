@@ -266,7 +266,7 @@ def test_a_pod_of_several_containers_that_nobody_tells_apart_is_left_out(
 ) -> None:
     found, progress = read(prometheus, "several")
     assert found == []
-    assert progress.left_out["nobody says which of its containers is sized"] == 1
+    assert progress.left_out["it is not known which of its containers is sized"] == 1
 
 
 def test_an_answer_that_is_too_large_is_asked_for_in_halves(

@@ -207,7 +207,7 @@ class AirflowClient:
     def _judged(self, answer: Answer, wish: str) -> dict[str, Any]:
         if answer.status == 401:
             raise AirflowError(
-                f"{self._server.where} does not know who asks (401); give a token that is valid,"
+                f"{self._server.where} does not accept these credentials (401); give a valid token,"
                 " or a user and a password"
             )
         if answer.status == 403:

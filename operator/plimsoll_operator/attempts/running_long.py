@@ -106,9 +106,9 @@ def _moment(at_s: float) -> str:
     """Word a time as a date and a time of day.
 
     >>> _moment(1_700_000_000.0), _moment(1e15)
-    ('2023-11-14 22:13 UTC', 'no time that can be told')
+    ('2023-11-14 22:13 UTC', 'an unknown time')
     """
     try:
         return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError):
-        return "no time that can be told"
+        return "an unknown time"

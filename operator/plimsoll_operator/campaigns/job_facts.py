@@ -79,7 +79,7 @@ def _why_not_started(job: Document, pod: Document | None) -> tuple[str, bool]:
     """
     if pod is None:
         name = metadata_of(job).get("name")
-        words = f"it has no pod; `kubectl describe job {name}` says who refuses one, maybe a quota"
+        words = f"it has no pod; `kubectl describe job {name}` says what refuses one, maybe a quota"
         return words, True
     status = mapping(pod.get("status"))
     for each in map(mapping, sequence(status.get("containerStatuses"))):

@@ -195,7 +195,7 @@ def _progressing(state: State, counts: Counts) -> Finding:
     trouble = _trouble(state.runs)
     if state.ending is None and state.silent_s > AGENTS_SILENT_S:
         most = "one at a time begins" if state.silent_s > TRIED_AFTER_S else "none begins"
-        words = f"no agent is heard, so nobody would measure a run: {most}; {far}{trouble}"
+        words = f"no agent reports, so no run would be measured: {most}; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "WaitsForAgents", words)
     if state.not_made and not state.ended:
         words = f"a Job is not made, and is tried again: {state.not_made[:_MOST_WORDS]}; {far}"

@@ -21,7 +21,7 @@ class ExtenderMetrics:
         PlatformCollector(registry=self.registry)
         questions = Counter(
             "plimsoll_extender_questions",
-            "Questions of a scheduler, by what became of them; equal scores but for given.",
+            "Questions of a scheduler, by result; scores are equal unless it is given.",
             ["result"],
             registry=self.registry,
         )

@@ -311,7 +311,9 @@ class FeedBoard:
 
     def _leave_out(self, kind: ChangeKind, name: str, why: str) -> None:
         self.untold[kind.value] += 1
-        log.warning("not told to admission", kind=kind.value, name=name[:_SHOWN_CHARS], why=why)
+        log.warning(
+            "not published to admission", kind=kind.value, name=name[:_SHOWN_CHARS], why=why
+        )
 
     def _drop(self, key: _Key) -> None:
         if self._entries.pop(key, None) is None:

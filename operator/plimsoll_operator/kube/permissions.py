@@ -31,11 +31,11 @@ NEEDED: Final = (
     Permission("watch", "", "limitranges", "sizes may be outside what a namespace allows"),
     Permission("watch", "", "resourcequotas", "pods may be raised where a quota counts them"),
     Permission("watch", "", "nodes", "pods may be raised above the largest node"),
-    Permission("watch", "plimsoll.dev", "sizingpolicies", "no policy or pause is heard"),
-    Permission("watch", "plimsoll.dev", "taskprofiles", "no profile's spec is heard"),
+    Permission("watch", "plimsoll.dev", "sizingpolicies", "no policy or pause is seen"),
+    Permission("watch", "plimsoll.dev", "taskprofiles", "no profile's spec is seen"),
     Permission("create", "plimsoll.dev", "taskprofiles", "no profile of a new task is made"),
     Permission("patch", "plimsoll.dev", "taskprofiles/status", "no status is written"),
-    Permission("create", "events.k8s.io", "events", "no Event is told"),
+    Permission("create", "events.k8s.io", "events", "no Event is written"),
 )
 
 

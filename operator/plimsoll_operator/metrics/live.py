@@ -89,7 +89,7 @@ class LiveMetrics(Collector):
         yield _by_result("plimsoll_events", "Events, by what became of them.", live.events())
         yield _counted(
             "plimsoll_feed_untold",
-            "Changes that admission was not told: too large, or others had the room.",
+            "Changes that were not published to admission: too large, or no room was left.",
             "kind",
             live.feed_untold(),
         )

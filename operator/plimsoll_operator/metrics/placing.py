@@ -35,7 +35,7 @@ class PlacingMetrics:
         )
         self._pairs = Gauge(
             "plimsoll_placing_known_pairs",
-            "Pairs of these tasks of which is known how much one slows the other.",
+            "Pairs of these tasks whose slowdown is known.",
             registry=registry,
         )
 

@@ -80,10 +80,10 @@ _WHY_RELEASED: Final = {
     "others": "somebody else holds it, too, or it is one of a group",
     "unranked": "the priority of its pods is not known, or they may not preempt",
     "unordered": "its task is not ordered any more, or it is paused",
-    "large": "it fits on no node, whoever is there",
+    "large": "it fits on no node, not even on an empty one",
     "outside": "a later pod without an order would overtake it",
     "crowd": "too many wait",
-    "blind": "it is not known who is on the nodes",
+    "blind": "it is not known what runs on the nodes",
     "away": "no controller leads",
 }
 _WARNINGS: Final = frozenset(

@@ -147,7 +147,7 @@ class PastReader:
                 continue
             self.progress.pods += 1
             if sized_container_of(pod) is None:
-                self.progress.left_out["nobody says which of its containers is sized"] += 1
+                self.progress.left_out["it is not known which of its containers is sized"] += 1
                 continue
             how = replace(self._how, interval_s=self._interval_s.get(pod.node or ""))
             observations += [self._placed(each) for each in observations_of(pod, identity, how)]

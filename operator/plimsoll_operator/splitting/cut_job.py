@@ -140,7 +140,7 @@ def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) 
             is_made_again(job)
         ),
         "its pods are made in another cluster (managedBy)": not is_made_here(job),
-        "it chooses its pods by itself (manualSelector), so they are not told its name": (
+        "it selects its pods itself (manualSelector), so they do not get its name": (
             spec.get("manualSelector") is True
         ),
         "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits": (

@@ -212,7 +212,7 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
         str(key).startswith(_KUEUE) and key not in _OF_ITS_QUEUE
         for key in (*annotations_of(job), *labels_of(job))
     ):
-        return "Kueue was told how many pods it has, or how long it may take"
+        return "Kueue counts on how many pods it has, or how long it may take"
     if spec.get("successPolicy") is not None:
         return "its successPolicy counts the pods that were written"
     if spec.get("maxFailedIndexes") is not None:

@@ -91,7 +91,7 @@ def words_for_next_lease(items: int, seconds: float, memory_bytes: float | None)
 def words_for_lease_limit(limit_bytes: int | None, fits: int | None) -> str:
     """Return what bounds a lease. fits: the items of the largest lease; None if unknown."""
     if limit_bytes is None:
-        return "no worker told one"
+        return "no worker reported one"
     if fits is None:
         return f"{words_for_bytes(limit_bytes)}, and nobody measured what leases need"
     return f"{words_for_bytes(limit_bytes)}: {counted(fits, 'item')} a lease at most"

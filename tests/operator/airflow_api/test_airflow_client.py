@@ -165,8 +165,8 @@ async def test_a_paused_dag_would_wait_for_ever() -> None:
     ("settings", "words"),
     [
         ({"password": "another"}, "refused the user 'me' and the password with 401"),
-        ({"user": None, "login": "Bearer old"}, "does not know who asks (401)"),
-        ({"user": None}, "does not know who asks (401)"),
+        ({"user": None, "login": "Bearer old"}, "does not accept these credentials (401)"),
+        ({"user": None}, "does not accept these credentials (401)"),
     ],
 )
 async def test_who_is_not_known_is_told_so(settings: dict[str, Any], words: str) -> None:

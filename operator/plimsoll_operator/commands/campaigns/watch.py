@@ -82,7 +82,7 @@ def words_for(status: Mapping[str, Any]) -> str:
     by_type = {each.get("type"): each for each in read_conditions(status.get("conditions"))}
     phase = status.get("phase")
     if phase is None:
-        return "nobody has looked at it yet; does a controller run?"
+        return "no controller has looked at it yet; does one run?"
     kind = ConditionType.ACCEPTED if phase == "Refused" else ConditionType.PROGRESSING
     return f"{phase}: {(by_type.get(kind) or {}).get('message', '')}"
 

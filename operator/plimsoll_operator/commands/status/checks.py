@@ -179,7 +179,7 @@ def _certificate(now_s: float, ends_s: Mapping[str, float | None]) -> Judgement:
     if not known_s:
         return Level.UNSEEN, "no admission pod says until when its own is valid", None
     left_s = min(known_s) - now_s
-    todo = "see the leading controller's log, or cert-manager's: who makes it did not renew it"
+    todo = "see the leading controller's log, or cert-manager's: it was not renewed"
     if left_s <= 0:
         words = f"admission's expired {words_for_duration(-left_s)} ago: pods are not sized"
         return Level.BAD, words, todo

@@ -46,7 +46,7 @@ def lending_check(cluster: ClusterState) -> Check | None:
         return None
     now = cluster.lending
     if now is None:
-        why = next((each.why for each in cluster.unseen if each.what == PART), "nobody tells it")
+        why = next((each.why for each in cluster.unseen if each.what == PART), "nothing reports it")
         return Check(PART, Level.UNSEEN, why)
     return Check(PART, Level.GOOD if now.possible else Level.WARNING, now.words)
 

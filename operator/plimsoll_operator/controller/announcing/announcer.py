@@ -144,7 +144,9 @@ class Announcer:
         """Count an Event that is not sent; only the first of a flood is logged."""
         self.results["suppressed"] += 1
         if task not in self._hushed:
-            log.warning("too many Events, some are not told", task=str(task), of=happening.reason)
+            log.warning(
+                "too many Events, some are not written", task=str(task), of=happening.reason
+            )
             self._hushed[task] = None
             if len(self._hushed) > MAX_QUEUED:
                 self._hushed.pop(next(iter(self._hushed)))

@@ -35,7 +35,7 @@ TRIES: Final = 3
 WORDS: Final = {
     Why.GREW: "it uses more than while it was flat",
     Why.SIBLING: "another pod of its task grew after it had lent",
-    Why.SILENT: "nobody measures it any more: its node's agent is silent",
+    Why.SILENT: "it is no longer measured: its node's agent is silent",
     Why.PRESSURE: "its node is short of memory",
     Why.NOT_ALLOWED: "its policy, a pause or a quota does not allow it any more",
 }

@@ -174,7 +174,7 @@ class Releases:
                 await self.ordered.renew(self.now_s())
             except Exception:
                 # Held pods are released all the same, and no others are held.
-                log.exception("who is ordered is not known")
+                log.exception("the tasks to order could not be determined")
                 self.ordered.tasks = frozenset()
         late_s = now_s - LONGEST_S  # no event shows that a Job went before its pods came
         self._let_go_s = {uid: at_s for uid, at_s in self._let_go_s.items() if at_s >= late_s}

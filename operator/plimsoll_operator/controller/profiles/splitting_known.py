@@ -98,5 +98,5 @@ def _made(
     try:
         return make(task, memory_weight)
     except (ArithmeticError, ValueError):
-        log.exception("splitting is not told", task=str(task))
+        log.exception("splitting is not published", task=str(task))
         return None

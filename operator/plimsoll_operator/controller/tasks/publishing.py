@@ -136,7 +136,7 @@ class SizingState:
     def for_pod(self, pod: Pod) -> AdmissionState:
         """Return the same as ``of_task``, for the task of a pod that waits."""
         identity = identify(pod)
-        assert identity is not None, "who has no task is not among those that wait"
+        assert identity is not None, "a pod without a task waits for no publishing"
         return self.of_task(identity.task)
 
 

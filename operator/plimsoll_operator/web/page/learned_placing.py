@@ -76,6 +76,6 @@ class LearnedPlacing:
             raise
         except Exception:
             # Stored data may be of any version; the rest of the page is still shown.
-            log.exception("who slows whom could not be learned for the page")
+            log.exception("which tasks slow each other could not be learned for the page")
         now_s = self._clock()
         self._learned = _Learned(facts, now_s, now_s - begun_s)
