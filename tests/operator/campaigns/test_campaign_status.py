@@ -65,7 +65,7 @@ def test_a_running_campaign_says_how_far_it_is_and_what_failed_last() -> None:
 def test_a_campaign_that_waits_for_agents_says_whether_a_run_is_tried() -> None:
     silent = sentences(replace(STATE, silent_s=AGENTS_SILENT_S + 1))["Progressing"]
     assert silent[:2] == ("True", "WaitsForAgents")
-    assert "nobody would measure a run: none begins; 4 of 7 scenarios done" in silent[2]
+    assert "no run would be measured: none begins; 4 of 7 scenarios done" in silent[2]
     tried = sentences(replace(STATE, silent_s=TRIED_AFTER_S + 1))["Progressing"]
     assert "one at a time begins" in tried[2]
     over = replace(STATE, silent_s=TRIED_AFTER_S + 1, ending=Ending.ALL_RUN, ended=True)
