@@ -48,7 +48,7 @@ check: setup format-check lint types layers test-doctests test-unit-full ## all 
 
 # What the tests of a file share, such as a trained model, is made once: a file stays in one process.
 # The slowest are listed, because a test that becomes slow costs everybody time.
-UNIT = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --durations=60 --durations-min=1 tests/predictor tests/operator tests/docs
+UNIT = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --durations=20 --durations-min=1 tests/predictor tests/operator tests/docs
 
 # More than there are cores: some wait for others.
 test-unit: WORKERS = 4
