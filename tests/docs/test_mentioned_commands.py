@@ -26,7 +26,14 @@ SOURCES = [
     for folder in ("operator", "predictor", "deploy", "demo", "benchmarks", "tests", "helm")
     for path in (ROOT / folder).rglob("*.py")
 ]
-TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=lambda page: page.name)
+def test_a_command_in_running_text_stands_on_one_line(page: Page) -> None:
+    """So it is found by a search, and copied whole."""
+    spans = (each for part in page.prose().split("\n\n") for each in re.findall(r"`([^`]+)`", part))
+    assert [each for each in spans if "\n" in each] == []
 
 
 def mentioned(page: Page) -> Iterator[str]:
