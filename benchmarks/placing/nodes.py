@@ -46,6 +46,8 @@ CORE_SHARE: Final = 1.0
 when both are busy; nodes of a cluster do not slow each other at all."""
 PARTS: Final = 2
 """How many parts each arm's queue has; the arms take turns between them."""
+FOLLOWED: Final = 15
+"""How many pods follow each part: as many as an order chooses among."""
 BAR: Final = -0.10
 """The change of the mean runtime against the default scheduler."""
 
@@ -67,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             learned=_tell_what_is_believed,
             parts=PARTS,
             most_excess=given.most_excess,
+            followed=0 if given.hints_alone else FOLLOWED,
         )
         repeats = all_of(
             given.repeats,

@@ -25,6 +25,8 @@ RUN_WITHIN_S, STARTED_WITHIN_S = 15.0, 180.0
 """A queue that takes longer than this for each of its runs counts as endless."""
 HELD_WITHIN_S: Final = 60.0
 """How long until pods of a kind are held, if at all: the operator looks every 10 s."""
+GONE_WITHIN_S: Final = 60.0
+"""How long until deleted pods are gone."""
 _POLICY: Final = ("plimsoll.dev", "v1alpha1")
 
 
@@ -37,13 +39,15 @@ class Submissions:
     """Pods that are submitted one after another.
 
     name: begins the pods' names. commands: of each kind. unended: so many exist at once; the next
-    pod waits for an end.
+    pod waits for an end. followers: kinds of pods that are submitted behind these; they count for
+    nothing, and are deleted once these have ended.
     """
 
     name: str
     kinds: Sequence[str]
     commands: Mapping[str, str]
     unended: int
+    followers: Sequence[str] = ()
 
     def pod(self, kind: str, name: str) -> Manifest:
         """A pod of a kind."""
@@ -120,18 +124,35 @@ async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
     if they do not end.
     """
     await _with_policy(shop, arm, submitted)
+    kinds = [*submitted.kinds, *submitted.followers]
     places, tasks = asyncio.Semaphore(submitted.unended), []
-    limit_s = STARTED_WITHIN_S + RUN_WITHIN_S * len(submitted.kinds)
-    async with (
-        asyncio.timeout(limit_s),
-        witnessing(shop) as witness,
-        asyncio.TaskGroup() as group,
-    ):
-        for number, kind in enumerate(submitted.kinds):
-            await places.acquire()
-            made = await create(shop, submitted.pod(kind, f"{submitted.name}-{number}"))
-            tasks.append(group.create_task(_run(witness, kind, made.metadata.uid, places)))
-    return Played.of([task.result() for task in tasks])
+    limit_s = STARTED_WITHIN_S + RUN_WITHIN_S * len(kinds)
+    async with asyncio.timeout(limit_s), witnessing(shop) as witness:
+        async with asyncio.TaskGroup() as group:
+            for number, kind in enumerate(kinds):
+                await places.acquire()
+                made = await create(shop, submitted.pod(kind, f"{submitted.name}-{number}"))
+                run = _run(witness, kind, made.metadata.uid, places)
+                tasks.append(group.create_task(run))
+            runs = await asyncio.gather(*tasks[: len(submitted.kinds)])
+            for follower in tasks[len(submitted.kinds) :]:
+                follower.cancel()
+        if submitted.followers:
+            await _delete_what_has_not_ended(shop)
+    return Played.of(runs)
+
+
+async def _delete_what_has_not_ended(shop: Shop) -> None:
+    """Delete pods, and wait until no node has them."""
+    unended = {"field_selector": "status.phase!=Succeeded"}
+    await shop.core.delete_collection_namespaced_pod(
+        shop.namespace, grace_period_seconds=1, **unended
+    )
+
+    async def none_left() -> bool:
+        return not (await shop.core.list_namespaced_pod(shop.namespace, **unended)).items
+
+    await until("all followers are gone", none_left, GONE_WITHIN_S)
 
 
 async def _run(witness: Witness, kind: str, uid: str, places: asyncio.Semaphore) -> Run:

@@ -44,7 +44,8 @@ class Plan:
     arms: the usual one, and the other. learned: called with the store's URL after learning.
     most_excess: how much more than with random neighbours the order may slow a kind. parts: each
     arm's queue is played in so many parts, and the arms take turns: A B, then B A. So a machine
-    that becomes slower, such as one with busy neighbours, is as slow for both.
+    that becomes slower, such as one with busy neighbours, is as slow for both. followed: so many
+    pods follow each part, and count for nothing: until a part's end, the order has a choice.
     """
 
     commands: Mapping[str, str]
@@ -55,13 +56,21 @@ class Plan:
     learned: Callable[[str], None] = lambda _: None
     parts: int = 1
     most_excess: float = MOST_EXCESS
+    followed: int = 0
 
-    def turns(self, number: int, kinds: Sequence[str]) -> Iterator[tuple[Arm, str, Sequence[str]]]:
-        """Which arm plays which part of one repeat's submissions; a name for each."""
+    def turns(
+        self, number: int, kinds: Sequence[str], followers: Sequence[str] = ()
+    ) -> Iterator[tuple[Arm, Submissions]]:
+        """Which arm plays which part of one repeat's submissions, and of the pods that follow."""
         for part in range(self.parts):
-            first, end = (len(kinds) * at // self.parts for at in (part, part + 1))
             for arm in self.arms[:: -1 if (number + part) % 2 else 1]:
-                yield arm, f"{arm.name.lower()}-{part}", kinds[first:end]
+                name = f"{arm.name.lower()}-{part}"
+                of_part, after = (self._part(each, part) for each in (kinds, followers))
+                yield arm, Submissions(name, of_part, self.commands, self.unended, after)
+
+    def _part(self, kinds: Sequence[str], part: int) -> Sequence[str]:
+        first, end = (len(kinds) * at // self.parts for at in (part, part + 1))
+        return kinds[first:end]
 
     @property
     def unended(self) -> int:
@@ -90,6 +99,7 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
     draw, about = Random(SEED + number), f"repeat {number + 1}"
     first = Submissions("learn", plan.shuffled(plan.learn, draw), plan.commands, ROOM_LEFT)
     then = plan.shuffled(plan.runs, draw)
+    followers = draw.choices(list(plan.commands), k=plan.parts * plan.followed)
     with tempfile.TemporaryDirectory(prefix="plimsoll-placing-") as folder:
         async with (
             a_shop(cluster.kubeconfig) as own,
@@ -105,8 +115,7 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
             plan.say(f"{about}, learned from: {in_words(await played(shop, Arm.HINTED, first))}")
             plan.learned(whole.store_url)
             found: Repeat = {}
-            for arm, name, kinds in plan.turns(number, then):
-                submitted = Submissions(name, kinds, plan.commands, plan.unended)
+            for arm, submitted in plan.turns(number, then, followers):
                 done = await _played(shop, arm, submitted, plan, draw)
                 plan.say(f"{about}, {arm.value}: {in_words(done)}")
                 found[arm] = found[arm].and_then(done) if arm in found else done

@@ -63,12 +63,14 @@ def test_the_arms_take_turns_so_that_a_machine_that_becomes_slower_is_so_for_bot
 ) -> None:
     plan = Plan({}, 0, 0, print, parts=2)
     submitted = [f"{kind}-{at}" for at in range(25) for kind in KINDS]
-    turns = list(plan.turns(number, submitted))
+    turns = list(plan.turns(number, submitted, ["cpu", "mem", "wait", "wait"]))
     begins, follows = plan.arms if number == 0 else plan.arms[::-1]
-    assert [arm for arm, _, _ in turns] == [begins, follows, follows, begins]
+    assert [arm for arm, _ in turns] == [begins, follows, follows, begins]
     for arm in plan.arms:
-        assert [each for who, _, part in turns if who is arm for each in part] == submitted
-    assert len({name for _, name, _ in turns}) == len(turns)
+        assert [each for who, part in turns if who is arm for each in part.kinds] == submitted
+        behind = [each for who, part in turns if who is arm for each in part.followers]
+        assert behind == ["cpu", "mem", "wait", "wait"]
+    assert len({part.name for _, part in turns}) == len(turns)
 
 
 def test_what_another_arm_played_between_two_parts_takes_no_time_of_a_queue() -> None:
