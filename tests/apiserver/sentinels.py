@@ -61,7 +61,7 @@ async def a_later_pod_is_resized(cluster: Cluster, folder: Path) -> None:
 
 
 async def attempts_are_counted(shop: Shop, count: int, task: str = "train") -> None:
-    """Whether the task's profile shows that many attempts: all consequences have then begun."""
+    """Wait until the task's profile shows that many attempts: all consequences have then begun."""
 
     async def counted() -> bool:
         status = (await shop.profile(task)).get("status") or {}

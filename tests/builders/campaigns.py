@@ -36,7 +36,7 @@ def need_bytes(rows: int, region: str) -> int:
 
 
 def some_runs(left: int = 0) -> list[CampaignRun]:
-    """Runs of 24 scenarios, some killed and lifted, one failed. left: scenarios not run."""
+    """Runs of 24 scenarios, one killed and lifted, one failed. left: scenarios not run."""
     runs: list[CampaignRun] = []
     for scenario, (rows, region) in enumerate(product(ROWS, REGIONS)):
         values = {"rows": str(rows), "region": region}

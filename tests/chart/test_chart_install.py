@@ -247,7 +247,7 @@ def test_the_certificate_is_renewed_and_no_pod_goes_undecided(
             return False  # a slow TLS handshake is no answer
         return shown.strip() not in b64decode(first_certificate).decode()
 
-    # A late admission is not the subject here, and no upgrade follows that would fail on it.
+    # A late admission is not the subject here. No upgrade follows, which would fail on this change.
     wait_for_admission(release.cluster)
     undecided = len(creations.undecided)
     until("another certificate is served", served, within_s=LIFETIME_S + 240.0)

@@ -23,7 +23,7 @@ ENDS_WITH_137 = {
 }
 NAMED = a_template()
 NAMED["metadata"]["annotations"] = {labels.RUN: "nightly", labels.ITEM: "eu"}
-"""A label in a CronJob's template: all its Jobs then claim to be the same run."""
+"""A CronJob's template whose annotations make all its Jobs claim to be the same run."""
 UNCOUNTING = a_job("uncounting", backoffLimit=3)
 UNCOUNTING["metadata"]["annotations"] = {labels.KILLED_ATTEMPTS: "ignore"}
 

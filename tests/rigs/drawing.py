@@ -20,7 +20,7 @@ def register_profiles() -> None:
 
 
 def drawn(full: int) -> int:
-    """That many in CI, the profile's share of them elsewhere: for tests that draw themselves."""
+    """That many in CI, the profile's share of them elsewhere: for what tests draw themselves."""
     return max(1, full * settings().max_examples // _FULL)
 
 

@@ -25,7 +25,7 @@ LEASE = "plimsoll-controller"
 TERMS = Terms(LEASE, "one", 5.0)
 FREE = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3}
 LEADING = Terms(LEASE, "one", 300.0)
-"""A leader's terms in this process, so long that no pause has its watchdog end it."""
+"""A leader's terms in this process, so long that no pause makes its watchdog end it."""
 LOOKS = 4
 
 

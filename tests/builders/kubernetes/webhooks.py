@@ -35,8 +35,8 @@ class Hook:
 def admitted(pod: APod, hooks: Sequence[Hook]) -> tuple[APod, list[int]]:
     """The pod after all webhooks, in this order, and which of them were asked, one after another.
 
-    Each is asked once. If a later one changes the pod, earlier ones that want it are asked once
-    more, in a second round, and there again those before one that changes the pod.
+    Each is asked once. If one changes the pod, those asked before it that want it are asked once
+    more, in a second round. A change in that round does the same for those that still follow.
     """
     now, asked = defaulted(pod.received().built()), list[int]()
     before: set[int] = set()

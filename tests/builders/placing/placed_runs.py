@@ -55,7 +55,7 @@ class _Running:
 class Lived:
     """A world that lives: jobs come in a queue, and the first goes where there is most room.
 
-    load: work that comes over the time of all places; if all places are always taken, no run is
+    load: incoming work divided by all places' time; if all places are always taken, no run is
         ever seen alone, and little can be learned. noise: that of a run's ln runtime.
     """
 

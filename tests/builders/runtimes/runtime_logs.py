@@ -58,7 +58,7 @@ def a_log(runs: Sequence[LogRun], name: str = "log") -> RuntimeLog:
 
 
 def write_rows(path: Path, rows: Sequence[str], columns: Sequence[str] = COLUMNS) -> Path:
-    """A CSV file of unchanged rows; gzip if its name ends with that."""
+    """A CSV file of unchanged rows; compressed if its name ends in .gz."""
     text = "\n".join([",".join(columns), *rows]) + "\n"
     data = text.encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)

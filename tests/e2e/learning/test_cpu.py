@@ -82,7 +82,7 @@ async def first(enforcing: Shop, plimsoll: Plimsoll) -> Observation:
 async def test_what_a_run_used_is_measured(first: Observation) -> None:
     assert first.mean_cores is not None
     assert first.cpu_s is not None
-    # However busy the machine is: one thread uses no more than one core.
+    # It holds on a busy machine, too, and one thread uses no more than one core.
     assert 0.1 < first.cpu_s < SPINNING_S * 1.5
     assert first.request_cores == first.allocated_cores == 1.5
 

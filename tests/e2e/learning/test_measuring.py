@@ -98,7 +98,7 @@ async def test_a_pod_whose_end_no_agent_saw_is_observed_and_teaches_no_need(
 
 
 async def gone_for(since_s: float, seconds: float) -> None:
-    """The pod's cgroup is gone, too, so the agent can only report what it had written down."""
+    """Wait until the pod's cgroup is gone: the agent can only report what it had written down."""
     await until("the cgroup is gone", lambda: time.time() > since_s + seconds, WITHIN_S)
 
 

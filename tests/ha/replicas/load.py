@@ -124,7 +124,7 @@ def kept() -> dict[str, Any]:
 
 
 def unlabelled() -> dict[str, Any]:
-    """The same pod in a namespace that the webhook does not see."""
+    """The same pod without the task's label, so the webhook does not see it."""
     pod = labelled()
     del pod["metadata"]["labels"][labels.TASK]
     pod["metadata"]["labels"]["example.com/task"] = "under-load"

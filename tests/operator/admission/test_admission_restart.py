@@ -141,7 +141,7 @@ async def test_a_snapshot_that_cannot_be_written_does_not_stop_serving(tmp_path:
 async def test_a_write_that_is_broken_off_does_not_spoil_the_last_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the process ends, its thread still runs and writes once more, into the same file."""
+    """The write's thread still runs when the process ends and writes again, into the same file."""
     begun, go_on, written = threading.Event(), threading.Event(), []
 
     def slow_at_first(path: Path, lines: Iterable[bytes]) -> None:

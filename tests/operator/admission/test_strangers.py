@@ -209,7 +209,7 @@ def a_charge(need_mib: float) -> Ended:
 
 @pytest.mark.slow
 async def test_what_strangers_runs_cost_does_not_choose_who_serves_others(tmp_path: Path) -> None:
-    """The worst that a flood can do: it chooses the expert in one pool, but not in others."""
+    """The worst a flood can do: in a shared pool it does choose; with pools apart it does not."""
 
     async def after(*, flood: bool, folder: Path) -> dict[str, Any]:
         folder.mkdir()

@@ -114,7 +114,7 @@ async def test_a_store_that_cannot_be_written_stops_lowering_until_it_can(tmp_pa
 
 
 def test_a_snapshot_keeps_it_and_one_of_an_older_version_says_nothing(tmp_path: Path) -> None:
-    """The feed sends only what changed since the snapshot, so it has to say this itself."""
+    """The feed sends only what changed since the snapshot, so the snapshot has to say this."""
     path = tmp_path / "snapshot"
     write_snapshot(path, take_snapshot(AdmissionState(unhealed=STORE), Position("e", 1), 0.0))
     read = AdmissionState()

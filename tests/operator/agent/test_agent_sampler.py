@@ -134,7 +134,7 @@ def test_an_agent_that_restarts_carries_on_from_what_was_known(node: Node) -> No
     node.tree.remove(f"{POD}/{PAUSE}")
     node.sampler = Sampler(Version.V2, node.sampler.running(), lambda: WALL_S)
 
-    # Pods that ended while no agent lived are reported now; earlier reports are not repeated.
+    # A cgroup that ended while no agent lived is reported now; earlier reports are not repeated.
     assert {key: report.final for key, report in node.tick().items()} == {PAUSE: True}
     node.tree.remove(f"{POD}/{CONTAINER}")
     reports = node.tick()

@@ -30,7 +30,7 @@ def server() -> Iterator[ProgramServer]:
 
 @pytest.fixture
 def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProgramServer]:
-    """A server of a program that reports its begin and ends by a signal."""
+    """A server of a program that reports its start and ends by a signal."""
     (tmp_path / "waits.py").write_text(WAITS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with a_program_server("waits", ()) as made:

@@ -216,7 +216,7 @@ def test_nobody_of_a_lower_priority_goes_before_a_higher_one() -> None:
 
 
 def test_each_priority_has_its_own_room() -> None:
-    """A pod in the room of a lower priority would preempt it."""
+    """Pods of a lower priority do not take up room: they would be preempted."""
     moment = Moment(of_priority=lambda priority: BUSY if priority else (place("full", cores=0),))
     assert moment.next(waiter(1)) is None
     release = moment.next(waiter(1), waiter(2, priority=7))

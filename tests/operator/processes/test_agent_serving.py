@@ -197,7 +197,7 @@ async def test_the_use_of_the_node_and_of_a_busy_pod_is_told(
     assert use.node == "n1"
     assert use.cpu_share is not None
     assert use.memory_share is not None
-    # The node did what one pod computed.
+    # The pod's use is part of the node's.
     assert use.pods_cores[UID] <= 1.2 * (os.cpu_count() or 1) * use.cpu_share
 
 

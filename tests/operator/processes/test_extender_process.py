@@ -31,7 +31,7 @@ MOST_TRIES = 3600
 
 
 def start(folder: Path, feed_url: str, port: int) -> subprocess.Popen[str]:
-    """Run the command with all places in its options."""
+    """Run the command with all addresses and files in its options."""
     token_file = extender_settings(folder, feed_url).feed_token_file
     words = ["--feed", feed_url, "--token-file", str(token_file), "--address", "127.0.0.1"]
     words += ["--port", str(port), "--metrics-port", "0", "--drain", str(DRAIN_S)]

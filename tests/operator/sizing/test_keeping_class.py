@@ -76,7 +76,7 @@ def test_one_without_a_limit_gets_none() -> None:
 
 
 def test_one_that_is_raised_to_its_limit_or_above_asks_for_a_little_less() -> None:
-    """Not even for a larger limit: it may be the most that a LimitRange allows."""
+    """Its limit is not raised instead: it may be the most that a LimitRange allows."""
     pod = after(a_pod().asking("64Mi").limited("256Mi").with_cpu("2", "2"))
     assert memory_of(pod) == ("1126Mi", FITS)
     assert decision_of(pod)["allocation"] == "1126Mi"

@@ -34,7 +34,7 @@ FAILS = (
 
 @dataclass(slots=True)
 class Yard:
-    """A store and its fitting process. heard: reports to the controller. now_s: the clock."""
+    """A store and its fitting process. heard: times the controller was told. now_s: the clock."""
 
     store: Store
     learning: FeatureLearning

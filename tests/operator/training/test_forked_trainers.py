@@ -81,7 +81,7 @@ def test_who_kills_what_was_started_kills_the_forked_one(
             assert process.stdout is not None
             await_writers(process.stdout.fileno(), {os.getpid(), process.pid})
             process.kill()
-            process.stdout.read()  # to its end: nobody can write any more
+            process.stdout.read()  # to its end: then nobody can write any more
     assert process.returncode == -signal.SIGKILL
 
 

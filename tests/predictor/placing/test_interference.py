@@ -34,7 +34,7 @@ THETA = {
 def encounters(
     runs: int, noise: float, seed: int = 1, counts: Sequence[float] = (0.3, 1.0)
 ) -> Iterator[Encounter]:
-    """Runs beside none, or ``counts`` of one other kind, for all or a part of their time."""
+    """Runs beside none, or beside one kind; ``counts`` below 1 are shares of the run's time."""
     draw = random.Random(seed)
     for _ in range(runs):
         kind = draw.choice(KINDS)

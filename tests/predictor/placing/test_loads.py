@@ -26,7 +26,7 @@ ROOMY = NodeLoad(4000, 4000, 64_000)
 
 
 def cost(load: NodeLoad, need: Need, *, pairs: float = 0.0, residents: float = 0.0) -> float:
-    """The load of one node."""
+    """The cost on one node."""
     rows = np.array([load.row()])
     return float(costs_with_loads(np.array([pairs]), np.array([residents]), rows, need)[0])
 

@@ -48,7 +48,7 @@ def test_neighbours_count_by_the_time_that_they_share() -> None:
     assert stays.residents() == {"n": {"a": 1, "b": 1}, "other": {"b": 1}}
     assert stays.ended("half", stay("b", 5, 10)) == {"a": 1.0}
     stays.began("next", stay("b", 12))
-    # The first b was there for half of it, then for two of twenty seconds none, then the second b.
+    # The first b was there for 5 of 20 seconds, then none for 2, then the second b for 8.
     assert stays.ended("long", stay("a", 0, 20)) == {"b": pytest.approx((5 + 8) / 20)}
 
 

@@ -155,7 +155,7 @@ def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed
 
 @pytest.mark.slow
 def test_what_an_older_plimsoll_writes_beside_a_newer_one_is_added_up(store_url: str) -> None:
-    """It does not know totals; the newer one looks for such rows before it leads."""
+    """The older one knows no totals; the newer one looks for its rows before it leads."""
     newer = open_store_at(store_url)
     newer.observations.record([an_attempt("new").built])
     insert(store_url, "observations", [a_row("old", 3 * 10**9), a_row("j", 7, str(JOIN))])

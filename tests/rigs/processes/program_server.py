@@ -167,8 +167,8 @@ def serve(address: str, program: str, imported: Sequence[str]) -> NoReturn:
                 running[ends] = (pid, connection)
                 waiting.register(ends, selectors.EVENT_READ)
                 waiting.register(connection, selectors.EVENT_READ, pid)
-                # Last: a client that hears of it may end this server at once, and the server has to
-                # end it.
+                # Last: a client that hears of it may end this server at once, which then has to end
+                # the program, too.
                 connection.sendall(f"{pid}\n".encode())
             elif key.data is not None:
                 # The client has closed the connection: it is gone, and nobody waits for the

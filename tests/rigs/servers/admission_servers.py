@@ -125,7 +125,7 @@ def patch_in(response: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 async def until_true(condition: Callable[[], bool], within_s: float = 120.0) -> None:
-    """Wait until something is so; raise AssertionError after a generous time."""
+    """Wait until the condition is true; raise TimeoutError after a generous time."""
     async with asyncio.timeout(within_s):
         while not condition():
             await asyncio.sleep(0.005)

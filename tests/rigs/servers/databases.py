@@ -155,7 +155,7 @@ class PostgreSQL:
 
     def _create(self, name: str, template: str) -> None:
         with self.administering() as connection:
-            # The default of 15, to write each page to the log, takes three times as long.
+            # PostgreSQL 15's default, to write each page to the log, takes three times as long.
             copy = " STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
             connection.execute(
                 sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}" + copy).format(

@@ -67,7 +67,7 @@ class Heard:
 
 
 def enforced(task: TaskId) -> Policy:
-    """The step of drivers: the executors' own does not count."""
+    """The policies: only that of drivers enforces; the executors' own does not count."""
     return Policy(spark=SparkPolicy(mode=Mode.ENFORCE if task == DRIVERS else Mode.OFF))
 
 

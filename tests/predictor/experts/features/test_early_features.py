@@ -1,4 +1,4 @@
-"""Which expert serves a task's first runs: a curve once its own is clear, and none without."""
+"""Which expert serves a task's first runs: its curve once that is clear, and none without one."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_each_bar_on_all_traces_can_be_missed(own: dict[str, float], words: str)
 
 
 def missed_by(policy: str, failed: int, with_it: int) -> list[str]:
-    """The bars that a policy misses that sees running attempts and fails that often a trace."""
+    """The bars missed by a policy that sees running attempts and fails that often in each trace."""
     found = figures(failed=failed)
     live = [
         {**each, "policy": policy, "failed_attempts": with_it}

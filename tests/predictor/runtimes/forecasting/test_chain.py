@@ -69,7 +69,7 @@ def test_the_bound_of_a_chains_error_holds_where_every_step_is_certain() -> None
 
 
 def test_a_step_shorter_than_the_grids_cells_still_counts_by_its_mean() -> None:
-    """Ninety short steps beside one of days are not all rounded away, and not all rounded up."""
+    """Of ninety short steps beside one of days none is rounded away, and not all are rounded up."""
     forecasts = {"short": a_forecast(3, spread=0.1, tail=0), "long": a_forecast(2e5, spread=0.5)}
     alone = finish_of_chain(a_chain("long"), forecasts, seed=1)
     among = finish_of_chain(a_chain("long", *["short"] * 90), forecasts, seed=1)

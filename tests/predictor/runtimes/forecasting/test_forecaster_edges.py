@@ -102,7 +102,7 @@ def test_an_owners_experts_weigh_what_they_earned_over_twenty_runs_of_their_cont
 
 
 def a_task(running: int, since_s: float = 0.0) -> TaskPast:
-    """Half its runs lasted as long as bin 20, half as bin 60; ``running`` more run since then."""
+    """Half its runs took as long as bin 20, half as bin 60; ``running`` run since ``since_s``."""
     past = TaskPast(TASK_EXPERTS)
     for place in range(20):
         bump = peaked(20 if place % 2 else 60)
