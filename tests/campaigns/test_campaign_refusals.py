@@ -68,9 +68,12 @@ async def submitted(plimsoll: Plimsoll, shop: Shop) -> None:
     )
     command = failing["spec"]["podTemplate"]["spec"]["containers"][0]
     command["command"] = ["/task", "heap", "64"]
+    late = a_campaign("late", task="late", activeDeadlineSeconds=3, scenarios={"csv": "mib\n4\n"})
+    late["spec"]["podTemplate"]["spec"]["containers"][0]["command"][-1] = "120"
     for campaign in (
         image,
         failing,
+        late,
         a_campaign("large", task="large", memory="2Gi"),
         a_campaign("quiet", task="quiet"),
         a_campaign("wrong", task="wrong", scenarios=file),
@@ -130,6 +133,15 @@ async def test_a_program_that_always_fails_ends_its_campaign(submitted: None, sh
     assert told[:2] == ("False", "ProgramFails")
     assert "its program fails every time" in told[2]
     assert status["killed"] == 0
+
+
+async def test_a_run_that_takes_longer_than_its_campaign_allows_says_so(
+    submitted: None, shop: Shop
+) -> None:
+    status = await over(shop, "late")
+    assert status["failed"] == 1
+    words = "scenario 0: it took longer than its activeDeadlineSeconds"
+    assert words in condition(status, "Progressing")[2]
 
 
 async def test_a_template_that_never_starts_ends_its_campaign_and_leaves_no_job(

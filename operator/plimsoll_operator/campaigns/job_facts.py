@@ -55,6 +55,7 @@ def _seen(job: Document, pod: Document | None) -> SeenJob:
     if failed:
         why = str(mapping(failed).get("message") or "")
     return SeenJob(
+        pod_uid=None if pod is None else metadata_of(pod).get("uid"),
         started=started,
         succeeded=completed is not None,
         failed=failed is not None,

@@ -64,8 +64,6 @@ def job_manifest(campaign: Campaign, run: CampaignRun) -> dict[str, Any]:
         "ttlSecondsAfterFinished": KEPT_S,
         "template": _pod_template(campaign, run, marks),
     }
-    if campaign.deadline_s is not None:
-        spec["activeDeadlineSeconds"] = campaign.deadline_s
     owner = {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -133,13 +131,18 @@ def _fill(container: MutableMapping[str, Any], campaign: Campaign, run: Campaign
     passed = [
         (each, run.values[each.name]) for each in campaign.features if each.name in run.values
     ]
-    by_env = {each.env: value for each, value in passed if each.env is not None}
-    others = [each for each in container.get("env") or () if each.get("name") not in by_env]
+    by_env = {
+        each.env: {"name": each.env, "value": _literal(value)}
+        for each, value in passed
+        if each.env is not None
+    }
     if by_env:
-        container["env"] = [
-            *others,
-            *({"name": name, "value": _literal(value)} for name, value in by_env.items()),
-        ]
+        # Kubernetes replaces $(NAME) only by variables written earlier: a written one keeps its
+        # place, and new ones come first.
+        written = container.get("env") or ()
+        names = {each.get("name") for each in written}
+        new = [each for name, each in by_env.items() if name not in names]
+        container["env"] = [*new, *(by_env.get(each.get("name"), each) for each in written)]
     arguments = [
         _literal(f"{each.argument}={value}") for each, value in passed if each.argument is not None
     ]
@@ -148,8 +151,8 @@ def _fill(container: MutableMapping[str, Any], campaign: Campaign, run: Campaign
 
 
 def _literal(text: str) -> str:
-    """Return the text so that Kubernetes passes it unchanged: otherwise it replaces $(NAME)."""
-    return text.replace("$(", "$$(")
+    """Return the text so that Kubernetes passes it unchanged: it replaces $(NAME), and $$ by $."""
+    return text.replace("$", "$$")
 
 
 def _workflow_run(uid: str) -> str:

@@ -115,6 +115,12 @@ class _Container(msgspec.Struct, frozen=True):
     resources: _Resources | None = None
 
 
+class _Pod(msgspec.Struct, frozen=True, rename="camel"):
+    """What a campaign reads and changes in a pod's spec besides its container."""
+
+    active_deadline_seconds: int | None = None
+
+
 class _BudgetSpec(msgspec.Struct, frozen=True, rename="camel"):
     runs: int | None = None
     gigabyte_hours: float | None = None
@@ -146,8 +152,9 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 class Campaign:
     """A ProfilingCampaign, read.
 
-    memory_bytes: of each run. reference_bytes: today's request, from the template; the campaign's
-    memory if the template requests nothing. created_s: Unix seconds.
+    template: of each run's pod, with its deadline. memory_bytes: of each run.
+    reference_bytes: today's request, from the template; the campaign's memory if the template
+    requests nothing. created_s: Unix seconds.
     """
 
     uid: str
@@ -159,7 +166,6 @@ class Campaign:
     features: tuple[FeatureSpec, ...]
     memory_bytes: int
     reference_bytes: int
-    deadline_s: int | None
     spec: _Spec
 
     @property
@@ -225,11 +231,10 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
         task=TaskId(str(metadata.get("namespace")), spec.task),
         generation=metadata.get("generation"),
         created_s=read_time(metadata.get("creationTimestamp")) or 0.0,
-        template=spec.pod_template,
+        template=_with_deadline(spec),
         features=tuple(spec.features),
         memory_bytes=memory_bytes,
         reference_bytes=container.request_bytes or memory_bytes,
-        deadline_s=spec.active_deadline_seconds,
         spec=spec,
     )
 
@@ -304,6 +309,20 @@ def _check_container(spec: _Spec, container: SizedContainer) -> None:
             f" {container.name!r} has neither command nor args, so that it would replace those of"
             " the image; write them into spec.podTemplate",
         )
+
+
+def _with_deadline(spec: _Spec) -> Mapping[str, Any]:
+    """Return the pod's template with the campaign's deadline, unless its own is shorter.
+
+    A pod's deadline counts from when a node takes it; a Job's would count the wait for room, too.
+    """
+    pod = spec.pod_template["spec"]
+    written = from_document(_Pod, pod, "spec.podTemplate.spec", _bad_template)
+    both = (spec.active_deadline_seconds, written.active_deadline_seconds)
+    seconds = min((each for each in both if each is not None), default=None)
+    if seconds is None:
+        return spec.pod_template
+    return {**spec.pod_template, "spec": {**pod, "activeDeadlineSeconds": seconds}}
 
 
 def _check_annotations(features: Sequence[FeatureSpec]) -> None:

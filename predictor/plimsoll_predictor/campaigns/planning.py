@@ -46,12 +46,15 @@ _STARTED: Final = frozenset(RunState) - {
 class SeenJob:
     """What the API server shows of one run's Job.
 
+    pod_uid: of its pod; None if none is there, or it has ended.
     started: a container of it has started. stuck_why: why none has, in words.
-    too_long: it was ended because it ran longer than people allow.
+    too_long: the Job itself had a deadline, and it is over. Campaigns write one on the pod, but an
+    older Plimsoll wrote it on the Job, and so may a policy of the cluster.
     lacks_room: only a lack of room holds it back: a quota refuses its pod, or no node takes it.
     finished_s: Unix seconds; None while it is active.
     """
 
+    pod_uid: str | None = None
     started: bool = False
     succeeded: bool = False
     failed: bool = False
@@ -99,7 +102,7 @@ class Seen:
 class _Around:
     """What a run's step depends on besides the run.
 
-    claimed: observations that ended attempts at its scenario.
+    claimed: pods of attempts at its scenario.
     started: whether anything of the campaign ever started. running: whether something runs now.
     """
 
@@ -215,6 +218,10 @@ def _advanced(rules: Rules, run: CampaignRun, around: _Around) -> tuple[Campaign
     ]
     if ends:
         return _ended(rules, run, ends[0], around)
+    job = around.seen.jobs.get(run.key)
+    if job is not None and job.pod_uid is not None:
+        # Its end may come after the attempt is given up, and is not that of the next attempt.
+        run = replace(run, attempt_uid=job.pod_uid)
     return _by_its_job(rules, run, around)
 
 
@@ -233,13 +240,13 @@ def _ended(
         return (_measured(known, around),)
     if end.outcome is Outcome.OOM_KILLED or (end.cause is not None and end.cause.is_own_heap):
         return _killed(rules, known)
+    job = around.seen.jobs.get(run.key)
+    if end.cause is Cause.DEADLINE or (job is not None and job.too_long):
+        words = "it took longer than its activeDeadlineSeconds; that says nothing of its size"
+        return (replace(known, state=RunState.FAILED, note=words),)
     if end.outcome is Outcome.FAILED:
         cause = "of its own" if end.cause is None else end.cause.value
         words = f"its program failed ({cause}); that says nothing of its size"
-        return (replace(known, state=RunState.FAILED, note=words),)
-    job = around.seen.jobs.get(run.key)
-    if job is not None and job.too_long:
-        words = "it ran longer than spec.activeDeadlineSeconds; that says nothing of its size"
         return (replace(known, state=RunState.FAILED, note=words),)
     return _interrupted(known, f"{end.outcome.value}, by no fault of its own")
 

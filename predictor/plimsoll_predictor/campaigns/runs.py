@@ -67,7 +67,8 @@ class CampaignRun:
     values: feature -> its text, as it is passed to the program.
     lifts: earlier attempts that were killed for memory; each raised this one's memory.
     created_s, ended_s: Unix seconds; None if its Job was not asked for, or has not ended.
-    attempt_uid: of the observation that says how it ended; None before, or without one.
+    attempt_uid: of its pod, and of the observation that says how it ended; None until either is
+    seen.
     peak_bytes, runtime_s: None if not measured. note: why it ended so, or has no
     room to start, in words.
     weight: how many real runs its scenario stands for; 1 where nobody counted.

@@ -41,7 +41,7 @@ def a_job(scenario: int, attempt: int = 1, *, owner: str = UID, **status: Any) -
 def its_pod(scenario: int, **status: Any) -> dict[str, Any]:
     """The pod of such a Job."""
     return {
-        "metadata": owned_by("Job", f"job-{scenario}"),
+        "metadata": {**owned_by("Job", f"job-{scenario}"), "uid": f"pod-{scenario}"},
         "spec": {"containers": [{"name": "main", "image": "registry/none:1"}]},
         "status": status,
     }

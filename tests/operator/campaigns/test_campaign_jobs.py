@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -93,9 +94,63 @@ def test_values_are_passed_by_argument_and_annotation_as_they_are() -> None:
     template = job_manifest(read_campaign(document), run)["spec"]["template"]
     (made,) = template["spec"]["containers"]
     assert made["args"] == ["run", "--mib=$$(A)"]
-    assert made["env"] == [{"name": "A"}, {"name": "HOME", "value": "$$(A)"}]
+    assert made["env"] == [{"name": "HOME", "value": "$$(A)"}, {"name": "A"}]
     assert template["metadata"]["annotations"]["example.com/mib"] == "$(A)"
     assert container["args"] == ["run"], "the campaign itself is not changed"
+
+
+def test_a_value_comes_before_the_variables_that_refer_to_it() -> None:
+    """Kubernetes replaces $(NAME) only by what is written earlier."""
+    document = stored(features=[{"name": "mib", "env": "MIB"}, {"name": "new", "env": "NEW"}])
+    (container,) = document["spec"]["podTemplate"]["spec"]["containers"]
+    other = {"name": "OTHER", "value": "$(NEW)"}
+    path = {"name": "PATH", "value": "/data/$(MIB)"}
+    by_hand = {"name": "MIB", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    container["env"] = [other, by_hand, path]
+    run = CampaignRun(scenario=0, values={"mib": "30", "new": "x"}, memory_bytes=MIB)
+    (made,) = job_manifest(read_campaign(document), run)["spec"]["template"]["spec"]["containers"]
+    assert made["env"] == [
+        {"name": "NEW", "value": "x"},
+        other,
+        {"name": "MIB", "value": "30"},
+        path,
+    ]
+
+
+def expanded(text: str) -> str:
+    """What the kubelet makes of a variable or an argument, if X is "replaced"."""
+    return re.sub(r"\$\$|\$\(X\)", lambda found: {"$$": "$"}.get(found[0], "replaced"), text)
+
+
+@pytest.mark.parametrize("value", ["a$$b", "$$(X)", "$(X)", "5$", "5$$", "$a", "$(", "$$$(X)"])
+def test_a_value_arrives_as_it_is_whatever_kubernetes_replaces(value: str) -> None:
+    features = [{"name": "mib", "env": "MIB", "argument": "--mib"}]
+    run = CampaignRun(scenario=0, values={"mib": value}, memory_bytes=MIB)
+    template = job_manifest(read_campaign(stored(features=features)), run)["spec"]["template"]
+    (made,) = template["spec"]["containers"]
+    assert expanded(made["env"][0]["value"]) == value
+    assert expanded(made["args"][-1]) == f"--mib={value}"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "written", "seconds"),
+    [
+        pytest.param(600, None, 600, id="the campaign's"),
+        pytest.param(600, 60, 60, id="the template's, which is smaller"),
+        pytest.param(600, 900, 600, id="the campaign's, which is smaller"),
+        pytest.param(None, 60, 60, id="the template's alone"),
+        pytest.param(None, None, None, id="none"),
+    ],
+)
+def test_a_deadline_is_the_pods_so_that_no_wait_for_room_counts(
+    allowed: int | None, written: int | None, seconds: int | None
+) -> None:
+    document = stored(activeDeadlineSeconds=allowed)
+    document["spec"]["podTemplate"]["spec"]["activeDeadlineSeconds"] = written
+    job = job_manifest(read_campaign(document), RUN)
+    assert "activeDeadlineSeconds" not in job["spec"]
+    assert job["spec"]["template"]["spec"]["activeDeadlineSeconds"] == seconds
+    assert document["spec"]["podTemplate"]["spec"]["activeDeadlineSeconds"] == written
 
 
 def test_a_jobs_name_fits_and_differs_by_campaign_scenario_and_attempt() -> None:
@@ -127,7 +182,7 @@ def test_a_jobs_end_is_read_from_its_conditions() -> None:
     assert seen == {
         (0, 1): SeenJob(succeeded=True, finished_s=60.0, stuck_why=seen[0, 1].stuck_why),
         (1, 1): SeenJob(failed=True, stuck_why="DeadlineExceeded"),
-        (2, 1): SeenJob(started=True, stuck_why=seen[2, 1].stuck_why),
+        (2, 1): SeenJob(started=True, stuck_why=seen[2, 1].stuck_why, pod_uid="pod-2"),
     }
 
 

@@ -76,6 +76,16 @@ def test_scenarios_of_a_recording_are_what_real_runs_worked_on() -> None:
         ),
         pytest.param(
             {
+                "podTemplate": {
+                    "spec": {"containers": [{"name": "a"}], "activeDeadlineSeconds": "1h"}
+                }
+            },
+            "InvalidTemplate",
+            r"spec\.podTemplate\.spec: .*activeDeadlineSeconds",
+            id="a deadline that is no number",
+        ),
+        pytest.param(
+            {
                 "podTemplate": {"spec": {"containers": [{"name": "main", "image": "x"}]}},
                 "features": [{"name": "mib", "argument": "--mib"}],
             },

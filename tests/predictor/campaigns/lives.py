@@ -46,6 +46,11 @@ def by_scenario(run: CampaignRun) -> int:
     return (100 + run.scenario) * MIB
 
 
+def pod_of(run: CampaignRun) -> str:
+    """The UID of a run's pod."""
+    return f"pod-{run.scenario}-{run.attempt}"
+
+
 def registered(values: Sequence[dict[str, str]], memory_mib: int = 256) -> list[CampaignRun]:
     """The rows with which a campaign begins."""
     return [
@@ -124,7 +129,7 @@ class Life:
         """Observe an end of a run."""
         self.ends.setdefault(run.scenario, []).append(
             SeenEnd(
-                attempt_uid=f"pod-{run.scenario}-{run.attempt}-{len(self.ends)}",
+                attempt_uid=pod_of(run),
                 outcome=outcome,
                 peak_bytes=peak_bytes,
                 runtime_s=60.0,
@@ -148,4 +153,4 @@ class Life:
     def _create(self, run: CampaignRun) -> None:
         if run.key not in self.made:
             self.made[run.key] = run
-            self.jobs[run.key] = SeenJob()
+            self.jobs[run.key] = SeenJob(pod_uid=pod_of(run))

@@ -85,14 +85,24 @@ def test_what_the_node_ended_runs_again_with_the_same_memory_a_few_times(outcome
     assert {run.memory_bytes for run in life.stored.values()} == {256 * MIB}
 
 
-def test_what_runs_longer_than_people_allow_is_not_repeated() -> None:
+@pytest.mark.parametrize(
+    ("job", "outcome", "cause"),
+    [
+        pytest.param(SeenJob(failed=True), Outcome.FAILED, Cause.DEADLINE, id="its pod's deadline"),
+        pytest.param(SeenJob(too_long=True), Outcome.DELETED, Cause.DELETED, id="its Job's"),
+    ],
+)
+def test_what_takes_longer_than_people_allow_is_not_repeated(
+    job: SeenJob, outcome: Outcome, cause: Cause
+) -> None:
     life = Life.of(RULES, registered(rows(1)), by_scenario)
     life.look()
-    life.jobs[0, 1] = SeenJob(started=True, too_long=True)
-    life.end(life.made[0, 1], Outcome.DELETED, None)
+    life.jobs[0, 1] = job
+    life.end(life.made[0, 1], outcome, None, cause)
     assert life.look().ended
     assert states(life) == {(0, 1): RunState.FAILED}
-    assert "spec.activeDeadlineSeconds" in life.stored[0, 1].note
+    words = "it took longer than its activeDeadlineSeconds; that says nothing of its size"
+    assert life.stored[0, 1].note == words
 
 
 def test_an_end_ends_one_attempt_only() -> None:
@@ -289,6 +299,36 @@ def test_what_is_stuck_where_others_started_is_tried_again_a_few_times() -> None
             break
     assert [key for key in life.made if key[0] == 1] == [(1, 1), (1, 2), (1, 3), (1, 4)]
     assert states(life)[1, 4] is RunState.STUCK
+
+
+def test_the_end_of_a_stuck_pod_does_not_end_the_attempt_that_follows() -> None:
+    life = Life.of(replace(RULES, parallelism=1), registered(rows(2)), by_scenario)
+    life.look()
+    life.finish()
+    life.look()
+    life.now_s += RULES.start_within_s
+    assert [run.key for run in life.look().delete] == [(1, 1)]
+    assert states(life)[1, 1] is RunState.STUCK
+    del life.jobs[1, 1]
+    life.end(life.made[1, 1], Outcome.DELETED, None)
+    life.look()
+    assert (states(life)[1, 2], max(life.stored)) == (RunState.STARTING, (1, 2))
+    life.finish()
+    life.look()
+    assert states(life)[1, 2] is RunState.LEARNED
+
+
+def test_a_deleted_pod_that_takes_long_to_end_does_not_end_the_attempt_that_follows() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.look()
+    del life.jobs[0, 1]
+    life.look()
+    life.now_s += OBSERVED_WITHIN_S
+    life.look()
+    life.end(life.made[0, 1], Outcome.DELETED, None)
+    life.look()
+    assert states(life) == {(0, 1): RunState.INTERRUPTED, (0, 2): RunState.STARTING}
 
 
 def test_a_peak_that_comes_late_is_learned() -> None:

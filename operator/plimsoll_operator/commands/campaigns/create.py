@@ -17,6 +17,7 @@ from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.names.objects import metadata_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 
@@ -57,9 +58,9 @@ def _manifest(file: Path, namespace: str | None) -> dict[str, Any]:
     manifest = yaml.safe_load(text)
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise ValueError(f"{file} is no {KIND}; docs/campaigns.md has one")
-    meta = {**(manifest.get("metadata") or {})}
+    meta = dict(metadata_of(manifest))
     meta["namespace"] = meta.get("namespace") or namespace
-    if not meta["namespace"] or not meta.get("name"):
+    if not all(each and isinstance(each, str) for each in (meta["namespace"], meta.get("name"))):
         raise ValueError(f"{file}: name it in metadata.name, and its namespace with --namespace")
     manifest = {**manifest, "apiVersion": API_VERSION, "metadata": meta}
     campaign = read_campaign(manifest)

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
-from plimsoll_operator.commands.printing.tables import bar, panel, titled_table
+from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.views.campaign_facts import (
     CampaignFacts,
@@ -66,7 +66,7 @@ def _effect(effect: Effect) -> RenderableType:
     most = max((level.most_bytes for level in effect.levels), default=0)
     for level in effect.levels:
         table.add_row(
-            level.values[:40],
+            plain(level.values[:40]),
             str(level.runs),
             words_for_bytes(level.least_bytes),
             words_for_bytes(level.mean_bytes),
@@ -81,7 +81,8 @@ def _uncertain(found: Findings) -> RenderableType:
     table = titled_table("what is still uncertain", columns, right=columns[1:])
     for each in found.uncertain:
         width = f"± {words_for_bytes(each.width_bytes / 2)}"
-        table.add_row(words_for_scenario(each.values), words_for_bytes(each.expected_bytes), width)
+        scenario = plain(words_for_scenario(each.values))
+        table.add_row(scenario, words_for_bytes(each.expected_bytes), width)
     return table
 
 
@@ -89,5 +90,5 @@ def _failed(runs: Sequence[CampaignRun]) -> RenderableType:
     title = f"{counted(len(runs), 'scenario')} without a need"
     table = titled_table(title, ("scenario", "state", "why"), folding=("why",))
     for run in runs[:_MOST_FAILED]:
-        table.add_row(words_for_scenario(run.values), run.state.value, run.note)
+        table.add_row(plain(words_for_scenario(run.values)), run.state.value, plain(run.note))
     return table

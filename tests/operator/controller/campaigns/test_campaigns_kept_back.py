@@ -69,6 +69,19 @@ async def test_a_cause_is_told_and_runs_nothing_until_it_is_mended(
 
 
 @pytest.mark.slow
+async def test_a_quota_for_pods_with_a_deadline_counts_the_runs_that_have_one(
+    tmp_path: Path,
+) -> None:
+    late = a_document("a", memory="128Mi", activeDeadlineSeconds=60)
+    async with looking(tmp_path, late, a_document("b", memory="128Mi")) as rig:
+        spec = {"hard": {"limits.memory": "96Mi"}, "scopes": ["Terminating"]}
+        bound(rig, True, "ResourceQuota", spec)
+        await rig.campaigns.look()
+        assert rig.phases() == ["Refused", "Running"]
+        assert late["status"]["conditions"][0]["reason"] == "QuotaTooSmall"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cause", "words"),
     [
