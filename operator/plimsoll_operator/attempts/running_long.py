@@ -45,9 +45,13 @@ class RunForecast:
     def deadline_s(self) -> float | None:
         """Return the time from which it is running long, Unix seconds.
 
-        None while it waits, and while too few runs of its task are known.
+        None while it waits, while too few runs of its task are known, and if more than 1 in 100
+        may last longer than forecasts can tell.
         """
-        if self.started_s is None or self.forecast.known_runs < LEAST_KNOWN_RUNS:
+        forecast = self.forecast
+        if self.started_s is None or forecast.known_runs < LEAST_KNOWN_RUNS:
+            return None
+        if forecast.known_share < LONG_SHARE:
             return None
         return self.started_s + self.long_after_s
 

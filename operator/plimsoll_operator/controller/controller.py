@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -12,6 +13,7 @@ import structlog
 from plimsoll_operator.controller.building import ControllerParts
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import Healing
+from plimsoll_operator.controller.tasks.missed_nodes import MissedNodes
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
@@ -85,6 +87,7 @@ class Controller(ControllerParts):
         autoscalers = AutoscalersSeen(self.kube, self.bounds)
         await autoscalers.look()
         await self.restore()
+        self.encounters.first_list.begin()
         self.started = True
         parts = (
             self.profiles,
@@ -103,12 +106,14 @@ class Controller(ControllerParts):
             self.campaigns,
             self.troubles,
             autoscalers,
+            MissedNodes(self.kube, watch.ledger.nodes, partial(watch.see_node, gone=True)),
             Healing(self.writer, self.bounds),
             self.publications,
             self.placing_news,
             self.watch.releases,
         )
         works = [*(part.run for part in parts), self.keep_equal_to_the_store]
+        works.append(self.watch.ledger.living.end_missed)
         if self.rounds is not None:
             works.append(self.rounds.run)
         self._beside = tuple(asyncio.create_task(_carry_on(work)) for work in works)
@@ -118,10 +123,13 @@ class Controller(ControllerParts):
         """Bring what the store knows into the feed, and go on with the retries it holds."""
         observations = self.store.observations
         # Read first: an import that comes meanwhile is then read twice, but never missed.
-        self._imported = (await self.writer.read(observations.imported, 0)).serial
+        imported = await self.writer.read(observations.imported, 0)
+        self._imported = imported.serial
         await self.writer.call(self.store.totals.mend)
+        known = await self.writer.read(remember_all, self.store)
+        await self._erase_again([task for task in imported.tasks if task not in known])
         left_alone = 0
-        for task, remembered in (await self.writer.read(remember_all, self.store)).items():
+        for task, remembered in known.items():
             if self.book.policies.leave_alone(task.namespace):
                 left_alone += 1
                 continue
@@ -190,7 +198,7 @@ class Controller(ControllerParts):
         """Forget a task at people's request; what they wrote into its profile still holds."""
         stored = await self.writer.call(self.store.totals.tasks)
         self.standings.forget_all_but(stored)
-        await self.runtimes.forget_all_but(stored)
+        await self.runtimes.forget(task)
         self.book.forget(task)
         self.profiles.forget(task)
         # What was still in memory may have been saved meanwhile, so it is erased again.
@@ -201,6 +209,16 @@ class Controller(ControllerParts):
         else:
             await self.profiles.remove(task, least_age_s=0.0)
         log.info("forgotten, as people asked", task=str(task))
+
+    async def _erase_again(self, forgotten: list[TaskId]) -> None:
+        """Erase what another controller, which ended before it noticed, saved of these tasks."""
+        names = [str(task) for task in forgotten]
+        saved = {
+            *await self.writer.read(self.store.experts.standings_of, names),
+            *await self.writer.read(self.store.runtimes.task_states, names),
+        }
+        for name in sorted(saved):
+            await self.writer.call(self.store.erase, TaskId.parse(name))
 
     async def _prune(self) -> None:
         steps = self.store.prune_steps(self.now_s())

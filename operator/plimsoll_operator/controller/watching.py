@@ -47,8 +47,12 @@ class ClusterWatch:
     sparing: Sparing
     releases: Releases
 
-    async def see_pod(self, pod: Raw, *, gone: bool) -> None:
-        """A labelled pod appeared, changed or went."""
+    async def see_pod(self, pod: Raw, *, gone: bool, listed: bool = False) -> None:
+        """A labelled pod appeared, changed or went. listed: it was there before the watch began."""
+        await self._see_pod(pod, gone=gone)
+        self.ledger.encounters.first_list.see(listed=listed)
+
+    async def _see_pod(self, pod: Raw, *, gone: bool) -> None:
         # First: a pod that waits for its turn is released even if its namespace is excluded now.
         self.releases.see(pod, gone=gone)
         if self._leave_alone(pod):

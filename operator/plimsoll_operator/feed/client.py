@@ -64,7 +64,8 @@ class Position:
 class FeedClient:
     """Keeps ``state`` up to date.
 
-    heard: called after each answer. failed: called with one word for each failure.
+    heard: called after each answer, once the first full one is complete: before that, nothing that
+    the controller knows is in use. failed: called with one word for each failure.
     """
 
     source: FeedSource
@@ -84,6 +85,8 @@ class FeedClient:
     _failures: int = field(default=0, init=False)
     _answered: bool = field(default=False, init=False)
     """Whether the controller has answered since the start or the last failure."""
+    _complete: bool = field(default=False, init=False)
+    """Whether ``state`` has been the controller's since the start."""
 
     @property
     def settled(self) -> bool:
@@ -126,7 +129,9 @@ class FeedClient:
             message = decode_message(await response.read())
         await self.take(message)
         self._answered = True
-        self.heard()
+        self._complete = self._complete or self.settled
+        if self._complete:
+            self.heard()
 
     async def take(self, message: FeedMessage) -> None:
         """Apply one message.

@@ -38,10 +38,14 @@ def registry_for(watch: ClusterWatch) -> kopf.OperatorRegistry:
 
         return handler
 
+    async def see_pod(event: Mapping[str, Any], **_: Any) -> None:
+        gone, listed = event["type"] == "DELETED", event["type"] is None
+        await watch.see_pod(event["object"], gone=gone, listed=listed)
+
     on_pod = kopf.on.event(
         "v1", "pods", labels={labels.TASK: kopf.PRESENT}, registry=registry, id="pods"
     )
-    on_pod(seen_by(watch.see_pod))
+    on_pod(see_pod)
     for resource, see in (
         (("plimsoll.dev", "v1alpha1", "taskprofiles"), watch.see_profile),
         (("plimsoll.dev", "v1alpha1", "sizingpolicies"), watch.see_policy),

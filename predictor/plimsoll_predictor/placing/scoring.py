@@ -20,6 +20,8 @@ is much worse. So one very bad node does not make all others alike."""
 def scores_of(costs: Array) -> list[int] | NoHint:
     """Return a score from 0 to MOST_SCORE for each node; ALIKE where no node is better by enough.
 
+    UNKNOWN where nothing is known about any of them.
+
     costs: (n_nodes,), in slowdowns; nan where nothing is known about a node: it then counts as the
         mean of the others, neither wanted nor avoided.
 
@@ -27,6 +29,8 @@ def scores_of(costs: Array) -> list[int] | NoHint:
     above the best, is a point less. A node that costs less never has a lower score.
     """
     known = costs[~np.isnan(costs)]
+    if len(costs) and not len(known):
+        return NoHint.UNKNOWN
     if len(known) < 2:
         return NoHint.ALIKE
     best, worst = float(known.min()), float(known.max())

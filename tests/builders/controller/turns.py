@@ -66,6 +66,7 @@ class Past:
     runtimes_s: dict[TaskId, float | None] = field(
         default_factory=lambda: {CPU: LONG_S, WAIT: LONG_S}
     )
+    complete: bool = True
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
         return {}

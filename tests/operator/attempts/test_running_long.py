@@ -19,6 +19,7 @@ from plimsoll_operator.controller.runtimes.living_runs import LongRuns
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_predictor.core.durations import clock_words
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from tests.builders.pods import a_pod
 
@@ -50,6 +51,12 @@ def test_a_task_of_few_runs_is_not_held_against_them() -> None:
     for runs, held in ((LEAST_KNOWN_RUNS - 1, False), (LEAST_KNOWN_RUNS, True)):
         run = replace(forecast_of(*[60.0] * runs), started_s=NOON_S)
         assert (run.deadline_s is not None) is held
+
+
+@pytest.mark.parametrize(("days", "held"), [(10, True), (25, False)])
+def test_a_run_that_lasts_beyond_all_forecasts_has_no_deadline(days: int, held: bool) -> None:
+    run = replace(forecast_of(*[days * DAY_S] * 100), started_s=NOON_S)
+    assert (run.deadline_s is not None) is held
 
 
 def test_the_words_say_how_long_how_unusual_and_when_it_ends() -> None:

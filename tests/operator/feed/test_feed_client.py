@@ -149,6 +149,25 @@ async def test_a_state_in_parts_is_used_once_it_is_whole(reader: Reader) -> None
     assert reader.client.settled
 
 
+async def test_a_controller_is_heard_once_its_state_is_in_use(tmp_path: Path) -> None:
+    """A replica that begins would size pods by nothing, and say that it is ready."""
+    board = FeedBoard("e1", max_message_bytes=500)
+    for number in range(5):
+        board.publish(knowledge_of(TaskId("shop", f"t{number}")))
+    async with a_feed(board) as url, aiohttp.ClientSession() as session:
+        reader = Reader(tmp_path, url)
+        heard = []
+        while reader.heard == 0:
+            await reader.client.ask(session)
+            heard.append((reader.client.settled, reader.heard))
+        assert len(heard) > 1
+        assert heard == [(False, 0)] * (len(heard) - 1) + [(True, 1)]
+        # Half of a newer state takes nothing away from the one that is in use.
+        reader.client.position = Position()
+        await reader.client.ask(session)
+        assert (reader.client.settled, reader.heard) == (False, 2)
+
+
 def message_with(**tasks: Any) -> bytes:
     return orjson.dumps(
         {

@@ -139,7 +139,7 @@ def test_a_task_that_nobody_knows_gets_equal_scores() -> None:
 def test_without_news_of_nodes_scores_are_equal() -> None:
     state = AdmissionState(tasks={TRAIN: knowledge_of(placing=Placing.ENFORCE)})
     assert scored(POD, state) == Scores(Graded.UNKNOWN)
-    assert score_nodes(POD.built(), ("new-1", "new-2"), a_state(), NOW) == Scores(Graded.ALIKE)
+    assert score_nodes(POD.built(), ("new-1", "new-2"), a_state(), NOW) == Scores(Graded.UNKNOWN)
 
 
 def preferring(pod: APod) -> APod:

@@ -49,12 +49,16 @@ def test_a_node_is_scored_by_what_it_costs_above_the_best(
         pytest.param((1.0,), id="one node"),
         pytest.param((0.3, 0.3, 0.3), id="the same"),
         pytest.param((0.0, LEAST_GAIN * 0.99), id="nearly the same"),
-        pytest.param((NAN, NAN, NAN), id="nothing known"),
         pytest.param((NAN, 0.7), id="one known"),
     ],
 )
 def test_nodes_of_which_none_is_better_are_alike(costs: tuple[float, ...]) -> None:
     assert scored(*costs) is NoHint.ALIKE
+
+
+def test_of_nodes_about_which_nothing_is_known_none_is_said_to_be_alike() -> None:
+    """Such as those of a pool with a taint, which are not weighed."""
+    assert scored(NAN, NAN, NAN) is NoHint.UNKNOWN
 
 
 @pytest.mark.slow
@@ -132,7 +136,7 @@ def test_most_of_what_runs_on_the_nodes_has_to_be_known() -> None:
 
 def test_without_costs_or_nodes_nothing_is_known() -> None:
     nodes = among()
-    assert scores_of(np.array(told(nodes.costs_on(KIND, ["a", "b"], 0.0)))) is NoHint.ALIKE
+    assert scores_of(np.array(told(nodes.costs_on(KIND, ["a", "b"], 0.0)))) is NoHint.UNKNOWN
     assert told(nodes.costs_on(KIND, [], 0.0)) == []
     nodes.costs = None
     assert nodes.costs_on(KIND, ["a"], 0.0) is NoHint.UNKNOWN

@@ -60,6 +60,7 @@ def _forecast(
             now_s=now_s,
             started_s=status.started_s,
             finished_s=(status.finished_s or now_s) if status.ended else None,
+            ended_share=runtimes.shares.get(status.attempt_uid),
         )
         return runtimes, run
 

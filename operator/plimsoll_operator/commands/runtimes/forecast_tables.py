@@ -88,10 +88,10 @@ def _run(run: RunningRun) -> Panel:
     punctuality = run.punctuality
     rows = {"is": plain(punctuality.value, style=_STYLES.get(punctuality, ""))}
     if punctuality is not Punctuality.WAITING:
-        elapsed = words_for_duration(run.elapsed_s)
-        below = words_for_chance(run.forecast.share_below(run.elapsed_s))
-        ran = "took" if punctuality is Punctuality.ENDED else "runs for"
-        rows[ran] = plain(f"{elapsed}; {below} of its forecast are shorter")
+        words, below = words_for_duration(run.elapsed_s), run.share_below
+        if below is not None:
+            words += f"; {words_for_chance(below)} of its forecast are shorter"
+        rows["took" if punctuality is Punctuality.ENDED else "runs for"] = plain(words)
     for share in (0.5, 0.95):
         ends_s = run.ends_by_s(share)
         if ends_s is not None:

@@ -36,6 +36,7 @@ from plimsoll_operator.controller.placing.node_loads import NodeLoads, NodeUsed
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document
@@ -77,15 +78,28 @@ class AttemptLedger:
             return
         if watched.mode is not Mode.OFF and self.met_tasks.meet(pod, watched.task):
             for status in watched.lives:
+                self.living.sightings.see(status.attempt_uid)
                 await self._see_life(pod, watched, status, gone=gone)
-        elif watched.mode is Mode.OFF and watched.has_less and watched.task in self.book:
-            for status in watched.lives:
-                await self._see_life_unobserved(pod, watched, status)
+        else:
+            await self._see_unobserved(pod, watched)
         if gone:
-            self.placement.end(watched.status.uid)
-            self.encounters.gone(watched.status)
+            self._runs_no_more(watched.status)
             self.loads.gone(watched.status)
             self.living.needs.gone(watched.status.uid)
+
+    async def _see_unobserved(self, pod: Pod, watched: WatchedPod) -> None:
+        """Handle a pod whose task is switched off: it is among the pods of no task from now on."""
+        if watched.mode is Mode.OFF and watched.has_less and watched.task in self.book:
+            for status in watched.lives:
+                await self._see_life_unobserved(pod, watched, status)
+        # Nobody would see its end, and it must not count as running for ever.
+        self._runs_no_more(watched.status)
+        self.loads.is_no_task(watched.status)
+        await self.living.gone(watched.task, watched.status)
+
+    def _runs_no_more(self, status: AttemptStatus) -> None:
+        self.placement.end(status.uid)
+        self.encounters.gone(status)
 
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
@@ -93,7 +107,9 @@ class AttemptLedger:
         end = judge(status, watched.limit_bytes)
         if end is None and gone and status.started_s is not None:
             end = GONE
-        if end is None:
+        if end is None and gone:
+            await self.living.gone(watched.task, status)
+        elif end is None:
             await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done and await self._ended(pod, watched, status, end):
             self._done.add(status.attempt_uid)
@@ -132,7 +148,7 @@ class AttemptLedger:
         self.hub.publish(ended)
         if novelty.new or novelty.revised:
             _log(observation, why)
-        return await self.lifts.follow(ended)
+        return await self.lifts.follow(ended) and not _waits_for_its_phase(ended)
 
     async def _judged(
         self, watched: WatchedPod, status: AttemptStatus, unread: AttemptEnd
@@ -176,6 +192,16 @@ class AttemptLedger:
         measured = watched.measured_container(status)
         best = self.peaks.best(status.uid, measured, watched.attempt.containers)
         return within_sandbox(best, watched.sandbox_limit_bytes)
+
+
+def _waits_for_its_phase(ended: AttemptEnded) -> bool:
+    """Say whether a late reading may explain the end, and the pod is not known to be over.
+
+    Only the phase lets such a pod be tried again, and its event may be the pod's last.
+    """
+    may_be_explained = ended.observation.cause is Cause.KILLED
+    is_over = ended.status.phase in ("Succeeded", "Failed")
+    return may_be_explained and ended.watched.retrier is Retrier.PLIMSOLL and not is_over
 
 
 def _among_load(observation: Observation, used: NodeUsed | None) -> Observation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
@@ -36,6 +37,7 @@ MAX_NEIGHBOURS_BYTES: Final = 256
 _AROUND_A_NAME: Final = 4
 """Bytes of its quotes and comma in a stored list."""
 PODS_KEPT: Final = 50_000
+LOOK_EVERY_S: Final = 1.0
 SEEN_AT_ONCE_S: Final = 30.0
 """A start or submission seen later than this, as after a restart, had another load."""
 
@@ -178,6 +180,17 @@ class LivingAttempts:
             bids = {**bids, **_decided(watched.note)}
             await self.announcer.sized(pod, watched.task, watched.note, bids)
             self.profiles.mark(watched.task)
+
+    async def gone(self, task: TaskId, status: AttemptStatus) -> None:
+        """End an attempt's run that leaves no observation."""
+        await self.sightings.gone(task, status.attempt_uid, self.now_s())
+
+    async def end_missed(self) -> None:
+        """Once after the start, end the runs whose pods went while no controller looked."""
+        while not self.encounters.complete:
+            await asyncio.sleep(LOOK_EVERY_S)
+        await self.sightings.end_missed(self.now_s())
+        await asyncio.Event().wait()  # the controller begins again what ends
 
     def _place(self, watched: WatchedPod, status: AttemptStatus) -> None:
         now_s = self.now_s()

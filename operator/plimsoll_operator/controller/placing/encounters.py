@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
 from plimsoll_operator.controller.learning.log_fold import Turns
+from plimsoll_operator.controller.placing.first_list import FirstList
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
@@ -27,7 +28,7 @@ from plimsoll_predictor.placing.interference import PASSES, Interference
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.ridge import USUAL
-from plimsoll_predictor.placing.stays import Stay, Stays, bounded_beside
+from plimsoll_predictor.placing.stays import LIVING_KEPT, Stay, Stays, bounded_beside
 from plimsoll_predictor.store import Store, Writer
 from plimsoll_predictor.store.attempts.encounters import NEWEST
 
@@ -54,7 +55,10 @@ class Encounters:
         self._writer = writer
         self._metrics = metrics
         self._now_s = now_s
+        self.first_list = FirstList()
         self._stays = Stays()
+        self._lives: OrderedDict[str, tuple[int, str]] = OrderedDict()
+        """Pod -> its restarts and the attempt that runs now; pods seen longest ago come first."""
         self._interference = Interference()
         self._newest: deque[Encounter] = deque(maxlen=NEWEST)
         """What runs taught, to be learned again."""
@@ -81,14 +85,19 @@ class Encounters:
         self._newest = deque((each for each in known if each is not None), maxlen=NEWEST)
         self._interference = Interference()
         await self._learn_all()
-        # Until now not all pods of the cluster were seen, so earlier ends have unknown neighbours.
+        # Nobody looked until now, so earlier ends have unknown neighbours.
         self._unseen_until_s = self._now_s()
 
     def living(self, task: TaskId, status: AttemptStatus) -> None:
         """Note an attempt that runs, as often as it is seen."""
         stay = _stay(task, status)
-        if stay is not None:
-            self._stays.began(status.attempt_uid, stay)
+        if stay is None:
+            return
+        self._leave_earlier_life(status)
+        self._stays.began(status.attempt_uid, stay)
+        self._lives[status.uid] = status.restarts, status.attempt_uid
+        if len(self._lives) > LIVING_KEPT:
+            self._lives.popitem(last=False)
 
     def ended(self, task: TaskId, status: AttemptStatus) -> Mapping[str, float] | None:
         """Note an attempt's end, once or again.
@@ -96,18 +105,31 @@ class Encounters:
         Return how many of each task were beside it on average; None if not all of it was seen.
         """
         stay = _stay(task, status)
+        self._leave_earlier_life(status)
         if stay is None or stay.ended_s is None:
-            self.gone(status)
+            self._stays.left(status.attempt_uid)
             return None
         beside = self._stays.ended(status.attempt_uid, stay)
         late = self._now_s() - stay.ended_s > SEEN_WITHIN_S
-        if late or stay.ended_s <= self._unseen_until_s:
+        if late or stay.ended_s <= self._unseen_until_s or not self.complete:
             return None
         return bounded_beside(beside)
 
     def gone(self, status: AttemptStatus) -> None:
         """Note that the pod is gone, whether or not its end was seen."""
         self._stays.left(status.attempt_uid)
+        _, attempt_uid = self._lives.pop(status.uid, (0, None))
+        if attempt_uid is not None:
+            self._stays.left(attempt_uid)
+
+    def _leave_earlier_life(self, status: AttemptStatus) -> None:
+        """Forget a life whose end was missed: the pod has restarted since, as on a lost node."""
+        restarts, attempt_uid = self._lives.get(status.uid, (None, ""))
+        if restarts is None or restarts > status.restarts:
+            return
+        del self._lives[status.uid]
+        if restarts < status.restarts:
+            self._stays.left(attempt_uid)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
         """Learn from a run that succeeded, once its forecast is known."""
@@ -185,6 +207,11 @@ class Encounters:
         for encounter in _last(self._newest, self._learned - learned):
             interference.learn(encounter)
         self._interference = interference
+
+    @property
+    def complete(self) -> bool:
+        """Whether all pods that run were seen, and not only those listed so far after a start."""
+        return self.first_list.complete
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
         """Return what runs now: node -> task -> how many."""

@@ -166,6 +166,11 @@ class NodeLoads:
         if self._pods.pop(status.uid, None) is not None:
             self._gone.add(status.uid)
 
+    def is_no_task(self, status: AttemptStatus) -> None:
+        """Note that the pod's task is switched off: it is among the pods of no task from now on."""
+        self._runs_no_more(status.uid, status.node)
+        self._pods.pop(status.uid, None)
+
     def _lives(self, status: AttemptStatus) -> _Lives:
         lives = self._pods.setdefault(status.uid, OrderedDict())
         self._pods.move_to_end(status.uid)

@@ -18,6 +18,7 @@ from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
 from plimsoll_predictor.placing.hinting import MOST_NODES
 from plimsoll_predictor.placing.matrix import Array, Matrix
 from plimsoll_predictor.placing.prices import costs_on_nodes
@@ -34,6 +35,10 @@ class Encountered(Protocol):
     @property
     def matrix(self) -> Matrix:
         """Which kind slows which; the same object until a fit makes another."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that runs was seen."""
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
         """Return what runs now: node -> task -> how many."""
@@ -73,7 +78,8 @@ class PlacingNews:
 
     def look(self) -> None:
         """Look once. O(nodes and the kinds on them)."""
-        if not self._policies.has_hints:
+        # After a start, nodes whose pods are not listed yet would look empty.
+        if not self._policies.has_hints or not self._encounters.complete:
             self._withdraw()
             return
         matrix = self._encounters.matrix
@@ -87,7 +93,10 @@ class PlacingNews:
 
     def _now(self, matrix: Matrix, hosts: Mapping[str, str]) -> dict[str, _Residents]:
         residents = self._encounters.residents()
-        return {host: _by_place(residents.get(node, {}), matrix) for node, host in hosts.items()}
+        return {
+            host: _by_place(residents.get(bounded_or_none(node, MOST_NODE_BYTES) or "", {}), matrix)
+            for node, host in hosts.items()
+        }
 
     def _tell(self, now: dict[str, _Residents]) -> None:
         before, self._told = self._told, now

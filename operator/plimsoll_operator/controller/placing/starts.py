@@ -61,7 +61,7 @@ def judged(kind: str, host: str | None, nodes: Neighbourhoods, now_s: float, nee
 
 @dataclass(slots=True)
 class Starts:
-    """Counts the starts of attempts, each once. On one event loop."""
+    """Counts the starts of pods, each once. On one event loop."""
 
     here: Neighbourhoods
     nodes: ClusterNodes
@@ -78,6 +78,8 @@ class Starts:
         """Look at an attempt that waits or runs, before it counts among its node's attempts."""
         placing = watched.policy.placing
         if placing is Placing.NEVER or status.started_s is None or status.node is None:
+            return
+        if status.restarts:  # on the same node: nobody chose it
             return
         if not self._seen.add(status.attempt_uid):
             return

@@ -115,13 +115,45 @@ class LongRuns:
 
 
 class RunSightings:
-    """Writes down what living attempts show; observations report their ends."""
+    """Writes down what living attempts show, and the ends that no observation reports."""
 
     def __init__(self, writer: Writer, runtimes: Runtimes, long_runs: LongRuns) -> None:
         self._writer = writer
         self._runtimes = runtimes
         self._long_runs = long_runs
         self._written: OrderedDict[str, SightingKind] = OrderedDict()
+        self._seen: set[str] | None = set()
+        """Attempts seen since the start; None once runs that were missed are ended."""
+
+    def see(self, attempt_uid: str) -> None:
+        """Note that an attempt's pod was there after the start, whether it runs or has ended."""
+        if self._seen is not None:
+            self._seen.add(attempt_uid)
+
+    async def gone(self, task: TaskId, attempt_uid: str, now_s: float) -> None:
+        """End a run without an observation: it never started, or is no longer observed."""
+        written = self._written.pop(attempt_uid, None)
+        if written is None and self._runtimes.under_way(attempt_uid) is None:
+            return
+        await self._writer.sight([_sighting(task, attempt_uid, SightingKind.GONE, now_s)])
+        self._runtimes.news()
+
+    async def end_missed(self, now_s: float) -> None:
+        """End the runs that were under way before the start, and whose pods are gone since.
+
+        Call it once all pods were seen. Their ends will never be observed; they would run long, and
+        be counted among the runs beside others, for weeks.
+        """
+        seen, self._seen = self._seen, None
+        if seen is None:
+            return
+        missed = {
+            uid: made for uid, made in self._runtimes.all_under_way().items() if uid not in seen
+        }
+        for uid, made in missed.items():
+            await self.gone(made.task, uid, now_s)
+        if missed:
+            log.info("ended while no controller looked", runs=len(missed))
 
     async def living(
         self, pod: Pod, task: TaskId, status: AttemptStatus, asked: Asked = NOTHING_ASKED

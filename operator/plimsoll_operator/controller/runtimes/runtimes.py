@@ -10,7 +10,7 @@ Memory: some 4 kB a task and 10 kB a run under way. Tasks with runs under way ar
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -54,6 +54,10 @@ class Runtimes(LogFold):
     def under_way(self, attempt_uid: str) -> RunForecast | None:
         """Return the forecast of a run under way; None for any other run."""
         return self._folding.under_way.get(attempt_uid)
+
+    def all_under_way(self) -> Mapping[str, RunForecast]:
+        """Return a copy of the runs under way, by their attempts."""
+        return dict(self._folding.under_way)
 
     def ran_long(self, event: RanLong) -> None:
         """Note that the run was announced."""
@@ -108,13 +112,18 @@ class Runtimes(LogFold):
     async def _write(self, follows: frozenset[int]) -> bool:
         # The expert changes with the save: runs folded before it are forecast with the old expert,
         # runs folded after it, here or after a restart, with the new one.
-        expert = await self._new_expert() if self._newly_fitted else None
-        changes = await self._folding.changes(self.through, Turns().rest)
-        changes = replace(changes, expert=expert)
-        saved = await self._writer.call(self._records.save, changes, follows)
+        # Another expert may be fitted during the save: that one serves from the next.
+        newly_fitted, self._newly_fitted = self._newly_fitted, False
+        saved = False
+        try:
+            expert = await self._new_expert() if newly_fitted else None
+            changes = await self._folding.changes(self.through, Turns().rest)
+            changes = replace(changes, expert=expert)
+            saved = await self._writer.call(self._records.save, changes, follows)
+        finally:
+            self._newly_fitted |= newly_fitted and not saved
         if saved:
             self._folding.saved()
-            self._newly_fitted = False
             if expert is not None:
                 self._folding.forecaster.expert = read_expert(expert)
         return saved
@@ -126,13 +135,18 @@ class Runtimes(LogFold):
         same = serving is not None and expert is not None and serving.made_s == expert.made_s
         return None if expert is None or same else fitted
 
+    async def forget(self, task: TaskId) -> None:
+        """Forget a task's past at people's request, even while runs of it are under way."""
+        async with self._lock:
+            self._folding.forecaster.forget_past(str(task))
+
     async def forget_all_but(self, stored: Collection[TaskId]) -> None:
-        """Forget the tasks that the store has forgotten already."""
+        """Forget the tasks that the store has pruned, except for those with runs under way."""
         names = {str(task) for task in stored}
         async with self._lock:
             for task in [task for task in self._used if task not in names]:
                 if not self._folding.runs_of[task]:
-                    self._folding.forecaster.forget(task)
+                    self._folding.forget(task)
                     del self._used[task]
 
     async def _shared(self) -> bytes | None:

@@ -144,9 +144,13 @@ class Folding:
     def let_go(self, tasks: Collection[str]) -> None:
         """Forget in memory what is saved; none of the tasks has runs under way."""
         for task in tasks:
-            self.forecaster.forget(task)
-            del self.runs_of[task]
+            self.forget(task)
         self.forecaster.state.take_unsaved()
+
+    def forget(self, task: str) -> None:
+        """Forget a task without runs under way."""
+        self.forecaster.forget(task)
+        del self.runs_of[task]
 
     def _gather(self, unsaved: Unsaved) -> None:
         self._tasks |= unsaved.tasks

@@ -31,6 +31,8 @@ class RunningRun:
 
     forecast: of its runtime, made when it was submitted or, if there was none, now.
     started_s: None while it waits. finished_s: None while it has not ended.
+    ended_share: once it has ended, the share of its forecast below its runtime, as stored then;
+        None if that is not known. Its forecast itself is kept no longer.
     """
 
     name: str
@@ -38,6 +40,7 @@ class RunningRun:
     now_s: float
     started_s: float | None
     finished_s: float | None = None
+    ended_share: float | None = None
 
     @property
     def elapsed_s(self) -> float:
@@ -49,6 +52,13 @@ class RunningRun:
     def left(self) -> Forecast:
         """The forecast of its runtime, given that it has run this long."""
         return self.forecast.given_elapsed(self.elapsed_s)
+
+    @property
+    def share_below(self) -> float | None:
+        """The share of its forecast below the time that it has run."""
+        if self.finished_s is not None:
+            return self.ended_share
+        return self.forecast.share_below(self.elapsed_s)
 
     @property
     def punctuality(self) -> Punctuality:
@@ -73,14 +83,15 @@ class RunningRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
+        ended = self.finished_s is not None
         return {
             "name": self.name,
             "started_s": self.started_s,
             "elapsed_s": round(self.elapsed_s, 3),
-            "share_below_elapsed": self.forecast.share_below(self.elapsed_s),
+            "share_below_elapsed": self.share_below,
             "punctuality": self.punctuality.value,
-            "known_runs": self.forecast.known_runs,
-            "runtime_given_elapsed": quantiles_dict(self.left),
+            "known_runs": None if ended else self.forecast.known_runs,
+            "runtime_given_elapsed": None if ended else quantiles_dict(self.left),
             "ends_by_p50_s": self.ends_by_s(0.5),
             "ends_by_p95_s": self.ends_by_s(0.95),
         }

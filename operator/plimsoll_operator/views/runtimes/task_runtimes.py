@@ -14,7 +14,7 @@ from plimsoll_operator.wording.forecast_words import quantiles_dict
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
-from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
+from plimsoll_predictor.runtimes.forecasting.grid import KNOWN_TO_S, SMALLEST_S
 from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeLabel
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary, summarise
@@ -91,7 +91,8 @@ class TaskRuntimes:
             return None
         if share >= LONG_FROM:
             return Anomaly.LONG
-        return Anomaly.SHORT if share <= SHORT_TO else None
+        # The longest runs are not short, though most of their forecast may be longer still.
+        return Anomaly.SHORT if share <= SHORT_TO and each.ran_s < KNOWN_TO_S else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

@@ -164,7 +164,7 @@ def _marks(forecast: Forecast) -> Iterator[tuple[float, str]]:
         yield at_s, f"{words_for_odds(share)}: {words_for_duration(at_s)}"
     if forecast.usual_s is not None:
         at_s = _TIMES_USUAL * forecast.usual_s
-        beyond = words_for_chance(forecast.longer_than(at_s))
+        beyond = words_for_chance(forecast.longer_than_usual(_TIMES_USUAL))
         yield at_s, f"2× the usual: {words_for_duration(at_s)}, {beyond} beyond"
 
 

@@ -13,7 +13,14 @@ import numpy as np
 from msgspec import Meta
 
 from plimsoll_predictor.core.documents import Count, from_document, to_document
-from plimsoll_predictor.runtimes.forecasting.grid import EDGES, EDGES_S, GRID, N_BINS, FloatArray
+from plimsoll_predictor.runtimes.forecasting.grid import (
+    EDGES,
+    EDGES_S,
+    GRID,
+    KNOWN_TO_S,
+    N_BINS,
+    FloatArray,
+)
 
 # The shares the protocol scores: .01, .05, .10 … .95, .99.
 QUANTILES: Final = np.array([0.01, *(0.05 * np.arange(1, 20)), 0.99])
@@ -22,6 +29,7 @@ QUANTILES.setflags(write=False)
 # far. It is in every conditioned forecast, so that no elapsed time is impossible.
 _OUTLIVING: Final = 1e-6
 _BEYOND_GRID_LN: Final = 1.0
+_FINEST: Final = 1e-3
 _PARTS: Final = 10_000_000
 _LONGEST_S: Final = sys.float_info.max
 _set = object.__setattr__
@@ -81,8 +89,16 @@ class Forecast:
         return float(1.0 - np.interp(math.log(seconds), self._edges(), self._cdf))
 
     def longer_than_usual(self, times: float) -> float | None:
-        """The probability of more than so many times the usual; None if there is no usual."""
-        return None if self.usual_s is None else self.longer_than(times * self.usual_s)
+        """The probability of more than so many times the usual.
+
+        None if there is no usual, or if it is so long that the grid cannot tell.
+        """
+        if self.usual_s is None:
+            return None
+        seconds = times * self.usual_s
+        if seconds > KNOWN_TO_S and self.known_share < 1.0 - _FINEST:
+            return None
+        return self.longer_than(seconds)
 
     def given_elapsed(self, elapsed_s: float) -> Forecast:
         """The same run's runtime, now that it has lasted so long without finishing."""
@@ -105,9 +121,17 @@ class Forecast:
         edges_s: FloatArray = np.exp(self._edges())
         return edges_s, self.masses
 
+    @property
+    def known_share(self) -> float:
+        """The share of the forecast before the grid's last bin."""
+        return float(self._cdf[-2])
+
     def share_below(self, runtime_s: float) -> float:
-        """The share of the forecast below a runtime."""
-        return 1.0 - self.longer_than(runtime_s)
+        """The share of the forecast that is known to be below a runtime.
+
+        Of what is in the grid's last bin, nothing is: it stands for all longer runs, too.
+        """
+        return min(1.0 - self.longer_than(runtime_s), self.known_share)
 
     def _edges(self) -> FloatArray:
         """The bins' edges in ln(seconds); none lies before the elapsed time."""

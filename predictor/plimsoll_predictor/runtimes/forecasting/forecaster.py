@@ -116,6 +116,10 @@ class Forecaster:
         featured = self._submitted(task, owner, at_s).featured
         return None if featured is None else featured.weight
 
+    def forget_past(self, task: str) -> None:
+        """Forget what the task's runs taught it; its open runs stay, and so do their forecasts."""
+        self._memory.forget_past(task)
+
     def forget(self, task: str) -> None:
         """Forget the task and its open runs; what it taught others stays."""
         self._memory.forget_task(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,16 @@ class ForecasterState:
         if before is not None:
             past.open_runs, past.running = before.open_runs, before.running
         self._memory.tasks[name] = past
+
+    def count_open_runs(self, name: str, started_s: Sequence[float | None]) -> None:
+        """Count a task's open runs in forecasts of its next run, without holding them.
+
+        started_s: when each started; None for one that waits. They can neither end nor be scored.
+        """
+        past = self._memory.task(checked_name(name))
+        past.open_runs = len(started_s)
+        past.running = {str(at): each for at, each in enumerate(started_s) if each is not None}
+        past.last_starts = None
 
     def owner(self, name: str) -> bytes | None:
         """The owner's past; None if there is none."""

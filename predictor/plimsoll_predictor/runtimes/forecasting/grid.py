@@ -29,6 +29,8 @@ _SUBPOINTS: Final = 7
 EDGES: Final = LOW + WIDTH * np.arange(N_BINS + 1)
 EDGES_S: Final = np.exp(EDGES)
 GRID: Final = EDGES[:-1] + WIDTH / 2
+KNOWN_TO_S: Final = float(EDGES_S[-2])
+"""Where the last bin begins: it does not tell how long the runs in it last."""
 for _array in (EDGES, EDGES_S, GRID):
     _array.setflags(write=False)
 

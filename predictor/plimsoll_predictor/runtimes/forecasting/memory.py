@@ -95,6 +95,15 @@ class Memory:
                 return
             self.end_run(run)
 
+    def forget_past(self, name: str) -> None:
+        """Forget what the task's runs taught it; its open runs stay."""
+        before = self.tasks.get(name)
+        if before is None:
+            return
+        past = self.tasks[name] = TaskPast(len(self._settings.task_half_lives))
+        past.open_runs, past.running = before.open_runs, before.running
+        self.unsaved.tasks.add(name)
+
     def forget_task(self, name: str) -> None:
         """Forget the task and its open runs; what it taught others stays."""
         past = self.tasks.get(name)

@@ -151,12 +151,17 @@ class RuntimeRecords(PastRuntimeRecords):
     def forecaster_for(self, task: TaskId) -> Forecaster:
         """A forecaster that knows this task, its owner and what all share, as saved last.
 
-        It may lag behind what has ended by the seconds between two saves. A part that cannot be
-        read is left out, as one that is not known.
+        The task's open runs count in its forecasts. It may lag behind by the seconds between two
+        saves. A part that cannot be read is left out, as one that is not known.
         """
         forecaster = Forecaster()
         state, name, owner = forecaster.state, str(task), task.namespace
-        states = self._states([_SHARED, OWNER + owner, TASK + name, feature_experts.SERVING])
+        keys = [_SHARED, OWNER + owner, TASK + name, feature_experts.SERVING]
+        started_s = sa.select(kept_table.c.started_s).where(kept_table.c.task == name)
+        with self._database.read() as connection:
+            states = _states(connection, keys)
+            # Only small columns: this looks through the open runs of all tasks, which are bounded.
+            open_runs = connection.execute(started_s).scalars().all()
         forecaster.expert = feature_experts.read_expert(states.get(feature_experts.SERVING))
         parts: tuple[tuple[str, Callable[[bytes], None]], ...] = (
             (_SHARED, state.restore_shared),
@@ -166,6 +171,8 @@ class RuntimeRecords(PastRuntimeRecords):
         for key, restore in parts:
             if key in states:
                 restore_part(key, states[key], restore)
+        if open_runs:
+            state.count_open_runs(name, open_runs)
         return forecaster
 
     def _named(self, prefix: str, names: Collection[str]) -> dict[str, bytes]:
@@ -173,13 +180,17 @@ class RuntimeRecords(PastRuntimeRecords):
         return {key.removeprefix(prefix): state for key, state in states.items()}
 
     def _states(self, keys: Sequence[str]) -> dict[str, bytes]:
-        states: dict[str, bytes] = {}
         with self._database.read() as connection:
-            for start in range(0, len(keys), _KEYS_AT_ONCE):
-                some = table.c.key.in_(keys[start : start + _KEYS_AT_ONCE])
-                rows = connection.execute(sa.select(table).where(some))
-                states |= {row.key: bytes(row.state) for row in rows}
-        return states
+            return _states(connection, keys)
+
+
+def _states(connection: sa.Connection, keys: Sequence[str]) -> dict[str, bytes]:
+    states: dict[str, bytes] = {}
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = table.c.key.in_(keys[start : start + _KEYS_AT_ONCE])
+        rows = connection.execute(sa.select(table).where(some))
+        states |= {row.key: bytes(row.state) for row in rows}
+    return states
 
 
 def restore_part(key: str, state: bytes, restore: Callable[[bytes], None]) -> bool:

@@ -9,7 +9,15 @@ import pytest
 from plimsoll_operator.commands.past_runs.forget import Doing, forget_command
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from tests.builders.controller.ledgers import a_final, a_train, an_inside, ended
+from tests.builders.controller.ledgers import (
+    NOW_S,
+    Inside,
+    a_final,
+    a_train,
+    an_inside,
+    ended,
+    made,
+)
 from tests.builders.stores import an_attempt
 
 TASKS = ("shop/train", "shop/tmp-1", "shop/tmp-2", "bank/tmp-1", "shop/a[b]")
@@ -83,3 +91,35 @@ async def test_a_running_controller_forgets_what_people_have_forgotten(tmp_path:
         assert inside.store.experts.standings_of([str(junk)]) == {}
         await inside.see(ended(a_train("junk-9").labelled("junk")))
         assert inside.store.totals.of(junk).observations == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_task_is_forgotten_though_it_runs_and_its_forecast_is_saved_meanwhile(
+    tmp_path: Path, killed: bool
+) -> None:
+    junk = TaskId("shop", "junk")
+    last = made(a_train("junk-9").labelled("junk"), "2026-01-01T00:00:00Z")
+    async with an_inside(tmp_path) as inside:
+        for number in range(3):
+            await inside.see(ended(a_train(f"junk-{number}").labelled("junk")))
+        await inside.see(last)
+        await inside.controller.runtimes.fold()
+        assert inside.controller.runtimes.under_way("uid-junk-9") is not None
+        inside.store.forget(junk)
+        await inside.controller.runtimes.save()
+        if not killed:
+            await inside.controller._look_for_imports()
+            await inside.see(ended(last))
+            assert await known_runs(inside, junk) == 1
+    if killed:
+        async with an_inside(tmp_path) as inside:
+            await inside.see(last)
+            await inside.see(ended(last))
+            assert await known_runs(inside, junk) == 1
+
+
+async def known_runs(inside: Inside, task: TaskId) -> int:
+    await inside.controller.runtimes.fold()
+    forecast = await inside.controller.runtimes.forecast(task, NOW_S)
+    return 0 if forecast is None else forecast.known_runs

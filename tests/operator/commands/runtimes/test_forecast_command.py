@@ -14,6 +14,7 @@ from rich.console import Console
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.runtimes import forecast as forecast_module
 from plimsoll_operator.commands.runtimes.forecast import (
     forecast_command,
     run_of,
@@ -24,7 +25,9 @@ from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, gather_runtimes
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import Store
+from plimsoll_predictor.core.units import DAY_S
+from plimsoll_predictor.store import ForecastScore, Store, UnsavedRuntimes
+from tests.builders.controller.ledgers import ended
 from tests.builders.pods import a_pod
 from tests.builders.runtimes.telling_pasts import (
     AFTER_S,
@@ -151,6 +154,25 @@ def test_runs_beyond_their_own_forecast_are_marked(tmp_path: Path) -> None:
     assert len(marked) <= 3, "of 60 runs that are alike"
 
 
+@pytest.mark.parametrize("stored", [None, 0.001])
+def test_runs_beyond_all_forecasts_are_marked_only_if_others_are_shorter(
+    tmp_path: Path, stored: float | None
+) -> None:
+    store, long_s = Store.open(f"sqlite:///{tmp_path}/plimsoll.db"), 25 * DAY_S
+    slow = TaskId("lab", "slow")
+    store.observations.record(timed_runs([long_s] * 40, slow))
+    store.observations.record([*steady_runs(), a_timed_run(long_s, 60)])
+    if stored is not None:
+        scores = {f"{slow}-{place}": ForecastScore(stored) for place in range(40)}
+        store.runtimes.save(UnsavedRuntimes(through=0, scores=scores), {0})
+    slows, others = (gather_runtimes(store, task, AFTER_S) for task in (slow, NIGHTLY))
+    store.close()
+    assert {slows.anomaly(each) for each in slows.past} == {None}
+    assert others.anomaly(others.past[-1]) is Anomaly.LONG
+    run = RunningRun(name="x", forecast=slows.forecast, now_s=long_s, started_s=0.0)
+    assert run.punctuality is Punctuality.IN_TIME
+
+
 @pytest.mark.slow
 def test_what_was_forecast_at_submission_counts_before_what_would_have_been(
     tmp_path: Path,
@@ -254,6 +276,37 @@ def test_a_run_that_ended_expects_no_end(url: str) -> None:
     assert run.punctuality is Punctuality.ENDED
     assert run.elapsed_s == 300
     assert run.ends_by_s(0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "share", "words"),
+    [
+        pytest.param(59, 0.999, "took 5 min; 99.9% of its forecast are shorter", id="forecast"),
+        pytest.param(99, None, "took 5 min │", id="never forecast"),
+    ],
+)
+def test_an_ended_pod_is_held_against_the_forecast_that_it_was_given(
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: int,
+    share: float | None,
+    words: str,
+) -> None:
+    uid = f"{NIGHTLY}-{place}"
+    store = Store.open(url)
+    store.runtimes.save(UnsavedRuntimes(through=0, scores={uid: ForecastScore(0.999)}), {0})
+    store.close()
+    pod = a_pod().named("x7", uid=uid).in_namespace("lab").labelled("nightly-join")
+    over = ended(pod, at="2026-01-01T00:05:00Z").built()
+    monkeypatch.setattr(forecast_module, "find_pod", lambda *_: over)
+    told = document(capsys, url, "lab/x7")
+    assert told["run"]["share_below_elapsed"] == share
+    assert (told["run"]["known_runs"], told["run"]["runtime_given_elapsed"]) == (None, None)
+    last = told["last_runs"][0]["share_of_forecast_below"]
+    assert (last == share) is (share is not None), "the table of attempts says the same"
+    assert forecast(url, named="lab/x7") == 0
+    assert words in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow

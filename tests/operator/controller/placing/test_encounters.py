@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
 from plimsoll_operator.controller.placing import encounters
 from plimsoll_operator.controller.placing.encounters import SEEN_WITHIN_S, Encounters
+from plimsoll_operator.controller.placing.first_list import QUIET_S, FirstList
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -33,14 +34,18 @@ NOVEL = Novelty(new=True, learned=False)
 
 
 def status(
-    uid: str, started_s: float | None, finished_s: float | None = None, node: str | None = "n"
+    uid: str,
+    started_s: float | None,
+    finished_s: float | None = None,
+    node: str | None = "n",
+    restarts: int = 0,
 ) -> AttemptStatus:
     return AttemptStatus(
         uid=uid,
         phase="Running" if finished_s is None else "Succeeded",
         pod_reason=None,
         disruption=None,
-        restarts=0,
+        restarts=restarts,
         ended=finished_s is not None,
         terminated=None,
         container_id=None,
@@ -154,6 +159,29 @@ async def test_a_pod_that_is_gone_lives_no_more(tmp_path: Path) -> None:
         seen.encounters.living(TRAIN, status("a", 900.0))
         seen.encounters.gone(status("a", 900.0))
         assert seen.encounters.residents() == {}
+
+
+async def test_a_life_whose_end_was_missed_lives_no_more(tmp_path: Path) -> None:
+    """Its node was cut off, and the pod has restarted twice when it is seen again."""
+    async with watching(tmp_path) as seen:
+        seen.encounters.living(TRAIN, status("a", 900.0))
+        seen.encounters.ended(TRAIN, status("a", 910.0, 920.0, restarts=1))
+        seen.encounters.living(TRAIN, status("a", 930.0, restarts=2))
+        seen.encounters.ended(TRAIN, status("a", 910.0, 920.0, restarts=1))
+        assert seen.encounters.residents() == {"n": {str(TRAIN): 1}}
+        seen.encounters.gone(status("a", 930.0, restarts=2))
+        assert seen.encounters.residents() == {}
+
+
+async def test_what_ran_beside_is_unknown_until_all_pods_were_seen(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        clock_s = 0.0
+        seen.encounters.first_list = FirstList(lambda: clock_s)
+        seen.encounters.first_list.begin()
+        assert seen.encounters.ended(TRAIN, status("a", 900.0, 1_000.0)) is None
+        seen.encounters.first_list.see(listed=False)
+        clock_s = QUIET_S
+        assert seen.encounters.ended(TRAIN, status("b", 900.0, 1_000.0)) is not None
 
 
 @pytest.mark.slow
@@ -304,3 +332,26 @@ async def test_the_ledger_writes_down_what_ran_beside(tmp_path: Path) -> None:
         await inside.see(ended(running("one"), at="2026-01-01T00:01:01Z"))
         seen = {each.run: each.beside for each in inside.store.observations.of_task(TRAIN)}
         assert list(seen.values()) == [{}, {str(TRAIN): 1.0}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("running_at_first", [True, False])
+async def test_the_pods_of_a_task_that_is_switched_off_run_nowhere(
+    tmp_path: Path, running_at_first: bool
+) -> None:
+    """Nobody sees their ends, and they may stay for days."""
+    async with an_inside(tmp_path) as inside:
+        controller = inside.controller
+        if running_at_first:
+            await inside.see(running("one"))
+            assert controller.encounters.residents() == {"node-1": {str(TRAIN): 1}}
+        controller.book.policies.set_namespace_spec("shop", {"mode": "off"})
+        await inside.see(running("one"))
+        assert controller.encounters.residents() == {}
+        assert len(controller.watch.ledger.placement) == 0
+        assert controller.loads._running == {}
+        assert not controller.loads._is_task("uid-one")
+        await inside.see(ended(running("one")))
+        controller.book.policies.set_namespace_spec("shop", {"mode": "recommend"})
+        await inside.see(running("two"))
+        assert controller.encounters.residents() == {"node-1": {str(TRAIN): 1}}

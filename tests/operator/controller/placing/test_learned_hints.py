@@ -44,6 +44,7 @@ class Past:
 
     model: Interference = field(default_factory=Interference)
     running: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    complete: bool = True
 
     @property
     def matrix(self) -> Matrix:

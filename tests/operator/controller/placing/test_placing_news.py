@@ -19,6 +19,7 @@ from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import FeedMessage, decode_message
+from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
 from plimsoll_predictor.core.policy import Placing, Policy
 from plimsoll_predictor.placing.hinting import MOST_NODES
 from plimsoll_predictor.placing.kinds import OTHERS
@@ -44,6 +45,7 @@ class Known:
     matrix: Matrix = field(default_factory=lambda: a_matrix("shop/a", "shop/b"))
     running: dict[str, dict[str, int]] = field(default_factory=dict)
     broken: bool = False
+    complete: bool = True
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
         if self.broken:
@@ -127,6 +129,25 @@ def test_only_nodes_that_changed_are_told_again(rig: Rig) -> None:
     message = rig.told(revision)
     assert message.hosts == {"n2": {"residents": [[1, 1]]}}
     assert message.pairs == {}
+
+
+def test_nothing_is_told_until_all_that_runs_was_seen(rig: Rig) -> None:
+    """Nodes whose pods are not listed yet would look empty."""
+    rig.known.complete = False
+    rig.news.look()
+    assert rig.told().hosts == {}
+    assert rig.told().pairs == {}
+    rig.known.complete = True
+    rig.news.look()
+    assert set(rig.told().hosts) == {"n1", "n2"}
+
+
+def test_a_node_with_a_long_name_is_told_with_what_runs_there(rig: Rig) -> None:
+    name = "n" * (MOST_NODE_BYTES + 6)
+    rig.see(a_node(name=name, labels={NODE_NAME: "long"}))
+    rig.known.running = {bounded_or_none(name, MOST_NODE_BYTES) or "": {"shop/a": 1}}
+    rig.news.look()
+    assert rig.told().hosts["long"] == {"residents": [[1, 1]]}
 
 
 def test_what_was_learned_is_told(rig: Rig) -> None:

@@ -41,12 +41,14 @@ class Rig:
             self.nodes.see(a_node(name=name), gone=False)
             self.here.put(name, [(1, count)])
 
-    def starts(self, node: str | None, uid: str = "1", age_s: float = 1.0) -> None:
+    def starts(
+        self, node: str | None, uid: str = "1", age_s: float = 1.0, restarts: int = 0
+    ) -> None:
         knowledge = knowledge_of(placing=self.placing)
         watched = read_pod(a_pod().built(), lambda _: knowledge)
         assert watched is not None
         started_s = None if node is None else self.now_s - age_s
-        status = replace(watched.status, uid=uid, node=node, started_s=started_s)
+        status = replace(watched.status, uid=uid, node=node, started_s=started_s, restarts=restarts)
         self.of.living(watched, status, EXPECTED)
 
     def counted(self, node: str) -> float:
@@ -88,6 +90,12 @@ def test_each_attempt_counts_once_and_only_when_its_start_was_seen() -> None:
     rig.starts("free", "1")
     rig.starts("free", "2", age_s=SEEN_AT_ONCE_S + 1)
     assert rig.counted("best") == 1
+
+
+def test_a_restart_in_place_is_no_choice_of_a_node() -> None:
+    rig = Rig()
+    rig.starts("busy", restarts=1)
+    assert rig.counted("worse") == 0
 
 
 def test_what_is_not_known_is_counted_as_such() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from plimsoll_predictor.runtimes.features.explanation import (
     FeatureReason,
     TaskReasons,
 )
-from plimsoll_predictor.store import NewSighting, SightingKind
+from plimsoll_predictor.store import NewSighting, SightingKind, UnsavedRuntimes
 from tests.builders.experts.feature_experts import an_expert
 from tests.builders.runtimes.runtime_lives import NOON_S, TRAIN, Life, a_life, a_run
 
@@ -131,3 +131,47 @@ async def test_the_same_expert_is_not_taken_up_twice(tmp_path: Path) -> None:
         second = life.runtimes._folding.forecaster.expert
         assert second is not None
         assert second.made_s == NOON_S + 1
+
+
+async def test_an_expert_that_is_fitted_during_a_save_serves_from_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+        await runs(life, range(4))
+        fit(life)
+        save = life.store.runtimes.save
+
+        def fitted_meanwhile(unsaved: UnsavedRuntimes, follows: Collection[int]) -> bool:
+            fit(life, made_s=NOON_S + 1)
+            return save(unsaved, follows)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(life.runtimes._records, "save", fitted_meanwhile)
+            await life.runtimes.save()
+        assert served_s(life) == NOON_S
+        await life.runtimes.save()
+        assert served_s(life) == NOON_S + 1
+
+
+async def test_an_expert_whose_save_failed_serves_from_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+        await runs(life, range(4))
+        await life.runtimes.save()
+        fit(life)
+
+        def fails(_unsaved: UnsavedRuntimes, _follows: Collection[int]) -> bool:
+            raise MemoryError("no room for what is saved")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(life.runtimes._records, "save", fails)
+            with pytest.raises(MemoryError):
+                await life.runtimes.save()
+        await life.runtimes.save()
+        assert served_s(life) == NOON_S
+
+
+def served_s(life: Life) -> float | None:
+    expert = life.runtimes._folding.forecaster.expert
+    return None if expert is None else expert.made_s

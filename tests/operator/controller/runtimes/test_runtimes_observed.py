@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import SightingKind
 from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, ended
 from tests.builders.pods import APod
+from tests.rigs.servers.admission_servers import until_true
 
 CREATED_S = 1_767_225_645.0
 CREATED = "2026-01-01T00:00:45Z"
@@ -101,6 +103,76 @@ async def test_each_attempt_is_told_to_the_forecaster_once_however_often_it_is_s
         (SightingKind.STARTED, CREATED_S + 5, None),
         (SightingKind.FINISHED, CREATED_S + 15, 60.0),
     ]
+
+
+def kinds_in(inside: Inside) -> list[SightingKind]:
+    return [each.kind for each in inside.store.runtimes.sightings(0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folded", [True, False])
+async def test_a_pod_that_is_deleted_before_it_starts_ends_its_run(
+    tmp_path: Path, folded: bool
+) -> None:
+    """Runs under way make later ones count less, and are remembered for weeks."""
+    async with an_inside(tmp_path) as inside:
+        runtimes = inside.controller.runtimes
+        await inside.see(a_created())
+        if folded:
+            await runtimes.fold()
+            assert set(runtimes.all_under_way()) == {"uid-train-1"}
+        await inside.see(a_created(), gone=True)
+        assert kinds_in(inside) == [SightingKind.SUBMITTED, SightingKind.GONE]
+        await runtimes.fold()
+        assert not runtimes.all_under_way()
+        await inside.see(a_created(), gone=True)
+        assert len(kinds_in(inside)) == 2
+        assert inside.store.observations.of_task(TRAIN) == []
+
+
+@pytest.mark.slow
+async def test_a_run_whose_task_is_switched_off_is_under_way_no_more(tmp_path: Path) -> None:
+    pod = running(a_created())
+    async with an_inside(tmp_path) as inside:
+        await inside.see(pod)
+        await inside.controller.runtimes.fold()
+        inside.controller.book.policies.set_namespace_spec("shop", {"mode": "off"})
+        await inside.see(pod)
+        await inside.controller.runtimes.fold()
+        assert not inside.controller.runtimes.all_under_way()
+        inside.controller.book.policies.set_namespace_spec("shop", {"mode": "enforce"})
+        await inside.see(pod)
+        await inside.controller.runtimes.fold()
+        assert set(inside.controller.runtimes.all_under_way()) == {"uid-train-1"}
+
+
+@pytest.mark.slow
+async def test_runs_that_ended_and_went_while_no_controller_looked_are_ended(
+    tmp_path: Path,
+) -> None:
+    """They would run long, and alarm, for weeks."""
+    pods = [running(a_created(name)) for name in ("gone", "lives", "ended")]
+    async with an_inside(tmp_path) as inside:
+        for pod in pods:
+            await inside.see(pod)
+        await inside.controller.runtimes.fold()
+        await inside.controller.runtimes.save()
+    async with an_inside(tmp_path) as inside:
+        runtimes = inside.controller.runtimes
+        assert len(runtimes.all_under_way()) == 3
+        await inside.see(pods[1])
+        await inside.see(ended(pods[2]))
+        missed = asyncio.create_task(inside.controller.watch.ledger.living.end_missed())
+        await until_true(lambda: SightingKind.GONE in kinds_in(inside))
+        missed.cancel()
+        await runtimes.fold()
+        assert set(runtimes.all_under_way()) == {"uid-lives"}
+        gone = [
+            each.attempt_uid
+            for each in inside.store.runtimes.sightings(0)
+            if each.kind is SightingKind.GONE
+        ]
+        assert gone == ["uid-gone"]
 
 
 def test_what_is_seen_long_after_it_happened_has_no_load() -> None:

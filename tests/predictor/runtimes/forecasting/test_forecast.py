@@ -135,6 +135,17 @@ def test_longer_than_the_usual_is_asked_in_multiples_of_the_median() -> None:
     assert a_forecaster().forecast(TASK, "shop", START_S).longer_than_usual(2.0) is None
 
 
+def test_of_the_longest_runs_nothing_is_said_that_is_not_known() -> None:
+    forecast = a_forecaster([25 * DAY_S] * 50).forecast(TASK, "shop", START_S + 2000 * DAY_S)
+    assert forecast.known_share < 0.99
+    assert forecast.share_below(25 * DAY_S) == forecast.share_below(17 * DAY_S)
+    assert forecast.share_below(25 * DAY_S) == forecast.known_share
+    assert forecast.longer_than_usual(2.0) is None
+    hours = a_forecaster([7200.0] * 50).forecast(TASK, "shop", START_S + 2000 * DAY_S)
+    assert hours.share_below(25 * DAY_S) > 0.99
+    assert hours.longer_than_usual(300.0) == pytest.approx(0.0, abs=1e-3), "25 days"
+
+
 def test_densities_are_as_wide_as_the_grid() -> None:
     edges_s, masses = a_forecaster([100.0]).forecast(TASK, "shop", START_S).densities()
     assert len(edges_s) == len(masses) + 1 == N_BINS + 1
