@@ -20,6 +20,7 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
+from plimsoll_operator.pods.status import DISRUPTION_TARGET, read_time
 
 _LISTS: Final = {
     "containers": "containerStatuses",
@@ -46,6 +47,19 @@ def is_over(pod: Pod) -> bool:
         _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))
         for listed, shown in _LISTS.items()
     )
+
+
+def changed_s(pod: Pod) -> float | None:
+    """Return when a pod was disrupted, else when it was last ready or not, else when it was bound.
+
+    If the kubelet does not say when the containers ended, this is the best guess. None if unknown.
+    """
+    conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
+    times = {
+        str(each.get("type")): read_time(each.get("lastTransitionTime")) for each in conditions
+    }
+    found = (times.get(kind) for kind in (DISRUPTION_TARGET, "Ready", "PodScheduled"))
+    return next((time_s for time_s in found if time_s is not None), None)
 
 
 def _have_ended(containers: Any, statuses: Any) -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.creation import author_chose_node
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.queue_managers import written_at_admission
-from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, qos_of, sequence
+from plimsoll_operator.pods.spec import Pod, mapping, qos_of
 from plimsoll_operator.sizing.decision_note import note_from_json, note_to_json
 from plimsoll_operator.sizing.node_hint import without_hint
 from plimsoll_operator.sizing.patch import Memory
@@ -174,7 +175,7 @@ def _clean_spec(pod: Pod) -> dict[str, Any]:
     clean: dict[str, Any] = copy.deepcopy(dict(pod["spec"]))
     for field in SET_AT_CREATION:
         clean.pop(field, None)
-    if not _author_chose_node(pod):
+    if not author_chose_node(pod):
         clean.pop("nodeName", None)
     clean["volumes"] = [v for v in clean.get("volumes") or [] if not _is_token(v)]
     for part in (*clean["containers"], *(clean.get("initContainers") or [])):
@@ -196,18 +197,6 @@ def _set_kind(resources: dict[str, Any], kind: str, size_bytes: int | None) -> N
         resources.setdefault(kind, {})["memory"] = format_bytes(size_bytes)
     elif kind in resources:
         resources[kind].pop("memory", None)
-
-
-def _author_chose_node(pod: Pod) -> bool:
-    """Say whether the pod was created on its node, and not placed there by a scheduler.
-
-    The API server records the fields that a client writes. A scheduler binds a pod without writing
-    the field itself, so the field has no owner then. The conditions of both pods look alike.
-    """
-    return any(
-        "f:nodeName" in mapping(mapping(mapping(entry).get("fieldsV1")).get("f:spec"))
-        for entry in sequence(metadata_of(pod).get("managedFields"))
-    )
 
 
 def _is_token(named: Mapping[str, Any]) -> bool:

@@ -1,5 +1,5 @@
 """Decides which waiting pods are resized, to which size, and in which order. Pure.
 
 In: pods without a node and what their tasks have learned. Out: resizes.
-May import: ``sizing``, ``pods``, ``names`` and the predictor.
+May import: ``attempts``, ``sizing``, ``pods``, ``names`` and the predictor.
 """

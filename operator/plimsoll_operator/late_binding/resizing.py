@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     NotSizable,
@@ -32,12 +34,14 @@ from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
-from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.policy import Mode, Retry
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 
 LEAST_VERSION: Final = (1, 33)
 """Since this version the resize subresource needs no feature gate; before, it was alpha."""
+LIMITS_FALL_SINCE: Final = (1, 34)
+"""Before this version no memory limit may fall without a restart (kubernetes/kubernetes#133012)."""
 RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
 """The least change, as a share of the container's request; a smaller one is not worth the calls."""
@@ -52,7 +56,7 @@ def why_not(version: Mapping[str, Any], resources: Mapping[str, Any]) -> str | N
 
     version: what ``/version`` answers. resources: what ``/api/v1`` answers.
     """
-    if (_number(version.get("major")), _number(version.get("minor"))) < LEAST_VERSION:
+    if _numbers(version) < LEAST_VERSION:
         shown = str(version.get("gitVersion") or "of an unknown version")[:64]
         return f"the API server is {shown}; from 1.33 on, pods that wait can be resized"
     for resource in sequence(resources.get("resources")):
@@ -60,6 +64,15 @@ def why_not(version: Mapping[str, Any], resources: Mapping[str, Any]) -> str | N
         if entry.get("name") == RESIZE and "patch" in sequence(entry.get("verbs")):
             return None
     return f"the API server has no {RESIZE}"
+
+
+def limits_may_fall(version: Mapping[str, Any]) -> bool:
+    """Say whether the API server lets a resize lower a limit. version: as in ``why_not``."""
+    return _numbers(version) >= LIMITS_FALL_SINCE
+
+
+def _numbers(version: Mapping[str, Any]) -> tuple[int, int]:
+    return _number(version.get("major")), _number(version.get("minor"))
 
 
 def _number(text: object) -> int:
@@ -131,8 +144,13 @@ def was_passed_over(pod: Pod) -> bool:
     )
 
 
-def resize_for(pod: Pod, state: AdmissionState, now_s: float | None = None) -> Resize | Left:
-    """Decide a waiting pod by its task's present knowledge. now_s: as in ``size``."""
+def resize_for(
+    pod: Pod, state: AdmissionState, now_s: float | None = None, *, limits_fall: bool = True
+) -> Resize | Left:
+    """Decide a waiting pod by its task's present knowledge.
+
+    now_s: as in ``size``. limits_fall: whether the API server lets a limit be lowered.
+    """
     if place_of(pod) is not Place.WAITING:
         return Left("it does not wait for a node any more")
     if is_counted_by_kueue(pod):
@@ -145,10 +163,11 @@ def resize_for(pod: Pod, state: AdmissionState, now_s: float | None = None) -> R
         return Left("its mode is not enforce")
     if _found_no_room(pod, note, wanted, now_s):
         wanted, note = _as_written(note)
-    memory = _allowed(pod, container, wanted)
+    memory = _allowed(pod, container, wanted, limits_fall=limits_fall)
     if memory is None or memory.request_bytes is None:
         return Left("the size would change its QoS class, which is set when it is created")
     why = _not_worth(pod, container, memory, note.reason)
+    why = why or _not_safe(pod, container, memory, state)
     if why is not None:
         return Left(why)
     written = _written(pod, container, memory, note)
@@ -204,15 +223,19 @@ def _as_written(note: DecisionNote) -> tuple[Memory, DecisionNote]:
     return Memory(note.was_request_bytes, note.was_limit_bytes), kept
 
 
-def _allowed(pod: Pod, container: SizedContainer, wanted: Memory) -> Memory | None:
+def _allowed(
+    pod: Pod, container: SizedContainer, wanted: Memory, *, limits_fall: bool
+) -> Memory | None:
     """Return the size nearest to the wanted one that the API server allows an existing pod."""
     request_bytes = wanted.request_bytes
     if request_bytes is None:
         return None
     limit_bytes = container.limit_bytes
     own = Memory(request_bytes, None if limit_bytes is None else max(limit_bytes, request_bytes))
+    falls = (wanted.limit_bytes or 0) < (limit_bytes or 0)
     # A limit cannot be removed. Where limit = request would make the pod Guaranteed, its own stays.
-    for memory in (own if wanted.limit_bytes is None else wanted, own):
+    keeps = wanted.limit_bytes is None or (falls and not limits_fall)
+    for memory in (own if keeps else wanted, own):
         if qos_of(pod_with(pod, container, memory)) is qos_of(pod):
             return memory
     return None
@@ -239,6 +262,26 @@ def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reas
         # The scheduler may place the pod by its present request; the kubelet refuses one that grew.
         return "it is raised once the scheduler has found no node for it"
     return None
+
+
+def _not_safe(
+    pod: Pod, container: SizedContainer, memory: Memory, state: AdmissionState
+) -> str | None:
+    """Say why a raise may end the run; None if it cannot.
+
+    The scheduler may choose a node by the old request in the same moment. While a gate holds the
+    pod back, it does not look.
+    """
+    raised = (memory.request_bytes or 0) > (container.request_bytes or 0)
+    if not raised or sequence(spec_of(pod).get("schedulingGates")):
+        return None
+    watched = read_pod(pod, state.knowledge_of)
+    if watched is None or watched.has_less:
+        return None  # at a size below the written one, its run would be lost more surely
+    by_plimsoll = watched.retrier is Retrier.PLIMSOLL
+    if watched.retry is Retry.AUTO if by_plimsoll else watched.attempts.left != 0:
+        return None
+    return "it would grow, and nobody makes another if it finds its node too full then"
 
 
 def _written(

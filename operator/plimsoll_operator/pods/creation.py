@@ -1,4 +1,4 @@
-"""Tells who wrote an annotation of a pod that is being created: its maker, or a webhook.
+"""Tells what a pod's maker wrote on it, and what others did: webhooks, and schedulers.
 
 The API server notes the writer of each field of a new object (``managedFields``) before it asks any
 webhook. It notes the changes of webhooks only when the last of them has answered. So if a webhook
@@ -37,3 +37,15 @@ def webhook_wrote(pod: Pod, name: str) -> bool:
     if "resourceVersion" in metadata or not sequence(metadata.get("managedFields")):
         return False
     return name in annotations_of(pod) and not wrote_annotation(pod, name)
+
+
+def author_chose_node(pod: Pod) -> bool:
+    """Say whether the pod was created on its node, and not placed there by a scheduler.
+
+    A scheduler binds a pod without writing the field itself, so the field has no owner then. The
+    conditions of both pods look alike.
+    """
+    return any(
+        "f:nodeName" in mapping(mapping(mapping(entry).get("fieldsV1")).get("f:spec"))
+        for entry in sequence(metadata_of(pod).get("managedFields"))
+    )

@@ -21,6 +21,7 @@ from plimsoll_operator.pods.spec import (
     restart_policy,
     sequence,
 )
+from plimsoll_operator.pods.status import DISRUPTION_TARGET
 
 Operation = dict[str, Any]
 
@@ -37,8 +38,12 @@ _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _KEEPERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     "meta.helm.sh/release-name",
+    "argocd.argoproj.io/tracking-id",
+    "argocd.argoproj.io/sync-options",
 )
 """Annotations of objects whose next apply or upgrade compares them with what was written."""
+_KEEPING: Final = frozenset({"argocd-controller", "argocd-application-controller"})
+"""Managers of fields: with ``Replace=true`` Argo CD creates without apply, and replaces later."""
 _MAKERS: Final = frozenset({"HashiCorp", "Terraform"})
 """Managers of fields: Terraform creates a Job without apply, but compares it with its plan."""
 _FINAL: Final = ("FailJob", "FailIndex")
@@ -143,7 +148,7 @@ def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     annotations = mapping(metadata_of(job).get("annotations"))
     if not is_made_here(job) or any(keeper in annotations for keeper in _KEEPERS):
         return True
-    if is_made_again(job) or any(each.get("operation") == "Apply" for each in _managers(job)):
+    if is_made_again(job) or any(map(_keeps, _managers(job))):
         return True
     owner = controller_of(job)
     return owner is not None and owner.get("kind") != "CronJob"
@@ -158,6 +163,10 @@ def is_made_here(job: Mapping[str, Any]) -> bool:
 def is_made_again(job: Mapping[str, Any]) -> bool:
     """Say whether its maker deletes a Job with a changed template, and makes it again."""
     return any(each.get("manager") in _MAKERS for each in _managers(job))
+
+
+def _keeps(manager: Mapping[str, Any]) -> bool:
+    return manager.get("operation") == "Apply" or manager.get("manager") in _KEEPING
 
 
 def _managers(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -243,14 +252,21 @@ def _may_become_any_number(spec: Mapping[str, Any]) -> bool:
 
 
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:
-    """Say whether a podFailurePolicy ends the Job or the index by an exit code (KEP-3329).
+    """Say whether a podFailurePolicy ends the Job or the index for an end that a size can cause.
 
-    A program with too little memory may end with any code.
+    A program with too little memory may end with any code, and its node may evict it for a request
+    that is too low (KEP-3329).
     """
+    rules = map(mapping, sequence(mapping(spec.get("podFailurePolicy")).get("rules")))
     return any(
-        mapping(rule).get("action") in _FINAL and mapping(rule).get("onExitCodes")
-        for rule in sequence(mapping(spec.get("podFailurePolicy")).get("rules"))
+        rule.get("action") in _FINAL and (rule.get("onExitCodes") or _is_for_evictions(rule))
+        for rule in rules
     )
+
+
+def _is_for_evictions(rule: Mapping[str, Any]) -> bool:
+    conditions = map(mapping, sequence(rule.get("onPodConditions")))
+    return any(condition.get("type") == DISRUPTION_TARGET for condition in conditions)
 
 
 def _count(value: object) -> int | None:

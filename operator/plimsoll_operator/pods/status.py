@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -102,14 +102,23 @@ def read_status(pod: Pod, container: str) -> AttemptStatus:
 
 
 def last_life(pod: Pod, container: str) -> AttemptStatus | None:
-    """Return the life before the current one, after an in-place restart; None if there was none."""
+    """Return the life before the current one, after an in-place restart; None if there was none.
+
+    The current one may have ended, too. What ended the pod ended only that one.
+    """
     status = _container_status(pod, container)
     restarts = int(status.get("restartCount") or 0)
-    ended = (status.get("lastState") or {}).get("terminated")
-    if restarts == 0 or not ended or not (status.get("state") or {}).get("running"):
+    state, ended = status.get("state") or {}, (status.get("lastState") or {}).get("terminated")
+    if restarts == 0 or not ended or not (state.get("running") or state.get("terminated")):
         return None
-    earlier = dict(status, restartCount=restarts - 1, state={"terminated": ended})
-    return _read(pod, earlier)
+    earlier = dict(
+        status,
+        restartCount=restarts - 1,
+        state={"terminated": ended},
+        containerID=ended.get("containerID"),
+    )
+    life = _read(pod, earlier)
+    return replace(life, pod_reason=None, disruption=None, pod_message="")
 
 
 def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:

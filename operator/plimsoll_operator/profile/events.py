@@ -240,11 +240,11 @@ def freed() -> Happening:
     return Happening(EventReason.LIFTED, note, "replaced")
 
 
-def stuck() -> Happening:
-    """A killed container restarts at its old size, because nobody would make its pod again."""
+def stuck(why: str = "nobody is known to make this pod again") -> Happening:
+    """A killed container restarts at its old size. why: its pod is not replaced, in words."""
     note = (
-        "killed for lack of memory and restarted in place at the same size: nobody is known to"
-        " make this pod again, so it is left alone; use a Job, or restartPolicy Never"
+        f"killed for lack of memory and restarted in place at the same size: {why}, so it is left"
+        " alone; use a Job, or restartPolicy Never"
     )
     return Happening(EventReason.LEAKING, note, "stuck")
 

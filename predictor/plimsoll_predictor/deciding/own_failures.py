@@ -16,13 +16,13 @@ from plimsoll_predictor.knowledge.knowledge import Lift
 def lift_after_failure(
     failed: Observation, attempts: Attempts, lift: Lift | None, *, counted: bool
 ) -> Lift | None:
-    """The lift of a run that failed by itself; None if there is nothing to lift.
+    """The lift of the attempt after a failure by itself; None if there is nothing to lift.
 
     attempts: of the run. lift: the one that it has. counted: whether somebody else makes and counts
         them: then each failure leaves one less, and none is left for a gamble.
     If the run has such a lift already, it is returned.
     """
-    if not failed.failed_by_itself or attempts.left == 0:
+    if not failed.failed_by_itself:
         return None
     if not failed.is_lowered and not (counted and attempts.left):
         return None

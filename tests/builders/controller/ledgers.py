@@ -103,9 +103,9 @@ def ended(
     exit_code: int = 0,
     *,
     phase: str | None = None,
-    at: str = "2026-01-01T00:01:00Z",
+    at: str | None = "2026-01-01T00:01:00Z",
 ) -> APod:
-    """The pod's sized container has ended."""
+    """The pod's sized container has ended. at: when; None if nobody knows."""
     terminated = {
         "reason": reason,
         "exitCode": exit_code,

@@ -41,10 +41,13 @@ class Server:
 
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
     refuses: list[Exception] = field(default_factory=list)
+    refuses_notes: list[Exception] = field(default_factory=list)
     answers: str | None = None
     """Deferred or Infeasible."""
     silent: bool = False
     raises: list[str] = field(default_factory=list)
+    notes: int = 0
+    """Calls that write what a pod had before."""
 
     async def raise_pod(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
         kept = self._kept(pod, body)
@@ -70,6 +73,9 @@ class Server:
 
     async def note_on_pod(self, pod: Pod, annotations: Mapping[str, str | None]) -> Pod:
         kept = self._kept(pod, None)
+        self.notes += 1
+        if self.refuses_notes:
+            raise self.refuses_notes.pop(0)
         kept["metadata"].setdefault("annotations", {}).update(annotations)
         return APod(kept).built()
 

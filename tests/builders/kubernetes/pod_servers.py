@@ -27,6 +27,9 @@ class PodServer:
     calls: list[tuple[str, str]] = field(default_factory=list)
     meddle: int = 0
     """How many times somebody else changes a pod between Plimsoll's look and its patch."""
+    deletes_failing: int = 0
+    """How many of the next deletions are answered as by a busy API server."""
+    reads: int = 0
 
     def has(self, pod: APod) -> Pod:
         """Keep a pod, and replace one of the same name."""
@@ -57,10 +60,15 @@ class PodServer:
         if request.method == "PATCH":
             return self._patch(pod, body)
         if request.method == "DELETE":
+            if self.deletes_failing:
+                self.deletes_failing -= 1
+                return _status(503, "ServiceUnavailable")
             if body["preconditions"]["uid"] != pod["metadata"]["uid"]:
                 return _status(409, "Conflict")
             self.calls.append(("DELETE", name))
             del self.pods[name]
+        else:
+            self.reads += 1
         return web.json_response(pod)
 
     async def answer_status(self, request: web.Request) -> web.Response:

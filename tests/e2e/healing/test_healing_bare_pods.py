@@ -111,9 +111,9 @@ async def test_a_killed_child_is_observed_but_a_run_that_went_on_is_not_repeated
     (seen,) = await until("observed", lambda: plimsoll.observations(shop.task("forking")), WITHIN_S)
     assert seen.outcome is Outcome.OOM_KILLED
     assert seen.need == Need(64 * MIB, censored=True)
-    await told(shop, "forking", "Lifted")
     await retried(shop, uids["heavy"])
     assert await retries_of(shop, uids["forking"]) == []
+    assert "Lifted" not in await reasons_of(shop, "forking")
 
 
 async def test_an_airflow_pod_is_never_cloned_but_its_next_try_gets_the_lifted_size(

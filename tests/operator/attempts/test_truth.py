@@ -185,6 +185,16 @@ def test_the_first_life_has_the_pods_own_uid() -> None:
     assert life.finished_s - life.started_s == 10
 
 
+def test_a_life_is_shown_until_the_one_after_the_next_ends() -> None:
+    ended_again = {"terminated": {"reason": "Completed", "exitCode": 0}}
+    pod = restarted(1, ended_again)
+    life = last_life(pod, "main")
+    assert life is not None
+    assert (life.attempt_uid, read_status(pod, "main").attempt_uid) == ("u1", "u1/1")
+    assert life.terminated is not None
+    assert life.terminated.reason == "OOMKilled"
+
+
 def test_unreadable_times_are_missing() -> None:
     pod = ended("Completed", 0, "Succeeded")
     pod["status"]["containerStatuses"][0]["state"]["terminated"]["startedAt"] = "yesterday"

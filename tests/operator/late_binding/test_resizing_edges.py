@@ -147,3 +147,40 @@ def test_a_later_attempts_limit_is_not_lowered_when_its_lift_is_closed() -> None
     note = replace(note_on(WAITING), attempt=2, allocation_bytes=3000 * MIB)
     note = replace(note, was_request_bytes=2000 * MIB, was_limit_bytes=9000 * MIB)
     assert "attempt 2" in str(found_for(noted(pod, note), needing(4000)))
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_raised"),
+    [
+        pytest.param(a_pod().owned_by_job(attempts=7), True, id="its Job makes another"),
+        pytest.param(a_pod().owned_by_job(attempts=1), False, id="its Job makes no other"),
+        pytest.param(
+            a_pod().owned_by_job(attempts=1).with_spec(schedulingGates=[{"name": "later"}]),
+            True,
+            id="a gate holds it, so that nobody places it at this moment",
+        ),
+        pytest.param(a_pod(), True, id="bare: Plimsoll makes another"),
+        pytest.param(
+            a_pod().with_spec(activeDeadlineSeconds=600), True, id="and it has not begun yet"
+        ),
+        pytest.param(a_pod().annotated({labels.RETRY: "never"}), False, id="its author forbids it"),
+        pytest.param(a_pod().restarting("OnFailure"), False, id="bare, and never made again"),
+    ],
+)
+def test_a_waiting_pod_is_raised_only_if_another_follows_where_its_node_refuses_it(
+    pod: APod, is_raised: bool
+) -> None:
+    """The scheduler may place it by its old request in the very same moment."""
+    small = pod.named("train-1").asking("1000Mi").limited("1000Mi")
+    small = small.with_status(phase="Pending", **PASSED_OVER)
+    assert isinstance(found_for(small, needing(4000)), Resize) == is_raised
+
+
+def test_a_lowered_pod_gets_back_what_was_written_also_if_nobody_makes_another() -> None:
+    """At its lower size it would be lost more surely."""
+    bare = a_pod().named("train-1").annotated({labels.RETRY: "never"})
+    bare = bare.asking("1000Mi").limited("1000Mi").with_status(phase="Pending", **PASSED_OVER)
+    note = replace(note_on(WAITING), run=None, allocation_bytes=1000 * MIB)
+    found = found_for(noted(bare, note), needing(2000))
+    assert isinstance(found, Resize)
+    assert (found.memory.request_bytes, found.note.reason) == (4000 * MIB, Reason.NOT_LOWERED)

@@ -148,6 +148,12 @@ def ending(action: str, operator: str, *codes: int) -> dict[str, Any]:
     return {"podFailurePolicy": {"rules": [{"action": action, "onExitCodes": on_exit}]}}
 
 
+def when(action: str, condition: str) -> dict[str, Any]:
+    """A podFailurePolicy with one rule for pods with a condition."""
+    rule = {"action": action, "onPodConditions": [{"type": condition, "status": "True"}]}
+    return {"podFailurePolicy": {"rules": [rule]}}
+
+
 @pytest.mark.parametrize(
     ("job", "attempts"),
     [
@@ -177,6 +183,10 @@ def ending(action: str, operator: str, *codes: int) -> dict[str, Any]:
         pytest.param(a_job(**ending("FailIndex", "In", 42, 3)), 1, id="a JVM's end ends the index"),
         pytest.param(a_job(**ending("FailJob", "NotIn", 0, 42)), 1, id="all but these end it"),
         pytest.param(a_job(**ending("FailJob", "In", 42)), 1, id="any code ends it"),
+        pytest.param(a_job(**when("FailJob", "DisruptionTarget")), 1, id="an eviction ends it"),
+        pytest.param(a_job(**when("FailIndex", "DisruptionTarget")), 1, id="or the index"),
+        pytest.param(a_job(**when("Ignore", "DisruptionTarget")), 7, id="evictions do not count"),
+        pytest.param(a_job(**when("FailJob", "ConfigIssue")), 7, id="no size causes this end"),
         pytest.param(
             a_job(backoffLimitPerIndex=3, backoffLimit=3, completions=10), 1, id="both limits hold"
         ),

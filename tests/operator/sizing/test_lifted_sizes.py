@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
@@ -14,6 +16,7 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
 from tests.operator.sizing.admitted import ASKING, FITS, after, lifted, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
@@ -106,6 +109,22 @@ def test_a_retry_is_cut_to_a_cap_that_came_since() -> None:
     retry = a_retry(lifted("pod:first"))
     capped = state_of(knowledge_of(max_bytes=5 * GIB))
     assert memory_of(after(retry, capped)) == ("5Gi", "5Gi")
+
+
+@pytest.mark.parametrize(
+    ("node", "size"),
+    [
+        pytest.param("5Gi", "4608Mi", id="nine tenths of the largest node"),
+        pytest.param("4Gi", "4Gi", id="what was written, on a smaller one"),
+        pytest.param("8Gi", "6Gi", id="the lift, where there is room for it"),
+    ],
+)
+def test_a_retry_never_asks_for_more_than_a_node_can_give(node: str, size: str) -> None:
+    """No scheduler would place it, and nobody lowers a later attempt while it waits."""
+    retry = a_retry(lifted("pod:first"))
+    behind = state_of(knowledge_of())
+    behind.nodes = nodes_of(a_node(node))
+    assert memory_of(after(retry, behind)) == (size, size)
 
 
 def test_an_annotation_copied_from_elsewhere_lifts_nothing() -> None:

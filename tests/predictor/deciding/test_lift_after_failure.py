@@ -49,7 +49,7 @@ def test_a_run_that_failed_by_itself_goes_on_as_written(
     ("failed", "attempts", "counted"),
     [
         pytest.param(FULL, MORE, False, id="as written, and nobody counts its attempts"),
-        pytest.param(FAILED, Attempts(most=1), True, id="it was the last one"),
+        pytest.param(FULL, Attempts(most=1), True, id="as written, and it was the last one"),
         pytest.param(FULL, Attempts(most=None), True, id="nobody says how many there are"),
     ],
 )

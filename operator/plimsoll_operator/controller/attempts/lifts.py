@@ -33,7 +33,7 @@ from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.pods.identity import Retrier
-from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -57,6 +57,8 @@ from plimsoll_predictor.store import Store, Writer
 
 Spares = Callable[[Pod], Awaitable[bool]]
 """Says whether a killed pod's next attempt will need less, so that it may have as much memory."""
+OUT_OF_MEMORY: Final = "OutOfmemory"
+"""``status.reason`` of a pod that its node refused for want of memory, before it has started."""
 _COUNTING: Final = frozenset({Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER})
 """Retriers that count each attempt they make, whatever ended it."""
 
@@ -87,6 +89,9 @@ class Lifts:
         outcome = ended.observation.outcome
         if outcome is Outcome.SUCCEEDED:
             await self._succeeded(ended)
+        if _met_no_room(ended):
+            # No size was too small, so there is no lift: its next attempt is as its first.
+            return await self.retries.follow(ended, lift_to_written(ended.observation))
         followed = {
             Outcome.OOM_KILLED: self._oom_killed,
             Outcome.FAILED: self._failed,
@@ -101,7 +106,7 @@ class Lifts:
         if healing is Healing.NONE:
             await self._pass_over(ended)
             return True
-        if await self._got_through(ended):
+        if _is_given_up(watched) or await self._got_through(ended):
             return True
         if not failed.failed_by_itself:
             await self._used(ended)
@@ -129,8 +134,7 @@ class Lifts:
         Other evictions have nothing to do with its size. What people allow now does not matter: see
         ``healing.py``.
         """
-        attempts = ended.watched.attempts
-        if attempts.left == 0 or await self._got_through(ended):
+        if _is_given_up(ended.watched) or await self._got_through(ended):
             return True
         if ended.observation.was_pressed_out:
             return await self.retries.follow(ended, await self._give_back(ended))
@@ -182,8 +186,9 @@ class Lifts:
             await self.writer.call(self.store.lifts.close, task, run, lift.killed_s)
 
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
-        if ended.status.phase == "Succeeded":
-            return True  # a child was killed, but the pod succeeded: nobody makes a next attempt
+        if _did_its_work(ended):
+            # A child was killed. If the pod fails all the same, its maker makes a next attempt.
+            return ended.status.phase in ("Succeeded", "Failed")
         healing = self._healing(ended)
         if healing is Healing.NONE:
             await self._pass_over(ended)
@@ -294,10 +299,45 @@ class Lifts:
         return float(math.floor(min(now_s, ended_s)))
 
 
+def _met_no_room(ended: AttemptEnded) -> bool:
+    """Say whether a bare pod's node refused it, since it had grown when its node was chosen.
+
+    The maker of any other pod makes it again.
+    """
+    note, status = ended.watched.note, ended.status
+    if ended.watched.retrier is not Retrier.PLIMSOLL or note is None or note.before_bytes is None:
+        return False
+    raised = note.before_bytes < (ended.watched.attempt.request_memory_ran_bytes or 0)
+    return raised and status.phase == "Failed" and status.pod_reason == OUT_OF_MEMORY
+
+
+def _did_its_work(ended: AttemptEnded) -> bool:
+    """Say whether nobody repeats what a killed attempt did, as far as is known now.
+
+    The kubelet shows the end of the container about a second before that of the pod.
+    """
+    phase, terminated = ended.status.phase, ended.status.terminated
+    if phase == "Succeeded" or terminated is None or terminated.exit_code != 0:
+        return phase == "Succeeded"
+    if restart_policy(ended.pod) is RestartPolicy.ALWAYS:
+        return False
+    return phase != "Failed" or ended.watched.retrier is Retrier.PLIMSOLL
+
+
 def _is_last(watched: WatchedPod) -> bool:
     """Say whether nobody makes the next attempt; ``next_allocation`` refuses too many lifts."""
     attempts = watched.attempts
     return attempts.left == 0 and attempts.number <= watched.policy.max_lifts
+
+
+def _is_given_up(watched: WatchedPod) -> bool:
+    """Say whether a run is not even given back what was written: nobody makes the next attempt.
+
+    Plimsoll makes one for a bare pod, also if people have lowered ``maxLifts`` meanwhile.
+    """
+    if watched.retrier is Retrier.PLIMSOLL:
+        return _is_last(watched)
+    return watched.attempts.left == 0
 
 
 def _lifts_over(lift: Lift, killed: Observation, killed_s: float) -> bool:

@@ -7,19 +7,34 @@ helps only where the next pod is sure to come and sure to be found as the same r
 and so do the few controllers of ``owners.py`` that make a missing pod again under its name. All
 other pods are left alone, and an Event says so: Plimsoll does not know what another controller does
 about a missing pod, and many count it as their run's failure.
+
+A pod that had what was written is left to restart in place, too, if that keeps work that a new pod
+would do again (``kept_work.py``), or if it has gone on for a while.
+
+A deletion that fails is tried again, because a pod that waits for its proxy changes no more: no
+event would come. The pod is read before each try, as it may have ended or gone on meanwhile. After
+a restart of the controller, all pods are seen again.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
+from plimsoll_operator.attempts.held_up import is_held_up
+from plimsoll_operator.attempts.kept_work import kept_work
 from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.retry_making import GIVE_UP_AFTER_S
 from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
 from plimsoll_operator.pods.identity import Retrier
+from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
+from plimsoll_operator.pods.status import AttemptStatus, read_status
 from plimsoll_operator.profile import events
 from plimsoll_operator.profile.events import Happening
 
@@ -27,23 +42,100 @@ log = structlog.get_logger()
 
 NEXT_IS_LIFTED: Final = frozenset({Retrier.JOB, Retrier.REMAKER})
 """Retriers that surely make another pod with the same run's key."""
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 30.0
+GOES_ON_AFTER_S: Final = 60.0
+"""A container that was killed as written and has run again for longer is left to run."""
 
 
-async def replace_pod(
-    kube: Kube, announcer: Announcer, ended: AttemptEnded, happening: Happening
-) -> None:
-    """Delete a pod whose owner makes the next one, which admission lifts; else say why not.
+@dataclass(slots=True, kw_only=True)
+class Replacements:
+    """Deletes killed pods whose owners make the next ones, which admission lifts."""
 
-    happening: what is announced when the pod is deleted.
+    kube: Kube
+    announcer: Announcer
+    now_s: Callable[[], float]
+    _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
+    """Pod UID -> the further tries to delete it."""
+
+    async def replace(self, ended: AttemptEnded) -> None:
+        """Delete a killed pod that would not end, or say why it is left alone."""
+        restarts = restart_policy(ended.pod) is not RestartPolicy.NEVER
+        if ended.watched.retrier not in NEXT_IS_LIFTED:
+            if restarts:
+                self.announcer.announce(events.stuck(), ended.pod)
+            return
+        if not restarts and not is_held_up(ended.pod, ended.watched):
+            return
+        if ended.status.uid not in self._under_way and not await self._tried(ended):
+            self._begin(ended)
+
+    async def close(self) -> None:
+        """Stop. The next start sees the pods again."""
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    def _begin(self, ended: AttemptEnded) -> None:
+        uid, name = ended.status.uid, ended.pod["metadata"]["name"]
+        task = asyncio.create_task(self._try_again(ended), name=f"replace {name}")
+        self._under_way[uid] = task
+        task.add_done_callback(lambda _: self._under_way.pop(uid, None))
+
+    async def _try_again(self, ended: AttemptEnded) -> None:
+        # Who does not reach the API server for so long does not lead any more.
+        pause_s, until_s = FIRST_PAUSE_S, self.now_s() + GIVE_UP_AFTER_S
+        while self.now_s() < until_s:
+            await asyncio.sleep(pause_s)
+            if await self._tried(ended):
+                return
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        log.error("replacement given up", pod=ended.pod["metadata"]["name"])
+
+    async def _tried(self, ended: AttemptEnded) -> bool:
+        """Try once. Return False to try again."""
+        meta = ended.pod["metadata"]
+        try:
+            pod = await self.kube.read_pod(meta["namespace"], meta["name"])
+            happening = self._due(pod, ended)
+            if happening is not None:
+                await self.kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
+                self.announcer.announce(happening, ended.pod)
+        except (NotFound, Changed):
+            return True
+        except ApiError as error:
+            log.warning("pod not replaced", pod=meta["name"], error=str(error))
+            return False
+        return True
+
+    def _due(self, pod: Pod, ended: AttemptEnded) -> Happening | None:
+        """Return what is announced when the pod is deleted; None if it must not be deleted now."""
+        watched = ended.watched
+        now = read_status(pod, watched.attempt.container)
+        is_over = now.phase in ("Succeeded", "Failed")
+        if now.uid != ended.status.uid or is_over or not may_follow(now):
+            return None
+        if restart_policy(pod) is RestartPolicy.NEVER:
+            return events.freed() if is_held_up(pod, watched) else None
+        if not watched.is_lowered:
+            if self._goes_on(now):
+                return None
+            kept = kept_work(pod, watched.attempt.container)
+            if kept is not None:
+                self.announcer.announce(events.stuck(kept), pod)
+                return None
+        return events.replaced()
+
+    def _goes_on(self, now: AttemptStatus) -> bool:
+        runs_since_s = now.started_s if now.terminated is None else None
+        return runs_since_s is not None and self.now_s() - runs_since_s > GOES_ON_AFTER_S
+
+
+def may_follow(status: AttemptStatus) -> bool:
+    """Say whether a killed pod may be deleted or copied.
+
+    A pod that ended with 0 has done its work, though a child was killed. What follows a deleted pod
+    is up to the one that deletes it.
     """
-    if ended.watched.retrier not in NEXT_IS_LIFTED:
-        announcer.announce(events.stuck(), ended.pod)
-        return
-    meta = ended.pod["metadata"]
-    try:
-        await kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
-        announcer.announce(happening, ended.pod)
-    except (NotFound, Changed):
-        return
-    except ApiError as error:
-        log.warning("pod not replaced", pod=meta["name"], error=str(error))
+    exit_code = status.terminated.exit_code if status.terminated else None
+    return exit_code != 0 and not status.being_deleted

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from plimsoll_operator.attempts.held_up import is_held_up
-from plimsoll_operator.attempts.over import is_over
+from plimsoll_operator.attempts.over import changed_s, is_over
 from plimsoll_operator.attempts.retry_pod import NextAttempt, retry_name
 from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.attempts.replacing import NEXT_IS_LIFTED, replace_pod
+from plimsoll_operator.controller.attempts.replacing import (
+    LONGEST_PAUSE_S,
+    Replacements,
+    may_follow,
+)
 from plimsoll_operator.controller.attempts.retry_making import (
     EXCLUDED,
     KEYS,
@@ -34,8 +37,7 @@ from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier
-from plimsoll_operator.pods.spec import RestartPolicy, annotations_of, restart_policy
-from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.pods.spec import annotations_of
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_predictor.core.decision import Reason
@@ -45,8 +47,6 @@ from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import RetryIntent, Store, Writer
 
 log = structlog.get_logger()
-
-LONGEST_PAUSE_S = 30.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +64,13 @@ class Retries:
         default_factory=lambda: Counter(dict.fromkeys(KEYS, 0)),
     )
     _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
+    _replacements: Replacements = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the part that deletes pods which somebody else makes again."""
+        self._replacements = Replacements(
+            kube=self.kube, announcer=self.announcer, now_s=self.now_s
+        )
 
     async def resume(self) -> None:
         """Carry out, at a start, the intents that are not known to be done."""
@@ -79,25 +86,19 @@ class Retries:
         Return False if the pod must be seen again: its other containers have not ended yet.
         """
         watched, status = ended.watched, ended.status
-        if not _may_follow(status):
+        if not may_follow(status):
             return True
         if watched.retrier is not Retrier.PLIMSOLL:
             # A pod that its node evicted has failed as a whole: it is not restarted in place.
             if status.phase != "Failed":
-                await self._replace(ended)
+                await self._replacements.replace(ended)
             return True
         if watched.retry is not Retry.AUTO:
             return True
         over = _is_over_for_good(ended)
-        if over and status.phase != "Succeeded" and not self._is_history(status):
+        if over and status.phase != "Succeeded" and not self._is_history(ended):
             await self._intend(ended, lift)
         return over
-
-    async def _replace(self, ended: AttemptEnded) -> None:
-        if restart_policy(ended.pod) is not RestartPolicy.NEVER:
-            await replace_pod(self.kube, self.announcer, ended, events.replaced())
-        elif ended.watched.retrier in NEXT_IS_LIFTED and is_held_up(ended.pod, ended.watched):
-            await replace_pod(self.kube, self.announcer, ended, events.freed())
 
     async def pass_over(self, ended: AttemptEnded) -> None:
         """Store that an attempt killed at its written size in a pause is not retried later."""
@@ -105,9 +106,11 @@ class Retries:
         if await self.writer.call(self.store.retries.plan, intent):
             await self._close(intent, PASSED_OVER)
 
-    def _is_history(self, status: AttemptStatus) -> bool:
-        # The end of some evicted pods is unknown. They may stay there for weeks.
-        ended_s = status.submitted_s if status.finished_s is None else status.finished_s
+    def _is_history(self, ended: AttemptEnded) -> bool:
+        ended_s = ended.status.finished_s
+        if ended_s is None:
+            # The end of some evicted pods is unknown. They may stay there for weeks.
+            ended_s = changed_s(ended.pod) or ended.status.submitted_s
         return ended_s is not None and self.now_s() - ended_s > RETRY_WITHIN_S
 
     def _intent(self, ended: AttemptEnded, name: str, manifest: str) -> RetryIntent:
@@ -125,6 +128,7 @@ class Retries:
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        await self._replacements.close()
 
     async def _intend(self, ended: AttemptEnded, lift: Lift) -> None:
         pod, watched = ended.pod, ended.watched
@@ -198,16 +202,6 @@ def _is_over_for_good(ended: AttemptEnded) -> bool:
         return True
     killed = status.terminated is not None and status.terminated.reason == OOM_KILLED
     return killed and is_over(ended.pod)
-
-
-def _may_follow(status: AttemptStatus) -> bool:
-    """Say whether a killed pod may be deleted or copied.
-
-    A pod that ended with 0 has done its work, though a child was killed. What follows a deleted pod
-    is up to the one that deletes it.
-    """
-    exit_code = status.terminated.exit_code if status.terminated else None
-    return exit_code != 0 and not status.being_deleted
 
 
 def _note(watched: WatchedPod, lift: Lift) -> str:

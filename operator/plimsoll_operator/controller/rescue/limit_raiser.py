@@ -47,7 +47,7 @@ class LimitRaiser:
         """Raise request and limit; raise ApiError if it is refused for good."""
         memory = after_raise(pending.before, pending.limit_bytes)
         body = raise_body(rescuable.pod, pending.before.name, memory)
-        note = asyncio.create_task(self._note(rescuable))
+        note = asyncio.create_task(self.note(rescuable))
         began_s = time.monotonic()
         try:
             resized = await self._patch(rescuable.pod, body)
@@ -66,7 +66,7 @@ class LimitRaiser:
     async def raised_by_agent(self, rescuable: Rescuable) -> None:
         """Write on a pod what it had before its agent raised it: the agent may not write that."""
         self._count("asked")
-        await self._note(rescuable)
+        await self.note(rescuable)
 
     async def withdraw(self, rescuable: Rescuable, before: SizedContainer, why: str) -> Pod | None:
         """Ask for what the pod has, after its node refused a raise: this frees the room again."""
@@ -107,7 +107,7 @@ class LimitRaiser:
                     raise
         raise AssertionError("it is returned or raised above")
 
-    async def _note(self, rescuable: Rescuable) -> None:
+    async def note(self, rescuable: Rescuable) -> None:
         """Write what the pod had before its first raise, and how often it was raised."""
         first = rescuable.first
         rescued = Rescued(

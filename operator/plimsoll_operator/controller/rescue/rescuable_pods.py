@@ -56,6 +56,12 @@ class Rescuable:
     container: SizedContainer
     first: SizedContainer
     raises: int = 0
+    noted: int = 0
+    """How many of the raises its annotation counts."""
+    notes: int = 0
+    """How often the annotation was written again since the latest raise."""
+    note_due_s: float = 0.0
+    """When it is written again, by the look's clock, unless the pod has it by then."""
     first_s: float | None = None
     """When this controller first raised it, Unix seconds."""
     curve: Curve | None = None
@@ -190,13 +196,15 @@ class RescuablePods:
             return None
         note = read_rescued(pod, container)
         first = before_rescue(pod, container)
-        return Rescuable(pod, watched, container, first, note.raises if note else 0)
+        raises = note.raises if note else 0
+        return Rescuable(pod, watched, container, first, raises, noted=raises)
 
     @staticmethod
     def _take_over(before: Rescuable, now: Rescuable) -> None:
         """Keep what this controller knows: the watch may show its annotation a moment later."""
         now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
         now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
+        now.notes, now.note_due_s = before.notes, before.note_due_s
         if now.raises < before.raises:
             now.raises, now.first = before.raises, before.first
         if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:

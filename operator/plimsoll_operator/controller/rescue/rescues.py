@@ -39,6 +39,10 @@ PENDING_S: Final = 15.0
 FLAT_S: Final = 6.0
 FULL_S: Final = 30.0
 """A node that refused a raise is not asked for one for this long."""
+NOTE_AGAIN_S: Final = 2.0
+"""A pod without the annotation of its raises is noted again after this pause, which then grows."""
+LONGEST_NOTE_PAUSE_S: Final = 60.0
+MOST_NOTES: Final = 20
 MOST_TASKS: Final = 2_000
 SAME_BYTES: Final = 1 << 16
 """Limits in a spec and in the kernel differ by less than this: the kernel counts pages."""
@@ -120,16 +124,25 @@ class Rescues:
             self.look()
 
     def look(self) -> None:
-        """Give up unanswered raises, and have pods that have stopped growing give back."""
+        """Repeat lost notes, give up unanswered raises, let what stopped growing give back."""
         now_s = self._now_s()
         self._full_s = {node: s for node, s in self._full_s.items() if s > now_s}
         for pod in self._pods:
+            self._note_again(pod, now_s)
             if pod.pending is not None and now_s - pod.pending.asked_s > PENDING_S:
                 self._raiser.metrics.raises.labels("unanswered").inc()
                 pod.pending, pod.given_up = None, "its node has not answered a raise"
                 self._pods.see(pod.pod, gone=False)  # it has what its spec says
             elif pod.pending is None and pod.raises and not pod.keeps:
                 self._look_at_raised(pod, now_s)
+
+    def _note_again(self, pod: Rescuable, now_s: float) -> None:
+        """Repeat the note of a pod's raises, if its annotation does not count them yet."""
+        if pod.noted >= pod.raises or now_s < pod.note_due_s or pod.notes >= MOST_NOTES:
+            return
+        pod.notes += 1
+        pod.note_due_s = now_s + min(NOTE_AGAIN_S * 2**pod.notes, LONGEST_NOTE_PAUSE_S)
+        self._begin(self._raiser.note(pod))
 
     def raised(self, pod_uid: str) -> bool:
         """Say whether a pod was raised: then its agent must report every reading of it."""
@@ -279,6 +292,7 @@ class Rescues:
         )
         memory = after_raise(before, decided.limit_bytes)
         pod.pending, pod.raises, pod.granted = pending, pod.raises + 1, None
+        pod.notes, pod.note_due_s = 0, pending.asked_s + NOTE_AGAIN_S
         pod.container = replace(
             before, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes
         )

@@ -17,7 +17,14 @@ from plimsoll_operator.controller.waiting.pod_resizer import NotAllowed, PodResi
 from plimsoll_operator.kube.api_server import CORE
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, ApiError, Unreachable
 from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
-from plimsoll_operator.late_binding.resizing import Left, Place, place_of, unapplied, why_not
+from plimsoll_operator.late_binding.resizing import (
+    Left,
+    Place,
+    limits_may_fall,
+    place_of,
+    unapplied,
+    why_not,
+)
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.task import TaskId
@@ -132,7 +139,9 @@ class LateBinding:
         while True:
             try:
                 api = self._resizer.kube.api
-                return why_not(await api.get("/version"), await api.get(CORE))
+                version = await api.get("/version")
+                self._resizer.limits_fall = limits_may_fall(version)
+                return why_not(version, await api.get(CORE))
             except Unreachable:
                 await asyncio.sleep(UNREACHABLE_PAUSE_S)
             except ApiError as error:

@@ -45,6 +45,7 @@ from plimsoll_operator.metrics.controller import LateBindingMetrics
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import Pod, annotations_of
 from plimsoll_operator.sizing.decision_note import note_to_json
+from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
@@ -72,8 +73,10 @@ class PodResizer:
     metrics: LateBindingMetrics
     waiting: WaitingPods = field(default_factory=WaitingPods)
     now_s: Callable[[], float] = time.time
-    _refused: dict[str, int | None] = field(init=False, default_factory=dict)
-    """UID -> the request that the API server refused; not tried again."""
+    limits_fall: bool = True
+    """Whether the API server lets a limit be lowered; ``LateBinding`` asks it."""
+    _refused: dict[str, Memory] = field(init=False, default_factory=dict)
+    """UID -> the size that the API server refused; not tried again."""
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(
         init=False, default_factory=WeakValueDictionary
     )
@@ -84,7 +87,7 @@ class PodResizer:
 
     def was_refused(self, uid: str, resize: Resize) -> bool:
         """Say whether the API server has refused this size for the pod (for a quota, say)."""
-        return uid in self._refused and self._refused[uid] == resize.memory.request_bytes
+        return self._refused.get(uid) == resize.memory
 
     def forget(self, uid: str) -> None:
         """Forget a pod that does not wait any more."""
@@ -93,7 +96,8 @@ class PodResizer:
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
         """Decide what a waiting pod gets. state: its task's, if the caller has it already."""
         try:
-            return resize_for(pod, state or self.sizing.for_pod(pod), self.now_s())
+            sizing = state or self.sizing.for_pod(pod)
+            return resize_for(pod, sizing, self.now_s(), limits_fall=self.limits_fall)
         except Exception:
             # Strangers write pods: if one causes an error, it keeps what it has.
             log.exception("not decided", pod=_name(pod))
@@ -222,7 +226,7 @@ class PodResizer:
         namespace = str(pod["metadata"]["namespace"])
         if await self.why_denied(namespace) is not None:
             raise NotAllowed(namespace)
-        self._refused[str(pod["metadata"]["uid"])] = resize.memory.request_bytes
+        self._refused[str(pod["metadata"]["uid"])] = resize.memory
         self._count("refused", pod)
         log.info("resize refused", pod=_name(pod), error=str(error))
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from plimsoll_operator.pods.creation import author_chose_node
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
@@ -90,6 +91,10 @@ def bounds_of_lift(
     pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: Nodes
 ) -> Bounds:
     """Return the bounds of the attempt after a kill of ``pod``; read its other containers."""
+    if not author_chose_node(pod):
+        # A scheduler finds a node for each attempt, so the next one may run on any.
+        spec = {name: value for name, value in spec_of(pod).items() if name != "nodeName"}
+        pod = {**pod, "spec": spec}
     container = sized_container(pod)
     if not isinstance(container, NotSizable):
         request_bytes, limit_bytes = other_memory_bytes(pod, container)

@@ -12,6 +12,7 @@ import pytest
 
 from plimsoll_operator.names.labels import DECISION, MODE
 from plimsoll_operator.sizing.decision_note import note_to_json, read_note
+from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Outcome
@@ -26,7 +27,10 @@ from tests.builders.controller.ledgers import (
     ended,
     killed,
 )
-from tests.builders.nodes import a_node
+from tests.builders.nodes import a_node, nodes_of
+from tests.builders.pods import APod, memory_of
+from tests.operator.controller.attempts.test_own_failures import retries
+from tests.operator.sizing.admitted import after
 
 
 @asynccontextmanager
@@ -169,6 +173,36 @@ async def test_a_lift_goes_up_to_the_request_whatever_nodes_are_there(tmp_path: 
         await inside.see(killed(pod))
         (lift,) = inside.known.lifts.values()
         assert lift.allocation_bytes > 8 * GIB
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("killed_gib", "request_gib", "limit_gib", "limit"),
+    [
+        pytest.param(16, 8, None, None, id="no limit"),
+        pytest.param(16, 8, 8, "18Gi", id="a limit that is too small"),
+        pytest.param(16, 4, 40, "40Gi", id="a limit above every node"),
+        pytest.param(18, 4, 40, "40Gi", id="and no step is left below it"),
+    ],
+)
+async def test_a_killed_bare_pod_is_lifted_to_what_a_node_can_give(
+    tmp_path: Path, killed_gib: int, request_gib: int, limit_gib: int | None, limit: str | None
+) -> None:
+    """A larger request would never find a node; a limit may be larger than any."""
+    placed = a_train(memory=f"{killed_gib}Gi").with_spec(nodeName="node-1")
+    lowered = decided(placed, attempt=3)
+    note = read_note(lowered.built())
+    assert note is not None
+    limit_bytes = None if limit_gib is None else limit_gib * GIB
+    asked = replace(note, was_request_bytes=request_gib * GIB, was_limit_bytes=limit_bytes)
+    asked = replace(asked, allocation_bytes=killed_gib * GIB)
+    pod = killed(lowered.annotated({DECISION: note_to_json(asked)}))
+    async with an_inside(tmp_path) as inside:
+        await inside.controller.watch.see_node(a_node("20Gi"), gone=False)
+        await inside.see(pod)
+        [made] = retries(inside, pod)
+        state = AdmissionState(tasks={TRAIN: inside.known}, nodes=nodes_of(a_node("20Gi")))
+        assert memory_of(after(APod(made), state)) == ("18Gi", limit)
 
 
 @pytest.mark.slow

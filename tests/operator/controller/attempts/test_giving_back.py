@@ -24,6 +24,7 @@ from tests.builders.controller.ledgers import (
     decided,
     ended,
     killed,
+    made,
 )
 from tests.builders.kubernetes.pod_servers import a_pod_server
 from tests.builders.pods import APod
@@ -222,14 +223,17 @@ async def test_a_crash_after_the_lift_was_committed_changes_nothing(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", [1, 3])
-async def test_a_run_is_not_given_up_below_what_was_written(tmp_path: Path, attempt: int) -> None:
+@pytest.mark.parametrize("end", [*ENDS, pytest.param(evicted, id="evicted for memory")])
+async def test_a_run_is_not_given_up_below_what_was_written(
+    tmp_path: Path, end: Callable[[APod], APod], attempt: int
+) -> None:
     """People set this after the pod was sized."""
     async with an_inside(tmp_path, said={"maxLifts": 0}) as inside:
-        await inside.see(killed(lowered(attempt=attempt)))
+        await inside.see(end(lowered(attempt=attempt)))
         [retry] = retries(inside)
         assert container_of(retry, 0)["resources"] == AS_WRITTEN
         again = decided(a_train("train-2").annotated({RUN_OF: "uid-train-1"}), attempt=attempt + 1)
-        await inside.see(killed(again))
+        await inside.see(end(again))
         assert len(retries(inside)) == 1
 
 
@@ -241,6 +245,30 @@ async def test_what_was_killed_a_day_ago_is_not_run_again(tmp_path: Path) -> Non
         async with an_inside(folder, said={"paused": True}) as inside:
             await inside.see(ending(lowered(), at="2025-12-30T00:01:00Z"))
             assert retries(inside) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("condition", "since", "retried"),
+    [
+        pytest.param("DisruptionTarget", "2026-01-01T00:00:00Z", 1, id="evicted a minute ago"),
+        pytest.param("Ready", "2026-01-01T00:00:00Z", 1, id="not ready since a minute ago"),
+        pytest.param("DisruptionTarget", "2025-12-30T00:00:00Z", 0, id="evicted two days ago"),
+        pytest.param("Ready", "2025-12-30T18:00:00Z", 0, id="not ready since it was made"),
+    ],
+)
+async def test_a_pod_that_ran_for_long_is_no_history_when_it_is_evicted(
+    tmp_path: Path, condition: str, since: str, retried: int
+) -> None:
+    """The kubelet may have lost the times of its containers."""
+    conditions = [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2025-12-30T18:00:00Z"},
+        {"type": condition, "status": "True", "lastTransitionTime": since},
+    ]
+    pod = evicted(made(lowered(), "2025-12-30T18:00:00Z"), at=None)
+    async with an_inside(tmp_path) as inside:
+        await inside.see(pod.with_status(conditions=conditions[condition == "Ready" :]))
+        assert len(retries(inside)) == retried
 
 
 @pytest.mark.slow

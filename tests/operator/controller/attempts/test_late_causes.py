@@ -148,6 +148,19 @@ async def test_it_is_retried_once_its_other_containers_have_ended(tmp_path: Path
 
 
 @pytest.mark.slow
+async def test_it_is_retried_if_the_late_reading_comes_after_the_pods_last_event(
+    tmp_path: Path,
+) -> None:
+    """The first event comes before the pod's end, and no event comes after the reading."""
+    async with an_inside(tmp_path) as inside:
+        await inside.see(sigkilled(phase="Running"))
+        await inside.see(sigkilled())
+        assert inside.store.retries.waiting() == []
+        await amended(inside, NEAR)
+        assert len(inside.store.retries.waiting()) == 1
+
+
+@pytest.mark.slow
 async def test_the_amending_loop_looks_again_by_itself(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         amending = asyncio.create_task(inside.controller.late_peaks.run())

@@ -188,6 +188,43 @@ def test_only_a_pod_without_a_node_waits(pod: APod, place: Place) -> None:
     assert isinstance(resize_for(pod.built(), KNOWN), Resize) == (place is Place.WAITING)
 
 
+@pytest.mark.parametrize(
+    ("pod", "state", "memory"),
+    [
+        pytest.param(WAITING, KNOWN, Memory(FITS, 4 * GIB), id="it is lowered"),
+        pytest.param(
+            WAITING.limited("8Gi"), KNOWN, Memory(FITS, 8 * GIB), id="a limit over the request"
+        ),
+        pytest.param(
+            WAITING.asking("1Gi").limited("1Gi").with_status(**PASSED_OVER),
+            KNOWN,
+            Memory(FITS, FITS),
+            id="it is raised",
+        ),
+        pytest.param(
+            WAITING.asking("512Mi").limited("2Gi").with_status(**PASSED_OVER),
+            KNOWN,
+            Memory(FITS, 2 * GIB),
+            id="its request is raised, and its limit would fall",
+        ),
+    ],
+)
+def test_where_no_limit_may_fall_the_request_alone_is_lowered(
+    pod: APod, state: AdmissionState, memory: Memory
+) -> None:
+    found = resize_for(pod.built(), state, limits_fall=False)
+    assert isinstance(found, Resize)
+    assert found.memory == memory
+    done = resize_for(carried_out(pod, found).built(), state, limits_fall=False)
+    assert isinstance(done, Left), "once"
+
+
+def test_a_guaranteed_pod_is_left_where_no_limit_may_fall() -> None:
+    found = resize_for(WAITING.with_cpu("1", "1").built(), KNOWN, limits_fall=False)
+    assert isinstance(found, Left)
+    assert "QoS" in found.why
+
+
 def test_a_pod_that_is_being_deleted_is_left() -> None:
     pod = WAITING.built()
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"

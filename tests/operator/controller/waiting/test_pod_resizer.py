@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import pytest
+
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.tasks.publishing import SizingState
+from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import Refused
@@ -15,8 +18,9 @@ from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
 from tests.builders.pods import POD_UID, a_pod
-from tests.rigs.servers.admission_servers import knowledge_of
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
 
@@ -45,19 +49,76 @@ class Sizing:
     """The size of one known task."""
 
     def for_pod(self, _: Pod) -> AdmissionState:
-        known = knowledge_of()
-        return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
+        return self.of_task(TRAIN)
+
+    def of_task(self, task: TaskId) -> AdmissionState:
+        known = knowledge_of(task)
+        return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={task: known})
 
 
-async def test_a_size_that_is_refused_is_asked_for_once_however_often_its_task_learns() -> None:
-    server, waiting = RefusingServer(), WaitingPods()
+def resizing(server: RefusingServer) -> PodResizer:
+    """A resizer that knows one waiting pod."""
+    waiting = WaitingPods()
     waiting.see(WAITING.built())
-    resizer = PodResizer(
+    return PodResizer(
         cast(Kube, server),
         cast(SizingState, Sizing()),
         cast(Announcer, cast(Any, None)),
         ControllerMetrics(0).late_binding,
         waiting,
     )
+
+
+class OldServer(RefusingServer):
+    """Says its version, and remembers which limits it was asked for."""
+
+    def __init__(self, minor: str) -> None:
+        super().__init__()
+        self.api = self
+        self.minor = minor
+        self.limits: list[str] = []
+
+    async def get(self, path: str) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if path == "/version":
+            return {"major": "1", "minor": self.minor}
+        return {"resources": [{"name": "pods/resize", "verbs": ["patch"]}]}
+
+    async def resize_pod(self, pod: Pod, body: object) -> Pod:
+        await asyncio.sleep(0)
+        [container] = cast(Any, body)["spec"]["containers"]
+        self.limits.append(container["resources"]["limits"]["memory"])
+        raise Refused(f"no resize of {pod['metadata']['name']}")
+
+
+@pytest.mark.parametrize(("minor", "limit"), [("33", "4Gi"), ("33+", "4Gi"), ("34", "1127Mi")])
+async def test_no_limit_is_lowered_before_kubernetes_1_34(minor: str, limit: str) -> None:
+    server = OldServer(minor)
+    resizer = resizing(server)
+    binding = LateBinding(resizer, 50.0)
+    work = asyncio.create_task(binding.run())
+    try:
+        async with asyncio.timeout(60):
+            while not server.limits:
+                binding.learned(TRAIN)
+                await asyncio.sleep(0.01)
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+    assert server.limits == [limit]
+
+
+async def test_another_limit_at_the_same_request_is_another_size() -> None:
+    server = RefusingServer()
+    resizer = resizing(server)
+    for limits_fall in (True, True, False, False):
+        resizer.limits_fall = limits_fall
+        await resizer.resize(POD_UID)
+    assert server.refused == 2
+
+
+async def test_a_size_that_is_refused_is_asked_for_once_however_often_its_task_learns() -> None:
+    server = RefusingServer()
+    resizer = resizing(server)
     await asyncio.gather(*(resizer.resize(POD_UID) for _ in range(3)))
     assert server.refused == 1

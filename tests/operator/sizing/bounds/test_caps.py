@@ -164,13 +164,16 @@ def test_a_lift_is_bounded_by_the_quotas_and_nodes_of_its_own_pod() -> None:
     nodes = nodes_of(a_node("10Gi", labels={"pool": "small"}), a_node("80Gi"))
     killed = PodAmounts(request=GIB, limit=GIB, killed=GIB)
 
-    def room(nodes: Nodes, **spec: Any) -> int | None:
-        pod = a_pod().with_spec(**spec).built()
+    def room(nodes: Nodes, written: dict[str, Any] | None = None, **spec: Any) -> int | None:
+        pod = a_pod().with_spec(nodeName="node-1", **spec).built()
+        fields = {"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": written or {}}}
+        pod["metadata"].update(resourceVersion="7", managedFields=[fields])
         return bounds_of_lift(pod, killed, namespace, nodes).room_bytes
 
     assert room(nodes) == 72 * GIB
     assert room(nodes, nodeSelector={"pool": "small"}) == 9 * GIB
     assert room(nodes, priorityClassName="high") == 2 * GIB
+    assert room(nodes, {"f:nodeName": {}}) is None  # the next attempt goes to the same node
 
 
 def test_a_best_effort_pod_gets_no_size_where_a_quota_counts_those_that_have_one() -> None:
