@@ -91,7 +91,8 @@ class ControllerSettings(BaseSettings):
     tls_lifetime_s: float = Field(default=NINETY_DAYS_S, ge=120, le=5 * 365 * 86_400)
     """How long a certificate made here is valid; it is renewed after two thirds of that time."""
     webhook: str = "plimsoll"
-    """The MutatingWebhookConfiguration whose caBundle follows the certificate."""
+    """The MutatingWebhookConfiguration whose caBundle follows a certificate made here, and whose
+    selectors follow the namespaces that opt in by their policy, whoever makes the certificate."""
     feed_token_secret: str | None = None
     """The Secret with the token that admission shows the feed, as NAMESPACE/NAME."""
     peaks_token_secret: str | None = None

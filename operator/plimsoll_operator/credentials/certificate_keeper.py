@@ -90,7 +90,16 @@ class CertificateKeeper:
                 broken = str(error)
         webhook = await if_there(self._objects.webhook(self._plan.webhook))
         published = None if webhook is None else _published(webhook)
+        self._see(published or ())
         return _Objects(State(served, broken, published, self._prepared), secret, webhook)
+
+    def _see(self, published: tuple[bytes, ...]) -> None:
+        """Note that the new authority is published, even if the answer to that was lost."""
+        prepared = self._prepared
+        if prepared is None or prepared.published_s is not None:
+            return
+        if prepared.pair.authority in published:
+            self._prepared = replace(prepared, published_s=self._clocks().running_s)
 
     async def _do(self, following: NextStep, objects: _Objects) -> None:
         words = {"secret": str(self._plan.secret), "why": following.why}

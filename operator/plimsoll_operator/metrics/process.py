@@ -39,7 +39,8 @@ class ProcessMetrics:
         )
         self._right = Gauge(
             "plimsoll_kept",
-            "1 while the leader can keep a thing right (certificate, token, label); 0 if not.",
+            "1 while the leader can keep a thing right (certificate, token, label, opted-in"
+            " namespaces); 0 if not.",
             ["what"],
             registry=self.registry,
         )

@@ -9,9 +9,10 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, Final
 
 import orjson
@@ -34,6 +35,8 @@ MAX_FEATURES: Final = 64
 MAX_VALUE_CHARS: Final = 256
 MAX_TOTAL_BYTES: Final = 1024
 """The most bytes of names and values together, as JSON: each pod's are stored for months."""
+MAX_WORDS: Final = 1024
+"""The most words of a program, and the most of its variables, among which sources are found."""
 
 _LARGEST_NUMBER_BYTES: Final = 28
 """A number as JSON, with the punctuation around it."""
@@ -43,6 +46,8 @@ _MOST_BYTES_A_CHAR: Final = 6
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 
 Sources = Mapping[str, Mapping[str, str]]
+Reader = Callable[[str], object]
+"""Returns the value of a name; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +73,8 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     texts = _annotated(pod)
     if labels.CHUNK_ITEMS in texts:
         texts |= _own_chunk(pod)
-    for name, source in (sources or {}).items():
-        text = _from_source(pod, source)
-        if text is not None:
-            texts[name] = text
+    if sources:
+        texts |= _declared(pod, sources)
     # The order must not decide which ones are left out; nearly always there are none.
     names = texts if len(texts) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, texts)
     fitting = {name: texts[name] for name in names if _fits(name, texts[name])}
@@ -157,7 +160,7 @@ def _annotated(pod: Pod) -> dict[str, str]:
 
 def _own_chunk(pod: Pod) -> dict[str, str]:
     """Return the items of the pod by its list; nothing if it has no list."""
-    items = own_items(pod, _environment(_container(pod), STARTS))
+    items = own_items(pod, _variables(pod)(STARTS))
     return {} if items is None else {labels.CHUNK_ITEMS: str(items)}
 
 
@@ -166,22 +169,19 @@ def _is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def _from_source(pod: Pod, source: Mapping[str, str]) -> str | None:
-    for kind, key in source.items():
-        read = SOURCES.get(kind)
-        value = None if read is None else read(pod, key)
-        if isinstance(value, str):
-            return value
-    return None
-
-
-SOURCES: Final[Mapping[str, Callable[[Pod, str], object]]] = {
-    "annotation": lambda pod, key: annotations_of(pod).get(key),
-    "label": lambda pod, key: labels_of(pod).get(key),
-    "env": lambda pod, key: _environment(_container(pod), key),
-    "arg": lambda pod, key: _argument(_container(pod), key),
-}
-"""The kinds of sources that a policy can name, and their readers."""
+def _declared(pod: Pod, sources: Sources) -> dict[str, str]:
+    """Return what the sources say. A pod is read once for all sources of a kind."""
+    readers, texts = dict[str, Reader](), dict[str, str]()
+    for name, source in sources.items():
+        for kind, key in source.items():
+            if kind not in SOURCES:
+                continue
+            if kind not in readers:
+                readers[kind] = SOURCES[kind](pod)
+            text = readers[kind](key)
+            if isinstance(text, str):
+                texts[name] = text
+    return texts
 
 
 def _container(pod: Pod) -> Mapping[str, Any]:
@@ -189,20 +189,36 @@ def _container(pod: Pod) -> Mapping[str, Any]:
     return container_of(pod, sized.index) if isinstance(sized, SizedContainer) else {}
 
 
-def _environment(container: Mapping[str, Any], key: str) -> object:
+def _variables(pod: Pod) -> Reader:
     # Only values in the pod itself are read: a Secret's value is no feature.
-    for variable in sequence(container.get("env")):
-        if mapping(variable).get("name") == key:
-            return mapping(variable).get("value")
-    return None
+    values = dict[str, object]()
+    for variable in map(mapping, sequence(_container(pod).get("env"))[:MAX_WORDS]):
+        if isinstance(name := variable.get("name"), str):
+            values.setdefault(name, variable.get("value"))
+    return values.get
 
 
-def _argument(container: Mapping[str, Any], key: str) -> str | None:
-    words = [*sequence(container.get("command")), *sequence(container.get("args"))]
-    texts = [word for word in words if isinstance(word, str)]
+def _arguments(pod: Pod) -> Reader:
+    container = _container(pod)
+    words = chain(sequence(container.get("command")), sequence(container.get("args")))
+    texts = [word for word in islice(words, MAX_WORDS) if isinstance(word, str)]
+    return lambda key: _argument(texts, key)
+
+
+def _argument(texts: Sequence[str], key: str) -> str | None:
+    beginning = f"{key}="
     for place, word in enumerate(texts):
-        if word.startswith(f"{key}="):
-            return word[len(key) + 1 :]
+        if word.startswith(beginning):
+            return word[len(beginning) :]
         if word == key and place + 1 < len(texts):
             return texts[place + 1]
     return None
+
+
+SOURCES: Final[Mapping[str, Callable[[Pod], Reader]]] = {
+    "annotation": lambda pod: annotations_of(pod).get,
+    "label": lambda pod: labels_of(pod).get,
+    "env": _variables,
+    "arg": _arguments,
+}
+"""The kinds of sources that a policy can name, and what reads a pod's values of that kind."""

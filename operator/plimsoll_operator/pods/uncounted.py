@@ -56,7 +56,8 @@ def wants_ignored(job: Mapping[str, Any], policy: Policy) -> bool:
     template = mapping(mapping(job.get("spec")).get("template"))
     said = text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
     wanted = KilledAttempts.IGNORE
-    return policy.mode is Mode.ENFORCE and wanted == (said or policy.killed_attempts)
+    acts = policy.mode is Mode.ENFORCE and not policy.paused
+    return acts and wanted == (said or policy.killed_attempts)
 
 
 def patch_for_failures(job: Mapping[str, Any]) -> list[Operation]:

@@ -75,7 +75,7 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
         if spec.get(key) is not None:
             values.update(_read(key, spec[key], where))
     if "feature_sources" in values:
-        values["feature_sources"] = {**base.feature_sources, **values["feature_sources"]}
+        values["feature_sources"] = _merged(base, values["feature_sources"], where)
     values.update(values.pop("risk", {}))
     values.update(values.pop("splitting", {}))
     values["paused"] = base.paused or values.get("paused", False)
@@ -174,6 +174,18 @@ def _features(value: Any) -> dict[str, dict[str, str]]:
     if len(value) > MAX_FEATURES:
         raise ValueError(f"has {len(value)} features; at most {MAX_FEATURES} are read")
     return {_feature_name(name): _source(name, source) for name, source in value.items()}
+
+
+def _merged(
+    base: Policy, read: Mapping[str, Mapping[str, str]], where: str
+) -> dict[str, Mapping[str, str]]:
+    sources = {**base.feature_sources, **read}
+    if len(sources) > MAX_FEATURES:
+        raise BadPolicy(
+            f"{where}: features are {len(sources)} with those of the levels above; at most"
+            f" {MAX_FEATURES} are read"
+        )
+    return sources
 
 
 def _feature_name(name: Any) -> str:

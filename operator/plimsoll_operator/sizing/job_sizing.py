@@ -75,7 +75,8 @@ def patch_for_new_job(
     _, policy = _task_and_policy(pod, moment)
     if policy.order is not Order.NEVER:
         notes = {**waiting_note(job), **notes}
-    failures = patch_for_failures(job) if wants_ignored(job, policy) else []
+    uncounted = wants_ignored(job, policy) and not moment.state.paused
+    failures = patch_for_failures(job) if uncounted else []
     if failures or ignores_lowered(job):
         notes = {**notes, labels.UNCOUNTED: "true"}
     sized = _sized(job, pod, notes, moment) if may_wait(job) else None

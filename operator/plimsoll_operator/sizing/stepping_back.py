@@ -96,11 +96,14 @@ def _other_webhook(pod: Pod, container: SizedContainer, note: DecisionNote) -> O
 
     If that webhook is asked again, it may set it again, and Plimsoll is not asked after it.
     """
-    if note.mode is not Mode.ENFORCE or container.request_bytes == note.allocation_bytes:
+    # A pod that was left as written, such as one held back by a quota, has its author's request.
+    as_written = note.allocation_bytes is None
+    left_bytes = note.was_request_bytes if as_written else note.allocation_bytes
+    if note.mode is not Mode.ENFORCE or container.request_bytes == left_bytes:
         return None
     if not webhook_wrote(pod, labels.DECISION):
         return None
-    return Other(FILLED if note.allocation_bytes is None else CHANGED)
+    return Other(FILLED if as_written else CHANGED)
 
 
 def memory_before(pod: Pod, container: SizedContainer, note: DecisionNote | None) -> Memory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -42,6 +42,8 @@ ODD_NUMBERS: Final = (
     "1e15",
 )
 ODD_VALUES: Final[tuple[Any, ...]] = (None, -1, 1e308, True, [], {}, ["x"], {"a": {"b": 1}}, 2**70)
+MOST_WORDS: Final = 700_000
+"""As many words of one character as fit into a pod."""
 QUANTITIES: Final = ("128Mi", "256Mi", "1Gi", "64Mi")
 ODD_QUANTITIES: Final = ("-1Gi", "0", "100Ei", "1e400", "NaN")
 
@@ -143,6 +145,33 @@ def oddly_typed_pods(count: int, seed: int) -> Iterator[Json]:
         running = pod.running()
         # The API server itself writes a status, so its types are right.
         yield {**{key: _spoiled(running[key], rng) for key in running}, "status": running["status"]}
+
+
+class Counted(list[Any]):
+    """A list that counts how often an element is read. reads: so far."""
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        super().__init__(elements)
+        self.reads = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for element in super().__iter__():
+            self.reads += 1
+            yield element
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        self.reads += len(found) if isinstance(place, slice) else 1
+        return found
+
+
+def wordy_pod() -> tuple[Json, Counted, Counted]:
+    """A pod whose program gets as many arguments and variables as fit; and these two lists."""
+    arguments = Counted(["x"] * MOST_WORDS)
+    variables = Counted({"name": f"V{number}", "value": "1"} for number in range(MOST_WORDS // 10))
+    document = _pod(1, random.Random(1), "evil-1", worst=False)
+    document["spec"]["containers"][0] |= {"args": arguments, "env": variables}
+    return document, arguments, variables
 
 
 def _pod(number: int, rng: random.Random, namespace: str, worst: bool) -> Json:

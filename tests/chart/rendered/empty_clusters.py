@@ -19,6 +19,11 @@ KINDS: Final = {
     "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "Job": ("/apis/batch/v1", "jobs", True),
     "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
+    "MutatingWebhookConfiguration": (
+        "/apis/admissionregistration.k8s.io/v1",
+        "mutatingwebhookconfigurations",
+        False,
+    ),
 }
 """Kind -> the path of its group, its plural, whether it is in a namespace."""
 

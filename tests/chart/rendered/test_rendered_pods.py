@@ -248,6 +248,23 @@ def test_a_secret_that_is_mounted_is_one_the_controller_is_told_to_make_and_may(
     assert mounted == made == allowed
 
 
+@pytest.mark.parametrize("mode", ["self", "cert-manager"])
+@pytest.mark.parametrize("values", OTHER_NAMES)
+def test_the_controller_knows_the_webhook_configuration_by_its_name(
+    helm: Helm, values: dict[str, Any], mode: str
+) -> None:
+    documents = helm.render({**values, "certificates": {"mode": mode}})
+    (configuration,) = (
+        each for each in documents if each["kind"] == "MutatingWebhookConfiguration"
+    )
+    (controller,) = (
+        spec["containers"][0] for name, spec in pod_specs(documents).items() if "controller" in name
+    )
+    settings = {each["name"]: each.get("value") for each in controller["env"]}
+    assert settings["PLIMSOLL_WEBHOOK"] == configuration["metadata"]["name"]
+    assert ("PLIMSOLL_TLS_SECRET" in settings) is (mode == "self")
+
+
 @pytest.mark.parametrize("values", OTHER_NAMES)
 def test_a_service_account_that_is_used_is_made(helm: Helm, values: dict[str, Any]) -> None:
     documents = helm.render(values)

@@ -13,10 +13,12 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import (
     MAX_FEATURES,
     MAX_TOTAL_BYTES,
+    MAX_WORDS,
     PodFeatures,
     feature_value,
     read_features,
 )
+from tests.builders.kubernetes.hostile_pods import wordy_pod
 from tests.builders.pods import APod, a_pod
 
 PREFIX = labels.FEATURE_PREFIX
@@ -136,6 +138,41 @@ def test_environment_and_arguments_are_those_of_the_sized_container() -> None:
     )
     sources = {"columns": {"arg": "--columns"}, "region": {"env": "REGION"}}
     assert read_features(pod.built(), sources).values == {"columns": 9.0}
+
+
+def test_many_sources_read_the_words_of_a_hostile_pod_once_and_not_all_of_them() -> None:
+    pod, arguments, variables = wordy_pod()
+    sources = {f"a{number}": {"arg": f"--a{number}"} for number in range(MAX_FEATURES // 2)}
+    sources |= {f"e{number}": {"env": f"E{number}"} for number in range(MAX_FEATURES // 2)}
+    read_features(pod, sources)
+    assert 0 < arguments.reads <= MAX_WORDS
+    assert 0 < variables.reads <= MAX_WORDS
+
+
+def test_without_a_source_no_word_is_read() -> None:
+    pod, arguments, variables = wordy_pod()
+    read_features(pod, {"team": {"label": "team"}})
+    assert (arguments.reads, variables.reads) == (0, 0)
+
+
+@pytest.mark.parametrize(("before", "found"), [(MAX_WORDS - 1, {"x": 7.0}), (MAX_WORDS, {})])
+def test_the_first_words_and_variables_are_read(before: int, found: dict[str, float]) -> None:
+    arguments = a_pod().running_with(*["x"] * before, "--rows=7")
+    assert read_features(arguments.built(), {"x": {"arg": "--rows"}}).values == found
+    names = {f"V{number}": "1" for number in range(before)}
+    variables = a_pod().with_environment({**names, "ROWS": "7"})
+    assert read_features(variables.built(), {"x": {"env": "ROWS"}}).values == found
+
+
+def test_the_first_of_several_values_is_the_feature() -> None:
+    pod = a_pod().running_with("--rows", "1", "--rows=2", "--set=rows=3").built()
+    pod["spec"]["containers"][0]["env"] = [
+        {"name": ["odd"], "value": "0"},
+        {"name": "ROWS", "value": "4"},
+        {"name": "ROWS", "value": "5"},
+    ]
+    sources = {"a": {"arg": "--rows"}, "b": {"arg": "--set=rows"}, "c": {"env": "ROWS"}}
+    assert read_features(pod, sources).values == {"a": 1.0, "b": 3.0, "c": 4.0}
 
 
 def test_a_source_wins_over_the_annotation_of_its_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,6 +95,7 @@ def test_whose_failures_count_whatever_is_wanted(job: Json) -> None:
         pytest.param(a_job(said="always"), ASKED, False, id="a word that is none"),
         pytest.param(a_job(said=IGNORE), Policy(mode=Mode.RECOMMEND), False, id="recommended"),
         pytest.param(a_job(said=IGNORE), Policy(mode=Mode.OFF), False, id="off"),
+        pytest.param(a_job(said=IGNORE), replace(ASKED, paused=True), False, id="paused"),
     ],
 )
 def test_who_wants_it(job: Json, policy: Policy, wanted: bool) -> None:

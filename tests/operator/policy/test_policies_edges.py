@@ -45,6 +45,18 @@ def test_one_feature_more_is_refused() -> None:
         policy_from_spec(Policy(), features(65), WHERE)
 
 
+def test_the_features_of_all_levels_together_are_bounded() -> None:
+    of_namespace = features(63)
+    more = {"one": {"label": "one"}, "two": {"label": "two"}}
+    resolved = resolve(Policy(), of_namespace, {"features": more})
+    assert len(resolved.policy.feature_sources) == 63
+    (problem,) = resolved.problems
+    assert "features are 65 with those of the levels above; at most 64 are read" in problem
+    fitting = resolve(Policy(), of_namespace, {"features": {"one": {"label": "one"}}})
+    assert len(fitting.policy.feature_sources) == 64
+    assert fitting.problems == ()
+
+
 @pytest.mark.parametrize(
     ("pod", "run"),
     [

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll_operator.pods.spec import qos_of
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.decision_note import read_note
-from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import GIB, MIB
-from tests.builders.kubernetes.webhooks import OTHERS, PODS, Hook, admitted, memory, sized_by
+from tests.builders.kubernetes.webhooks import (
+    OTHERS,
+    PODS,
+    Change,
+    Hook,
+    Json,
+    admitted,
+    memory,
+    prepending,
+    sized_by,
+)
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod
 from tests.rigs.servers.admission_servers import knowledge_of
 
@@ -62,3 +76,56 @@ def test_what_is_said_of_a_pod_is_what_it_has(
         for limits in Limits:
             ours = plimsoll(need_bytes, limits)
             check(PODS[pod], Hook(OTHERS[other], again), ours, first=first)
+
+
+def labelling(pod: Json) -> Json:
+    pod["metadata"].setdefault("labels", {})["team"] = "shop"
+    return pod
+
+
+def appending(pod: Json) -> Json:
+    containers = pod["spec"]["containers"]
+    if all(each["name"] != "proxy" for each in containers):
+        containers.append({"name": "proxy", "image": containers[0]["image"]})
+    return pod
+
+
+def held_back() -> dict[str, AdmissionState]:
+    """States in which a pod that needs 3Gi is often left as its author wrote it."""
+    known, capped = (
+        knowledge_of(max_need_bytes=3 * GIB, max_bytes=most) for most in (None, 1500 * MIB)
+    )
+    quota = {"spec": {"hard": {"requests.memory": "2500Mi", "limits.memory": "4500Mi"}}}
+    bounded = replace(UNBOUNDED_NAMESPACE, bounds=read_namespace([], [quota]))
+    tasks = {known.task: known}
+    return {
+        "a quota": AdmissionState(tasks=tasks, namespaces={"shop": bounded}),
+        "a max": AdmissionState(tasks={capped.task: capped}),
+        "a small node": AdmissionState(tasks=tasks, nodes=nodes_of(a_node("2500Mi"))),
+    }
+
+
+@pytest.mark.parametrize(
+    "change", [labelling, appending, prepending()], ids=["label", "after", "before"]
+)
+@pytest.mark.parametrize("held", held_back())
+@pytest.mark.parametrize("pod", PODS)
+def test_a_webhook_that_changes_no_memory_is_not_said_to_set_it(
+    pod: str, held: str, change: Change
+) -> None:
+    ours = Hook(sized_by(held_back()[held], "shop"))
+    found, asked = admitted(PODS[pod], [ours, Hook(change)])
+    assert asked[:3] == [0, 1, 0]
+    note = read_note(found.built())
+    assert note is not None
+    assert note.reason is not Reason.LEFT
+    assert note.mode is Mode.ENFORCE
+
+
+@pytest.mark.parametrize("held", held_back())
+def test_each_of_these_leaves_a_pod_as_it_was_written(held: str) -> None:
+    found, _ = admitted(PODS["a request"], [Hook(sized_by(held_back()[held], "shop"))])
+    note = read_note(found.built())
+    assert note is not None
+    assert note.allocation_bytes is None
+    assert memory(found.built()) == memory(PODS["a request"].built())

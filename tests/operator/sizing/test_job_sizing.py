@@ -202,6 +202,42 @@ def test_whose_template_is_not_touched(job: Json) -> None:
 
 
 @pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param(
+            {"annotations": {"argocd.argoproj.io/tracking-id": "shop:batch/Job:shop/train"}},
+            id="tracked by an annotation",
+        ),
+        pytest.param(
+            {"annotations": {"argocd.argoproj.io/sync-options": "Replace=true"}},
+            id="replaced by its own option",
+        ),
+        pytest.param(
+            {"managedFields": [{"manager": "argocd-controller", "operation": "Update"}]},
+            id="made by Argo CD",
+        ),
+        pytest.param(
+            {
+                "managedFields": [
+                    {"manager": "argocd-application-controller", "operation": "Update"}
+                ]
+            },
+            id="made by Argo CD without apply",
+        ),
+    ],
+)
+def test_a_job_that_argo_cd_keeps_as_in_git_gets_notes_only(metadata: Json) -> None:
+    """With ``Replace=true``, Argo CD creates what it keeps, and does not apply it."""
+    known = knowledge_of(killed_attempts=KilledAttempts.IGNORE)
+    job = a_job(metadata=metadata)
+    after = patched(job, known)
+    notes = after["spec"]["template"]["metadata"].pop("annotations")
+    assert labels.DECISION not in notes
+    assert notes[labels.JOB_ATTEMPTS] == "7"
+    assert after == job
+
+
+@pytest.mark.parametrize(
     "job",
     [
         pytest.param(a_job(), id="suspended"),
@@ -306,6 +342,20 @@ def test_a_job_whose_policy_asks_for_it_does_not_count_lowered_attempts(suspend:
     spec = patched(a_job(suspend=suspend), known)["spec"]
     assert spec["podFailurePolicy"] == {"rules": rules()}
     assert spec["template"]["metadata"]["annotations"][labels.UNCOUNTED] == "true"
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+@pytest.mark.parametrize("whole", [True, False], ids=["the cluster", "the task"])
+def test_while_sizing_is_paused_every_attempt_counts(whole: bool, suspend: bool) -> None:
+    known = knowledge_of(killed_attempts=KilledAttempts.IGNORE, paused=not whole)
+    state = replace(state_of(known), paused=whole)
+    job = a_job(suspend=suspend)
+    notes = notes_for_job(job)
+    assert notes is not None
+    after = APod(job).patched(patch_for_new_job(job, notes, Moment(state, "shop"))).built()
+    assert "podFailurePolicy" not in after["spec"]
+    assert "podReplacementPolicy" not in after["spec"]
+    assert labels.UNCOUNTED not in after["spec"]["template"]["metadata"]["annotations"]
 
 
 def test_a_job_whose_author_wrote_the_rule_gets_the_marks_by_that() -> None:

@@ -226,6 +226,16 @@ def applied(job: Json) -> None:
     job["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
 
 
+def tracked(job: Json) -> None:
+    """Argo CD keeps it as in Git, also where its ``Replace=true`` applies nothing."""
+    job["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"] = "shop:batch/Job:shop/crunch"
+
+
+def made_by_argo_cd(job: Json) -> None:
+    manager = {"manager": "argocd-application-controller", "operation": "Update"}
+    job["metadata"]["managedFields"] = [manager]
+
+
 def owned(job: Json) -> None:
     job["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "set", "controller": True}]
 
@@ -246,7 +256,19 @@ def without_room(job: Json) -> None:
     job["spec"]["template"]["metadata"]["annotations"] = {"a": "x" * 260_000}
 
 
-@pytest.mark.parametrize("kept", [applied, owned, hooked, released, counted_by_kueue, without_room])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        applied,
+        tracked,
+        made_by_argo_cd,
+        owned,
+        hooked,
+        released,
+        counted_by_kueue,
+        without_room,
+    ],
+)
 def test_who_keeps_or_awaits_a_job_has_it_as_it_was_written(kept: Callable[[Json], None]) -> None:
     job = a_job()
     kept(job)
