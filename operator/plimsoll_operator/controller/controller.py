@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +18,8 @@ from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreacha
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.store import SavedModel, Store, TaskSummary
+from plimsoll_predictor.store import SavedModel, Store, StoreError, TaskSummary
+from plimsoll_predictor.store.pruning import KEPT_PER_TASK
 
 log = structlog.get_logger()
 
@@ -56,10 +57,23 @@ def remember_all(store: Store) -> dict[TaskId, Remembered]:
                 cpu=cpus.get(task),
             ),
             summary,
-            models.get(task),
+            _of_what_is_stored(store, summary, models.get(task)),
         )
         for task, summary in store.totals.by_task().items()
     }
+
+
+def _of_what_is_stored(
+    store: Store, summary: TaskSummary, saved: SavedModel | None
+) -> SavedModel | None:
+    """Let a training count only the runs that it knew and that are still stored.
+
+    At the bound, as many runs are forgotten as come, so the number of runs shows no new ones.
+    """
+    if saved is None or saved.runs is None or summary.observations < KEPT_PER_TASK:
+        return saved
+    new_runs = store.totals.runs_since(summary.task, saved.trained_s)
+    return replace(saved, runs=min(saved.runs, summary.runs_known - new_runs))
 
 
 class Controller(ControllerParts):
@@ -125,7 +139,9 @@ class Controller(ControllerParts):
         # Read first: an import that comes meanwhile is then read twice, but never missed.
         imported = await self.writer.read(observations.imported, 0)
         self._imported = imported.serial
-        await self.writer.call(self.store.totals.mend)
+        await self.writer.call(_mend, self.store)
+        for task in imported.forgotten:
+            await self.writer.call(self.store.unlearn, task)
         known = await self.writer.read(remember_all, self.store)
         await self._erase_again([task for task in imported.tasks if task not in known])
         left_alone = 0
@@ -174,6 +190,11 @@ class Controller(ControllerParts):
 
     async def _look_for_imports(self) -> None:
         imported = await self.writer.read(self.store.observations.imported, self._imported)
+        for task in imported.forgotten:
+            # It may have run, or been given a past, since people forgot it.
+            await self.standings.forget(task)
+            await self.runtimes.forget(task)
+            self.book.forget(task)
         if imported.tasks:
             # The call queues behind all writes, so no need learned meanwhile is lost.
             self.items.restore(await self.writer.call(self.store.observations.item_needs))
@@ -233,6 +254,14 @@ class Controller(ControllerParts):
             self.book.forget(task)
             self.profiles.forget(task)
             await self.profiles.remove(task)
+
+
+def _mend(store: Store) -> None:
+    """Mend sums if the store can do it now: a writer that tried again would wait without end."""
+    try:
+        store.totals.mend()
+    except StoreError as error:
+        log.warning("the sums that an older version wrote stay as they are", error=str(error))
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:

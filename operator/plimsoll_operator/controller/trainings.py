@@ -42,6 +42,8 @@ class Learning:
         self._hub = hub
         self._new_kills: Counter[TaskId] = Counter()
         self._trained_runs: dict[TaskId, int] = {}
+        self._asked_runs: dict[TaskId, int] = {}
+        """How many runs the book counted when a training was asked for last."""
         self._failures: Counter[TaskId] = Counter()
         self.models_trained_s: dict[TaskId, float] = {}
         """When each task's model was trained, in Unix seconds; only tasks with a model are here."""
@@ -73,6 +75,8 @@ class Learning:
         """Let the new model serve; if the training failed, the old one serves on."""
         self._hub.publish(TrainingEnded(result))
         task = result.task
+        if task not in self._book:
+            return  # forgotten meanwhile
         if result.failure is not None:
             log.error("training failed", task=str(task), error=result.failure)
             self._failed(task)
@@ -81,7 +85,10 @@ class Learning:
             saved = await read_patiently(self._writer, self._store.models.newest, task)
             if saved is not None:
                 self._book.serve(task, saved.model)
-                self._trained_runs[task] = saved.runs or self._book.get(task).runs
+                # The store forgets a task's oldest runs, but the book counts them all.
+                asked_runs = self._asked_runs.get(task, 0)
+                trained_runs = max(saved.runs or 0, asked_runs)
+                self._trained_runs[task] = trained_runs or self._book.get(task).runs
                 self._date(task, saved)
         self._profiles.mark(task, after_s=0.0)
 
@@ -96,6 +103,7 @@ class Learning:
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Forget all of it, so that no flood of names can fill the memory."""
         self._trained_runs.pop(event.task, None)
+        self._asked_runs.pop(event.task, None)
         self._new_kills.pop(event.task, None)
         self._failures.pop(event.task, None)
         self.models_trained_s.pop(event.task, None)
@@ -114,4 +122,6 @@ class Learning:
             self._trained_runs[task] = self._book.get(task).runs
 
     def _request(self, task: TaskId, why: str, *, killed: bool = False) -> None:
-        self._hub.publish(TrainingDue(task, self._book.get(task).policy, why, killed))
+        knowledge = self._book.get(task)
+        self._asked_runs[task] = knowledge.runs
+        self._hub.publish(TrainingDue(task, knowledge.policy, why, killed))

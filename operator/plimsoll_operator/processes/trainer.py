@@ -71,14 +71,14 @@ def train_one(order: TrainingOrder) -> dict[str, Any]:
     try:
         trained = _train(order)
     except Exception as error:
-        message = _words(order, error)
+        message, is_over = _words(order, error), _is_over(error)
     else:
         return {"ok": True, "task": str(order.task), **trained}
     return {
         "ok": False,
         "task": str(order.task),
         "message": message,
-        "recorded": record_failure(order, message),
+        "recorded": is_over or record_failure(order, message),
     }
 
 
@@ -101,7 +101,8 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             clock=time.process_time,  # so that a busy node does not make models worse
             now_s=time.time(),
         )
-        done = train(str(order.task), store.observations.of_task(order.task), plan)
+        observations = store.observations.of_task(order.task)
+        done = train(str(order.task), observations, plan)
         report = {**done.report.to_dict(), "plimsoll_version": version("plimsoll")}
         facts = _facts(done)
         claim = order.claim and replace(order.claim, result=facts)
@@ -110,7 +111,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             done.model,
             report,
             out_of_time_costs=done.report.out_of_time_costs,
-            began=Begun(summary, claim),
+            began=Begun(summary, claim, observations[-1].attempt_uid if observations else None),
         )
     return facts
 
@@ -159,6 +160,13 @@ def record_failure(order: TrainingOrder, message: str) -> bool:
         print(f"the failure could not be recorded: {error}", file=sys.stderr)
         return False
     return True
+
+
+def _is_over(error: Exception) -> bool:
+    """Whether the training's end is of no interest to anybody any more."""
+    from plimsoll_predictor.store import AlreadyEndedError
+
+    return isinstance(error, AlreadyEndedError)
 
 
 def _words(order: TrainingOrder, error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,19 @@ import sqlalchemy as sa
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
-from plimsoll_predictor.store.attempts import decisions, leased_jobs, lifts, totals
+from plimsoll_predictor.store.attempts import (
+    decisions,
+    leased_jobs,
+    lifts,
+    observation_rows,
+    totals,
+)
 from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.learned import campaigns, runtimes, standings, trainings
+
+log: Final = logging.getLogger(__name__)
 
 KEPT_PER_TASK: Final = 20_000
 ROWS_AT_ONCE: Final = 1_000
@@ -56,16 +66,27 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
 
     Each step is one short transaction, so that a writer waits for one of them and not for all. It
     gives the number of rows deleted. To stop between two steps is harmless.
+
+    If the database cannot do one kind of work now, the others are done all the same; that one is
+    left to the next time. It is not tried again: a writer that does so waits while it fails.
     """
-    prune = _Pruning(database, bounds)
-    yield from prune.forget_tasks(now_s)
-    yield from prune.forget_marks()
-    yield from prune.forget_pools()
-    yield from prune.forget_campaigns(now_s)
-    yield from prune.forget_attempts()
-    yield from prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
-    yield from prune.newest_only(schema.lifts, "put_s", lifts.KEPT_PER_TASK)
-    yield from prune.delete(schema.trainings, trainings.unknown(now_s))
+    for work in _works(_Pruning(database, bounds), now_s):
+        try:
+            yield from work
+        except StoreError as error:
+            log.warning("some of what is old is not deleted this time: %s", error)
+            yield 0
+
+
+def _works(prune: _Pruning, now_s: float) -> Iterator[Iterator[int]]:
+    yield prune.forget_tasks(now_s)
+    yield prune.forget_marks()
+    yield prune.forget_pools()
+    yield prune.forget_campaigns(now_s)
+    yield prune.forget_attempts()
+    yield prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
+    yield prune.newest_only(schema.lifts, "put_s", lifts.KEPT_PER_TASK)
+    yield prune.delete(schema.trainings, trainings.unknown(now_s))
     for column, kept_s in (
         (schema.lifts.c.put_s, lifts.KEPT_S),
         (schema.leased_jobs.c.put_s, leased_jobs.KEPT_S),
@@ -74,12 +95,24 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
         (schema.kept_forecasts.c.put_s, MAX_OPEN_S),
         (schema.retries.c.closed_s, _CLOSED_RETRIES_KEPT_S),
     ):
-        yield from prune.delete(column.table, column < now_s - kept_s)
+        yield prune.delete(column.table, column < now_s - kept_s)
 
 
 def erase(database: Database, task: TaskId) -> int:
     """Delete all rows of a task, a little at a time; return how many there were."""
     return sum(_Pruning(database, Bounds()).forget_task(str(task)))
+
+
+def unlearn(database: Database, task: TaskId, now_s: float) -> None:
+    """Delete what is learned of a task, in one transaction; its attempts stay and teach anew."""
+    name = str(task)
+    with database.write() as connection:
+        for table in (schema.trainings, schema.standings, schema.lessons):
+            connection.execute(table.delete().where(table.c.task == name))
+        forecaster, mark = schema.forecaster, schema.imports
+        connection.execute(forecaster.delete().where(forecaster.c.key == f"{runtimes.TASK}{name}"))
+        observation_rows.teach_again(connection, task, KEPT_PER_TASK, now_s)
+        connection.execute(mark.update().where(mark.c.task == name).values(forgotten=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +218,15 @@ class _Pruning:
         after task must not push out the tasks of others.
         """
         column = schema.observations.c
-        last = sa.func.max(column.ordered_s)
-        tasks = sa.select(column.task).group_by(column.task)
-        quiet = self.database.values(tasks.having(last < now_s - QUIET_TASKS_KEPT_S))
+        task = schema.totals.c.task
+        # An index leads to each task's newest row; a pass over all rows would take too long.
+        last = sa.select(sa.func.max(column.ordered_s)).where(column.task == task).scalar_subquery()
+        tasks = sa.select(task)
+        quiet = self.database.values(tasks.where(last < now_s - QUIET_TASKS_KEPT_S))
         count = sa.select(sa.func.count()).select_from(schema.totals)
         if self.database.value(count) - len(quiet) <= self.bounds.tasks:
             return quiet
-        latest_first = self.database.values(tasks.order_by(last.desc(), column.task))
+        latest_first = self.database.values(tasks.order_by(last.desc(), task))
         return [*quiet, *_beyond(latest_first, self.bounds.tasks, frozenset(quiet))]
 
 

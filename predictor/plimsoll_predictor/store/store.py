@@ -128,8 +128,12 @@ class Store:
     def forget(self, task: TaskId) -> int:
         """Erase the task and leave a mark, by which a running controller forgets it as well."""
         erased = self.erase(task)
-        self.observations.mark([task])
+        self.observations.mark_forgotten(task)
         return erased
+
+    def unlearn(self, task: TaskId) -> None:
+        """Delete what is learned of a forgotten task; what is stored of it since teaches anew."""
+        pruning.unlearn(self._database, task, self._clock())
 
     def prune_steps(self, now_s: float, bounds: pruning.Bounds | None = None) -> Iterator[int]:
         """Delete what is over the bounds, as ``pruning.steps`` does."""

@@ -118,6 +118,9 @@ def is_feature(column: str) -> bool:
 
 def _feature(cells: Cells, column: str) -> FeatureValue:
     text = text_of(cells, column) or ""
+    # Python also reads "1_000" and other scripts' digits as numbers; live pods' are texts.
+    if not text.isascii() or "_" in text:
+        return intern(text)
     try:
         value = float(text)
     except ValueError:

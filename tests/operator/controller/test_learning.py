@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.controller.hub.hub import ObservationAmended
+from plimsoll_operator.controller import controller as starting
+from plimsoll_operator.controller.hub.hub import ObservationAmended, TrainingDue
 from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Learning
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.store import SavedModel, TaskSummary
+from plimsoll_predictor.store import Begun, SavedModel, Store, TaskSummary
 from plimsoll_predictor.store.writer import Novelty
 from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside
 
 FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
+DONE = Trained(task=TRAIN, why="a test", failure=None, duration_s=1.0)
 NEW = Novelty(new=True, learned=True)
 
 
@@ -46,6 +48,10 @@ def a_run(number: int, outcome: Outcome = Outcome.SUCCEEDED) -> Observation:
         peak_source=PeakSource.AGENT,
         finished_s=1000.0 + number,
     )
+
+
+def began_with(runs: int) -> Begun:
+    return Begun(TaskSummary(task=TRAIN, observations=runs, runs_known=runs))
 
 
 def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
@@ -86,6 +92,56 @@ async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path
         await learns.training_ended(FAILED)
         observe(inside, a_run(1))
         assert TRAIN not in queue.waiting
+
+
+@pytest.mark.slow
+async def test_a_task_at_the_bound_of_what_is_stored_is_not_trained_without_end(
+    tmp_path: Path,
+) -> None:
+    async with learning(tmp_path) as (inside, learns, _):
+        due: list[TrainingDue] = []
+        inside.controller.hub.subscribe(TrainingDue, due.append)
+        inside.controller.book.add_up(TRAIN, 22_500, 90 * MIB)
+        learns.consider(TRAIN)
+        assert len(due) == 1
+        # The book counts all runs; the store has forgotten the oldest.
+        inside.store.models.save(TRAIN, None, {}, began=began_with(20_050))
+        await learns.training_ended(DONE)
+        observe(inside, a_run(1))
+        assert len(due) == 1
+        inside.controller.book.add_up(TRAIN, 22_500 + 2_250, 90 * MIB)
+        learns.consider(TRAIN)
+        assert len(due) == 2, "a tenth more is news"
+
+
+@pytest.mark.slow
+async def test_runs_since_the_training_are_new_after_a_restart_though_as_many_were_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with learning(tmp_path) as (inside, _, _):
+        inside.store.observations.record([a_run(number) for number in range(40)])
+        trained_s = 1000.0 + 34.5
+        early = Store.open(inside.store.where, clock=lambda: trained_s)
+        early.models.save(TRAIN, None, {}, began=began_with(40))
+        early.close()
+    async with learning(tmp_path) as (_, _, queue):
+        assert not wanted(queue), "the store has not reached its bound, so its counts tell all"
+    monkeypatch.setattr(starting, "KEPT_PER_TASK", 40)
+    async with learning(tmp_path) as (_, _, queue):
+        assert wanted(queue), "five runs ended since"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("result", [FAILED, DONE])
+async def test_a_training_does_not_bring_back_a_task_that_was_forgotten_meanwhile(
+    tmp_path: Path, result: Trained
+) -> None:
+    async with learning(tmp_path) as (inside, learns, queue):
+        inside.store.models.save(TRAIN, None, {})
+        inside.controller.book.forget(TRAIN)
+        await learns.training_ended(result)
+        assert TRAIN not in inside.controller.book
+        assert not wanted(queue)
 
 
 @pytest.mark.slow

@@ -91,3 +91,25 @@ def test_a_task_that_people_have_forgotten_leaves_no_row_and_is_told(store: Stor
     store.forget(TaskId("shop", "other"))
     prune(store, keep_tasks=10)
     assert store.observations.imported(0).tasks == (TaskId("shop", "other"),)
+
+
+@pytest.mark.slow
+def test_what_is_stored_since_a_task_was_forgotten_teaches_anew(store: Store) -> None:
+    junk = TaskId("shop", "junk")
+    put(store, "shop/junk", NOON_S)
+    store.forget(junk)
+    put(store, "shop/junk", NOON_S + 60)
+    [lesson] = store.experts.lessons(0)
+    # A controller that has not noticed yet folds it into what it knew, and saves that.
+    assert store.experts.save(lesson.serial, {"shop/junk": {"a": 1}}, {}, {0})
+    store.models.save(junk, None, {})
+    store.observations.record_history([an_attempt("past").of(junk).built])
+    assert store.observations.imported(0).forgotten == (junk,), "the import's mark keeps it"
+    store.unlearn(junk)
+    assert store.experts.standing(junk) is None
+    assert store.models.newest(junk) is None
+    taught = [(each.kind.value, each.run) for each in store.experts.lessons(lesson.serial)]
+    assert taught == [("ended", f"run-of-shop/junk-{NOON_S + 60}"), ("ended", "run-of-past")]
+    assert store.totals.of(junk).observations == 2
+    told = store.observations.imported(0)
+    assert (told.tasks, told.forgotten) == ((junk,), ())

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.pods.features import feature_value
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.tables.cells import BadRow, TableError
-from plimsoll_predictor.tables.history import read_history
+from plimsoll_predictor.tables.history import read_history, write_history
 
 CELLS = {
     "namespace": "shop",
@@ -210,6 +211,17 @@ def test_a_bad_row_is_told_with_its_line_and_reason(row: str, words: str) -> Non
 def test_a_feature_of_1e308_is_a_number_like_any_other() -> None:
     (found,) = good(read_history(a_file(a_row(feature_rows="1e308"))))
     assert found.features["rows"] == 1e308
+
+
+@pytest.mark.parametrize("text", ["2024_01_05", "1_000", "\u0663"])
+def test_a_text_that_only_python_reads_as_a_number_stays_one(tmp_path: Path, text: str) -> None:
+    # A live pod's feature with this text is one, too.
+    assert feature_value(text) == text
+    (found,) = good(read_history(a_file(a_row(feature_region=text))))
+    path = tmp_path / "again.csv"
+    write_history(path, lambda: [[found]])
+    (again,) = good(read_history(path))
+    assert again.features == found.features == {"rows": 18234.0, "region": text}
 
 
 def test_a_repeated_row_is_told_with_the_line_it_repeats() -> None:

@@ -69,9 +69,18 @@ class LogFold(ABC):
     async def restore(self) -> None:
         """Restore what was saved, and fold what became known since."""
 
-    @abstractmethod
     async def fold(self) -> None:
         """Learn all that became known."""
+        saved_s = time.monotonic()
+        while await self._fold_some():
+            if time.monotonic() - saved_s > SAVE_EVERY_S:
+                # A long backlog is saved in parts, so that saved tasks can leave memory meanwhile.
+                await self.save()
+                saved_s = time.monotonic()
+
+    @abstractmethod
+    async def _fold_some(self) -> bool:
+        """Fold the next entries, under the lock; False if there are none."""
 
     @abstractmethod
     async def _write(self, follows: frozenset[int]) -> bool:

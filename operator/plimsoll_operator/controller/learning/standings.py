@@ -121,23 +121,24 @@ class Standings(LogFold):
                 self._let_go()
         await self.fold()
 
-    async def fold(self) -> None:
-        """Learn all that became known, and tell the book the result."""
+    async def _fold_some(self) -> bool:
         experts = self._store.experts
         async with self._lock:
-            while lessons := await self._writer.read(experts.lessons, self.through):
-                tasks = {lesson.task for lesson in lessons}
-                if missing := [str(task) for task in tasks if str(task) not in self._used]:
-                    saved = await self._writer.read(experts.standings_of, missing)
-                    await self._hold(saved, missing)
-                turns = Turns()
-                for lesson in lessons:
-                    self._learn(lesson)
-                    await turns.rest()
-                for task in tasks:
-                    # A task that was forgotten meanwhile stays forgotten.
-                    if (standing := self._experts.get(str(task))) is not None:
-                        self._book.inform(task, standing)
+            lessons = await self._writer.read(experts.lessons, self.through)
+            tasks = {lesson.task for lesson in lessons}
+            if missing := [str(task) for task in tasks if str(task) not in self._used]:
+                saved = await self._writer.read(experts.standings_of, missing)
+                await self._hold(saved, missing)
+            turns = Turns()
+            for lesson in lessons:
+                self._learn(lesson)
+                await turns.rest()
+            # The book is told before a save may let go of them.
+            for task in tasks:
+                # A task that was forgotten meanwhile stays forgotten.
+                if (standing := self._experts.get(str(task))) is not None:
+                    self._book.inform(task, standing)
+        return bool(lessons)
 
     async def _write(self, follows: frozenset[int]) -> bool:
         pools = {name: self._experts.pools[name].to_dict() for name in self._unsaved_pools}
@@ -158,6 +159,12 @@ class Standings(LogFold):
             log.warning("the experts are not saved; the next start learns again", error=str(error))
         else:
             await super().close()
+
+    async def forget(self, task: TaskId) -> None:
+        """Forget a task at people's request; what is stored of it since teaches anew."""
+        async with self._lock:
+            await self._writer.call(self._store.unlearn, task)
+            self._drop(str(task))
 
     def forget_all_but(self, stored: Collection[TaskId]) -> None:
         """Forget the tasks that the store has forgotten already."""
@@ -207,6 +214,8 @@ class Standings(LogFold):
             elif lesson.kind is LessonKind.PRESSED_OUT:
                 spent_at, request_bytes = float(lesson.need_bytes), lesson.request_bytes
                 standing.spending.kill(lesson.run, spent_at, request_bytes, lesson.cause)
+            elif lesson.kind is LessonKind.UNKNOWN:
+                log.warning("a lesson of a newer version is passed over", task=task)
             else:
                 if lesson.kind is LessonKind.EXCEEDED:
                     self._experts.exceeded(task, _exceeded(lesson))

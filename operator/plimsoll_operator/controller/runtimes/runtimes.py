@@ -9,7 +9,6 @@ Memory: some 4 kB a task and 10 kB a run under way. Tasks with runs under way ar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ import structlog
 
 from plimsoll_operator.attempts.running_long import RunForecast
 from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, RanLong
-from plimsoll_operator.controller.learning.log_fold import SAVE_EVERY_S, LogFold, Turns
+from plimsoll_operator.controller.learning.log_fold import LogFold, Turns
 from plimsoll_operator.controller.runtimes.runtimes_folding import Folding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -96,15 +95,6 @@ class Runtimes(LogFold):
                 self._folding.restore(forecast)
                 await turns.rest()
         self._news.set()
-
-    async def fold(self) -> None:
-        """Learn all that became known."""
-        saved_s = time.monotonic()
-        while await self._fold_some():
-            if time.monotonic() - saved_s > SAVE_EVERY_S:
-                # A long backlog is saved in parts, so that saved tasks can leave memory meanwhile.
-                await self.save()
-                saved_s = time.monotonic()
 
     def _is_touched(self) -> bool:
         return self._folding.touched or self._newly_fitted

@@ -199,6 +199,9 @@ class Folding:
         self.forecaster.drop(sighting.attempt_uid)
         self._end(sighting.attempt_uid, None)
 
+    def _pass_over(self, sighting: Sighting) -> None:
+        log.warning("a sighting of a newer version is passed over", task=str(sighting.task))
+
     def _begin(self, uid: str, made: RunForecast) -> None:
         self.under_way[uid] = made
         self.runs_of[str(made.task)] += 1
@@ -217,4 +220,5 @@ _FOLDS: Final[Mapping[SightingKind, Callable[[Folding, Sighting], None]]] = {
     SightingKind.STARTED: Folding._started,
     SightingKind.FINISHED: Folding._finished,
     SightingKind.GONE: Folding._gone,
+    SightingKind.UNKNOWN: Folding._pass_over,
 }

@@ -47,6 +47,12 @@ class LessonKind(StrEnum):
     """A run's need is not what it was taken for."""
     TRAINED = "trained"
     """The out-of-time costs of the experts by models."""
+    UNKNOWN = "unknown"
+    """Any other, which a newer Plimsoll wrote before people went back to this one."""
+
+    @classmethod
+    def _missing_(cls, _value: object) -> LessonKind:
+        return cls.UNKNOWN
 
 
 _NEEDS: Final = frozenset({LessonKind.ENDED, LessonKind.EXCEEDED})

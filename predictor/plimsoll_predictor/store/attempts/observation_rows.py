@@ -22,6 +22,7 @@ from plimsoll_predictor.core.record import (
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import lessons, sightings, totals
 from plimsoll_predictor.store.attempts.lessons import LessonKind, NewLesson
+from plimsoll_predictor.store.attempts.outdated import outdated
 from plimsoll_predictor.store.database.errors import BadRecordError
 from plimsoll_predictor.store.database.schema import observations as table
 from plimsoll_predictor.store.database.upsert import insert_new
@@ -53,11 +54,16 @@ class Recorded:
 
 
 def record(
-    connection: sa.Connection, observations: Sequence[Observation], now_s: float
+    connection: sa.Connection,
+    observations: Sequence[Observation],
+    now_s: float,
+    *,
+    history: bool = False,
 ) -> Recorded:
     """Write observations; a repeated uid amends the row it has.
 
-    now_s: the time of an observation that has none.
+    now_s: the time of an observation that has none. history: whether they may be older than what is
+    stored; then their needs teach the experts only if not much newer is known.
     Raises BadRecordError for what no database can hold.
     """
     if not observations:
@@ -67,15 +73,29 @@ def record(
     before, added_up = _needs(connection, runs), totals.of_attempts(connection, uids)
     timed = sightings.timed(connection, uids)
     revisable = _revisable(connection, observations)
+    past = [(each, _ordered_s(each, now_s)) for each in observations if history]
+    too_late = outdated(connection, past) if past else frozenset()
     new = _write(connection, observations, now_s)
     after = _needs(connection, runs)
     new_runs = Counter(task for task, _ in after.keys() - before.keys())
     totals.move(connection, added_up, totals.of_attempts(connection, uids), new_runs)
-    lessons.append(connection, _lessons(observations, new | revisable, (before, after), now_s))
+    taught = _lessons(observations, new | revisable, (before, after), now_s)
+    lessons.append(connection, [each for each in taught if not _comes_late(each, too_late)])
     ends = sightings.of_ends(observations, new, timed, sightings.timed(connection, uids))
     sightings.append(connection, ends)
     learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
     return Recorded(new, frozenset(learned), revisable - new)
+
+
+def teach_again(connection: sa.Connection, task: TaskId, limit: int, now_s: float) -> None:
+    """Have the experts learn the latest ``limit`` attempts of a task that they know nothing of."""
+    stored = read(connection, task, limit)
+    needs_bytes: dict[_Run, int] = {}
+    for each in stored:
+        if _teaches_a_need(each):
+            needs_bytes[_run(each)] = max(needs_bytes.get(_run(each), 0), each.peak_bytes or 0)
+    uids = frozenset(each.attempt_uid for each in stored)
+    lessons.append(connection, _lessons(stored, uids, ({}, needs_bytes), now_s))
 
 
 def _lessons(
@@ -111,6 +131,10 @@ def _lessons(
             lesson = _lesson(each, kind, after[run], max(before_bytes, 0))
             taught[run] = (_ordered_s(each, now_s), lesson)
     return [lesson for _, lesson in sorted(taught.values(), key=lambda pair: pair[0])]
+
+
+def _comes_late(lesson: NewLesson, too_late: frozenset[str]) -> bool:
+    return lesson.kind is LessonKind.ENDED and lesson.attempt_uid in too_late
 
 
 def _lesson(

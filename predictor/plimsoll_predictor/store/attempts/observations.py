@@ -26,10 +26,14 @@ _MOST_CROWDING: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Tasks whose past changed. serial: ask again from here."""
+    """Tasks whose past changed. serial: ask again from here.
+
+    forgotten: those of them that people forgot, though they may have a new past already.
+    """
 
     serial: int
     tasks: tuple[TaskId, ...]
+    forgotten: tuple[TaskId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class ObservationRecords(Records):
     def record_history(self, past: Sequence[Observation]) -> Recorded:
         """As ``record``; a running controller learns of it through ``imported``.
 
-        Attempts that Plimsoll observed itself stay as they are.
+        Attempts that Plimsoll observed itself stay as they are. Runs that are much older than what
+        is stored teach the experts nothing (outdated.py).
         """
         source = table.c.peak_source
         ours = sa.select(table.c.attempt_uid).where(
@@ -68,7 +73,7 @@ class ObservationRecords(Records):
         with self._database.write() as connection:
             uids = frozenset(connection.execute(ours).scalars())
             theirs = [each for each in past if each.attempt_uid not in uids]
-            recorded = observation_rows.record(connection, theirs, self._clock())
+            recorded = observation_rows.record(connection, theirs, self._clock(), history=True)
             _mark(connection, {each.task for each in theirs})
             return recorded
 
@@ -84,20 +89,21 @@ class ObservationRecords(Records):
         rows = self._database.rows(ours.distinct())
         return frozenset((TaskId.parse(row.task), row.run) for row in rows)
 
-    def mark(self, tasks: Iterable[TaskId]) -> None:
-        """Have a running controller look at the tasks anew."""
+    def mark_forgotten(self, task: TaskId) -> None:
+        """Have a controller forget what it has learned of the task; see ``Store.unlearn``."""
         with self._database.write() as connection:
-            _mark(connection, tasks)
+            _mark(connection, [task], forgotten=1)
 
     def imported(self, after: int) -> Imported:
         """Tasks given a past from outside, or forgotten, since ``after``: an earlier serial, or 0.
 
         A running controller asks for them, so that it need not look at all tasks.
         """
-        later = sa.select(imports.c.task, imports.c.serial).where(imports.c.serial > after)
+        later = sa.select(imports).where(imports.c.serial > after)
         rows = self._database.rows(later.order_by(imports.c.serial, imports.c.task))
         serial = max((row.serial for row in rows), default=after)
-        return Imported(serial, tuple(TaskId.parse(row.task) for row in rows))
+        forgotten = tuple(TaskId.parse(row.task) for row in rows if row.forgotten)
+        return Imported(serial, tuple(TaskId.parse(row.task) for row in rows), forgotten)
 
     def of_task(self, task: TaskId, *, limit: int = 20_000) -> list[Observation]:
         """The latest ``limit`` attempts of a task, oldest first by their end."""
@@ -167,10 +173,10 @@ class ObservationRecords(Records):
             return {task: totals.run_cpus(connection, task) for task in tasks}
 
 
-def _mark(connection: sa.Connection, tasks: Iterable[TaskId]) -> None:
+def _mark(connection: sa.Connection, tasks: Iterable[TaskId], **more: int) -> None:
     last = connection.execute(sa.select(sa.func.max(imports.c.serial))).scalar() or 0
     names = sorted(map(str, tasks))
-    upsert(connection, imports, [{"task": name, "serial": last + 1} for name in names])
+    upsert(connection, imports, [{"task": name, "serial": last + 1, **more} for name in names])
 
 
 def _crowding(tasks: Iterable[str]) -> list[str]:

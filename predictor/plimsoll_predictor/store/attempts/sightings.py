@@ -37,6 +37,12 @@ class SightingKind(StrEnum):
     """It succeeded, and its start and end are known, and so its runtime."""
     GONE = "gone"
     """It ended, and left no runtime."""
+    UNKNOWN = "unknown"
+    """Any other, which a newer Plimsoll wrote before people went back to this one."""
+
+    @classmethod
+    def _missing_(cls, _value: object) -> SightingKind:
+        return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,11 @@ class TotalRecords(Records):
         with self._database.read() as connection:
             return summary(connection, task)
 
+    def runs_since(self, task: TaskId, after_s: float) -> int:
+        """Of the task's runs with a known need, how many ended after that time."""
+        with self._database.read() as connection:
+            return totals.runs_since(connection, task, after_s)
+
     def by_task(self) -> dict[TaskId, TaskSummary]:
         """Every task's figures, in one query."""
         summaries = [_summary(row._mapping) for row in self._database.rows(_SUMMARIES)]

@@ -106,11 +106,9 @@ def _gb_h(
 
 
 _TOTALS: Final = _totals()
-_KNOWN_RUNS: Final = (
-    sa.select(observed.c.task, sa.func.count(sa.distinct(observed.c.run)).label("runs_known"))
-    .where((observed.c.outcome == Outcome.SUCCEEDED.value) & observed.c.peak_bytes.is_not(None))
-    .group_by(observed.c.task)
-)
+_RUNS_KNOWN: Final = sa.func.count(sa.distinct(observed.c.run)).label("runs_known")
+_KNOWN: Final = (observed.c.outcome == Outcome.SUCCEEDED.value) & observed.c.peak_bytes.is_not(None)
+_KNOWN_RUNS: Final = sa.select(observed.c.task, _RUNS_KNOWN).where(_KNOWN).group_by(observed.c.task)
 # Made once: each runs with every write, and making it costs more than running it.
 _OF_ATTEMPTS: Final = _TOTALS.where(
     observed.c.attempt_uid.in_(sa.bindparam("of_uids", expanding=True))
@@ -179,6 +177,13 @@ def add_up(connection: sa.Connection, tasks: Sequence[str]) -> None:
         some = list(tasks[start : start + _AT_ONCE])
         mine = observed.c.task.in_(some)
         _replace(connection, some, (_TOTALS.where(mine), _KNOWN_RUNS.where(mine)))
+
+
+def runs_since(connection: sa.Connection, task: TaskId, after_s: float) -> int:
+    """Of a task's runs with a known need, how many ended after that time."""
+    later = (observed.c.task == str(task)) & (observed.c.ordered_s > after_s)
+    runs: int = connection.execute(sa.select(_RUNS_KNOWN).where(_KNOWN & later)).scalar_one()
+    return runs
 
 
 def differing(connection: sa.Connection) -> list[str]:

@@ -172,12 +172,14 @@ decisions: Final = sa.Table(
     sa.Index(None, "task", "at_s"),
 )
 
-# Tasks that were given a past from outside: a running controller looks here.
+# Tasks that were given a past from outside, or forgotten: a running controller looks here.
 imports: Final = sa.Table(
     "imports",
     metadata,
     key("task"),
     sa.Column("serial", sa.BigInteger, nullable=False, index=True),
+    # 1 until a controller has noticed that people forgot the task.
+    *optional(sa.Integer, "forgotten"),
 )
 
 # What each expert bid for an attempt when it was decided, until its lesson is folded.

@@ -113,7 +113,10 @@ class Backlog:
 
 
 class AlreadyEndedError(StoreError):
-    """Another worker has ended this piece of work, or its round is over: nothing was kept."""
+    """Another worker has ended this piece of work, its round is over, or its task was forgotten.
+
+    Nothing was kept.
+    """
 
 
 class DueRecords(Records):

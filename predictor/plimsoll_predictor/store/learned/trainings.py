@@ -22,7 +22,7 @@ from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.schema import trainings as table
-from plimsoll_predictor.store.learned.due_trainings import Claim, end_claimed
+from plimsoll_predictor.store.learned.due_trainings import AlreadyEndedError, Claim, end_claimed
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 log: Final = logging.getLogger(__name__)
@@ -91,10 +91,13 @@ class Begun:
     """A training that began. summary: the task's figures then, so that later runs count as new.
 
     claim: of a worker of a round; its results are kept once.
+    newest: uid of the newest attempt that it learns from, which only people's forgetting takes out
+        of the store meanwhile; None if it is not known.
     """
 
     summary: TaskSummary
     claim: Claim | None = None
+    newest: str | None = None
 
 
 class TrainingRecords(Records):
@@ -165,11 +168,14 @@ class ModelRecords(Records):
         began: None takes the task's figures of now.
 
         Raises:
-            AlreadyEndedError: if another worker has ended it; nothing is kept then.
+            AlreadyEndedError: if another worker has ended it, or the task was forgotten since;
+                nothing is kept then.
         """
         with self._database.write() as connection:
             if began is not None and began.claim is not None:
                 end_claimed(connection, began.claim, self._clock())
+            if began is not None and began.newest is not None:
+                _check_stored(connection, task, began.newest)
             summary = began.summary if began else summaries.summary(connection, task)
             results = {
                 # An older Plimsoll reads no model without an expert's name here.
@@ -221,6 +227,12 @@ class ModelRecords(Records):
             # The next reader finds it out again.
             log.warning("task %s: the damaged model could not be marked: %s", row.task, error)
         return None
+
+
+def _check_stored(connection: sa.Connection, task: TaskId, newest: str) -> None:
+    its = observation_table.c.attempt_uid == newest
+    if connection.execute(sa.select(observation_table.c.id).where(its)).first() is None:
+        raise AlreadyEndedError(f"task {task}: it was forgotten while it was trained")
 
 
 def _append(

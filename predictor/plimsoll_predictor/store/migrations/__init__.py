@@ -19,7 +19,7 @@ from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.database.schema import compatibility, metadata
 
-HEAD: Final = "0015"
+HEAD: Final = "0016"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
 KNOWN: Final = tuple(f"{step:04}" for step in range(1, int(HEAD) + 1))
 OLDEST: Final = "0006"

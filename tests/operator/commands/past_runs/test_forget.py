@@ -18,6 +18,7 @@ from tests.builders.controller.ledgers import (
     ended,
     made,
 )
+from tests.builders.experts.serving import a_model
 from tests.builders.stores import an_attempt
 
 TASKS = ("shop/train", "shop/tmp-1", "shop/tmp-2", "bank/tmp-1", "shop/a[b]")
@@ -123,3 +124,75 @@ async def known_runs(inside: Inside, task: TaskId) -> int:
     await inside.controller.runtimes.fold()
     forecast = await inside.controller.runtimes.forecast(task, NOW_S)
     return 0 if forecast is None else forecast.known_runs
+
+
+JUNK = TaskId("shop", "junk")
+
+
+async def run_three_times(inside: Inside) -> None:
+    for number in range(3):
+        await inside.report(a_final(f"junk-{number}"))
+        await inside.see(ended(a_train(f"junk-{number}").labelled("junk")))
+    inside.store.models.save(JUNK, a_model(300), {})
+    inside.controller.book.serve(JUNK, a_model(300))
+    await inside.controller.publications.publish()
+    await inside.controller.standings.fold()
+
+
+async def run_once_more(inside: Inside) -> None:
+    await inside.report(a_final("junk-9"))
+    await inside.see(ended(a_train("junk-9").labelled("junk")))
+    await inside.controller.standings.fold()
+
+
+def runs_learned(inside: Inside) -> int:
+    standing = inside.controller.standings.held(JUNK)
+    return 0 if standing is None else standing.past.runs
+
+
+@pytest.mark.slow
+async def test_a_task_that_ran_again_before_the_controller_noticed_is_learned_anew(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await run_three_times(inside)
+        inside.store.forget(JUNK)
+        await run_once_more(inside)
+        await inside.controller._look_for_imports()
+        known = inside.controller.book.look(JUNK)
+        assert (known.runs, known.model, runs_learned(inside)) == (1, None, 1)
+        assert await known_runs(inside, JUNK) <= 1
+        assert inside.store.models.newest(JUNK) is None
+        await run_once_more(inside)
+        await inside.controller._look_for_imports()
+        assert runs_learned(inside) == 1, "it was forgotten once"
+        await inside.controller.standings.close()
+    async with an_inside(tmp_path) as again:
+        assert (again.controller.book.look(JUNK).runs, runs_learned(again)) == (1, 1)
+
+
+@pytest.mark.slow
+async def test_a_controller_that_ended_before_it_noticed_leaves_nothing_that_it_had_learned(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await run_three_times(inside)
+        inside.store.forget(JUNK)
+        await run_once_more(inside)
+        await inside.controller.standings.close()
+        await inside.controller.runtimes.close()
+    async with an_inside(tmp_path) as again:
+        assert (again.controller.book.look(JUNK).runs, runs_learned(again)) == (1, 1)
+        assert await known_runs(again, JUNK) <= 1
+
+
+@pytest.mark.slow
+async def test_what_is_imported_after_a_task_was_forgotten_stays(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await run_three_times(inside)
+        inside.store.forget(JUNK)
+        past = [an_attempt(f"past-{number}").of(JUNK).built for number in range(8)]
+        inside.store.observations.record_history(past)
+        await inside.controller.standings.fold()
+        await inside.controller._look_for_imports()
+        assert (inside.controller.book.look(JUNK).runs, runs_learned(inside)) == (8, 8)

@@ -124,6 +124,26 @@ def test_what_is_recorded_together_teaches_in_the_order_it_ended(store: Store) -
     assert [each.run for each in store.experts.lessons(0)] == ["run-of-soon", "run-of-late"]
 
 
+@pytest.mark.parametrize(
+    ("newer", "peak_bytes", "teaches"),
+    [
+        pytest.param(16, 500_000_000, False, id="enough newer runs are known"),
+        pytest.param(15, 500_000_000, True, id="fewer are known"),
+        pytest.param(4, 300_000_000, False, id="four newer runs needed clearly more"),
+        pytest.param(3, 300_000_000, True, id="three did"),
+    ],
+)
+def test_a_run_imported_late_teaches_only_if_not_much_newer_is_known(
+    store: Store, newer: int, peak_bytes: int, teaches: bool
+) -> None:
+    later = [an_attempt(f"new-{n}").running(NOON_S, NOON_S + 7200 + n) for n in range(newer)]
+    others = [an_attempt(f"other-{n}").of(JOIN).running(NOON_S, NOON_S + 7200) for n in range(16)]
+    store.observations.record([each.built for each in (*later, *others)])
+    store.observations.record_history([an_attempt("old").peaking(peak_bytes).built])
+    assert ("run-of-old" in {each.run for each in store.experts.lessons(0)}) is teaches
+    assert store.totals.of(TRAIN).runs_known == newer + 1
+
+
 def test_bids_stay_as_they_were_when_the_attempt_was_seen_first(store: Store) -> None:
     decide(store, "u", request=4.0)
     decide(store, "u", request=5.0)

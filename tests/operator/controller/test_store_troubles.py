@@ -1,0 +1,68 @@
+"""Upkeep of the store that fails: the controller starts and prunes all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from plimsoll_predictor.store import DecisionRecord, Store, StoreError
+from plimsoll_predictor.store.attempts.summaries import TotalRecords
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S
+from tests.builders.controller.ledgers import NOW_S, TRAIN, an_inside
+from tests.builders.stores import an_attempt
+
+
+def fail(*_: Any) -> None:
+    raise StoreError("the statement took too long")
+
+
+def put_old_bids(store: Store) -> None:
+    decision = DecisionRecord(
+        task=TRAIN,
+        attempt_uid="old",
+        at_s=NOW_S,
+        words="a test",
+        allocation_bytes=None,
+        request_bytes=None,
+        reason="kept",
+        bids={"safe": 1.0},
+    )
+    store.keep(decided=[decision])
+
+
+@pytest.mark.slow
+async def test_what_is_old_is_deleted_though_one_kind_of_it_could_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        put_old_bids(inside.store)
+        monkeypatch.setattr(inside.controller, "now_s", lambda: NOW_S + BIDS_KEPT_S + 1)
+        values, failed = Database.values, list[str]()
+
+        def failing_once(database: Database, select: sa.Select[Any]) -> list[Any]:
+            if not failed:
+                failed.append(str(select))
+                fail()
+            return values(database, select)
+
+        monkeypatch.setattr(Database, "values", failing_once)
+        async with asyncio.timeout(10):
+            await inside.controller._prune()
+        assert failed
+        assert inside.store.experts.bids("old") is None
+
+
+@pytest.mark.slow
+async def test_sums_that_cannot_be_mended_do_not_keep_the_controller_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        inside.store.observations.record([an_attempt().of(TRAIN).built])
+    monkeypatch.setattr(TotalRecords, "mend", fail)
+    async with asyncio.timeout(10), an_inside(tmp_path) as inside:
+        assert inside.known.runs == 1
