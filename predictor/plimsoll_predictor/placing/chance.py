@@ -10,8 +10,6 @@ from plimsoll_predictor.placing.matrix import Array
 
 LEAST_SHARE: Final = 1e-6
 """The least share of jobs: a kind without jobs gets what it would meet."""
-MOST_ROUNDS: Final = 200
-STILL: Final = 1e-9
 
 
 def times_by_chance(slowdowns: Array, shares: Array, work: Array) -> Array:
@@ -30,18 +28,24 @@ def times_by_chance(slowdowns: Array, shares: Array, work: Array) -> Array:
     jobs = jobs / jobs.sum()
     rates = 1.0 / (work[:, None] * slowdowns)
     both = rates + rates.T
-    beside = jobs
-    for _ in range(MOST_ROUNDS):
-        started = jobs[:, None] * beside[None, :]
-        times = (started + started.T) / both
-        now = (times * rates).sum(axis=0)
-        now = now / now.sum()
-        moved, beside = float(np.abs(now / beside - 1.0).max()), now
-        if moved < STILL:
-            break
-    started = jobs[:, None] * beside[None, :]
+    started = jobs[:, None] * _beside(jobs, rates / both)[None, :]
     times = (started + started.T) / both
     return np.asarray(times / float((times * rates).sum()))
+
+
+def _beside(jobs: Array, ends_first: Array) -> Array:
+    """Return how often each kind is what a job that starts finds: (K,), its sum is 1.
+
+    ends_first: the probability that the row's kind ends before the column's. A job that starts is
+    next what another one finds, or what it found is. So this is the stationary state of a chain.
+    """
+    stays = np.diag(jobs @ ends_first)
+    balance = stays + jobs[:, None] * ends_first.T - np.eye(len(jobs))
+    # Its columns add up to zero, so that one row says nothing: there the sum is written.
+    row = int(jobs.argmax())
+    balance[row] = 1.0
+    found = np.linalg.solve(balance, np.eye(len(jobs))[row])
+    return np.asarray(np.maximum(found, 0.0))
 
 
 def random_slowdowns(slowdowns: Array, shares: Array, work: Array) -> Array:
