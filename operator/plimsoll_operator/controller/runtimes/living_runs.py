@@ -34,6 +34,8 @@ LONGEST_WAIT_S: Final = 60.0
 """Deadlines are times of day, and a clock may be set."""
 WRITTEN_KEPT: Final = 50_000
 """Living attempts whose sightings are remembered; other attempts' sightings are written again."""
+WRITTEN_AT_ONCE: Final = 500
+"""Ends in one transaction, where many were missed."""
 
 
 class LongRuns:
@@ -147,12 +149,15 @@ class RunSightings:
         seen, self._seen = self._seen, None
         if seen is None:
             return
-        missed = {
-            uid: made for uid, made in self._runtimes.all_under_way().items() if uid not in seen
-        }
-        for uid, made in missed.items():
-            await self.gone(made.task, uid, now_s)
+        missed = [
+            _sighting(made.task, uid, SightingKind.GONE, now_s)
+            for uid, made in self._runtimes.all_under_way().items()
+            if uid not in seen
+        ]
+        for start in range(0, len(missed), WRITTEN_AT_ONCE):
+            await self._writer.sight(missed[start : start + WRITTEN_AT_ONCE])
         if missed:
+            self._runtimes.news()
             log.info("ended while no controller looked", runs=len(missed))
 
     async def living(
