@@ -32,8 +32,8 @@ import plimsoll_chunks
 from plimsoll_operator.chunks.keeping import Keeper, Told
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import START_S, WAIT_S, LeasedJob
-from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.leases import Heard, Lease, NoLease, Worker, share_of
+from plimsoll_predictor.splitting.jobs import Job, share_of
+from plimsoll_predictor.splitting.leases import Heard, Lease, NoLease, Worker
 from plimsoll_predictor.splitting.makespans import played_s
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Says whether a pod is over before its phase says so. Pure.
+"""Says whether a pod is over before its phase says so, and whether its result is known. Pure.
 
 A kubelet first writes that the containers have ended, then takes the pod down, and a second or so
 later it writes that the pod has failed. Meanwhile nothing in it runs, and nothing can start again.
@@ -22,8 +22,10 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.pods.status import DISRUPTION_TARGET, read_time
 
+_FINAL: Final = ("Succeeded", "Failed")
+_STATUSES: Final = "containerStatuses"
 _LISTS: Final = {
-    "containers": "containerStatuses",
+    "containers": _STATUSES,
     "initContainers": "initContainerStatuses",
     "ephemeralContainers": "ephemeralContainerStatuses",
 }
@@ -39,7 +41,7 @@ def is_over(pod: Pod) -> bool:
     True
     """
     status = mapping(pod.get("status"))
-    if status.get("phase") in ("Succeeded", "Failed"):
+    if status.get("phase") in _FINAL:
         return True
     if restart_policy(pod) is not RestartPolicy.NEVER or is_counted_by_kueue(pod):
         return False
@@ -47,6 +49,23 @@ def is_over(pod: Pod) -> bool:
         _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))
         for listed, shown in _LISTS.items()
     )
+
+
+def is_decided(pod: Pod) -> bool:
+    """Say whether a pod is over, and whether it succeeded is known, too.
+
+    One whose containers all exited with 0 succeeds, or fails if its node evicts it: its phase says.
+
+    >>> ended = {"name": "main", "state": {"terminated": {"exitCode": 0}}}
+    >>> is_decided({"spec": {"restartPolicy": "Never", "containers": [{"name": "main"}]},
+    ...             "status": {"phase": "Running", "containerStatuses": [ended]}})
+    False
+    """
+    status = mapping(pod.get("status"))
+    if status.get("phase") in _FINAL:
+        return True
+    states = (mapping(mapping(each).get("state")) for each in sequence(status.get(_STATUSES)))
+    return is_over(pod) and any(mapping(each.get("terminated")).get("exitCode") for each in states)
 
 
 def changed_s(pod: Pod) -> float | None:

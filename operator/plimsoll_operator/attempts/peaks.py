@@ -56,7 +56,8 @@ class Answered:
 
     controller: which one answers; another one knows nothing yet.
     known_bytes: pod UID -> the largest known need of its task. Running maxima up to it are not
-        wanted before the end; for pods that are not in it, all are wanted.
+        wanted before the end. 0 wants all of a pod from now on. A pod that is not in it keeps what
+        an earlier answer said of it; without one, all are wanted.
     rescuable: of the batch's pods, those that may be given more before they reach their limit.
     """
 

@@ -1,7 +1,8 @@
 """The HTTP of leases: ``GET next``, ``POST done``, ``POST renew``, each for one job.
 
 Every request has the job's own token. 401: no token of this job; 404: this job leases nothing;
-400: the request makes no sense; 503: the record could not be read or written now, so ask again.
+400: the request makes no sense, or is of one worker too many; 503: the record could not be read or
+written now, so ask again.
 """
 
 from __future__ import annotations

@@ -166,6 +166,15 @@ class Controller(ControllerParts):
         await self.publications.publish()
         await self.retries.resume()
 
+    def known_need(self, pod_uid: str) -> int | None:
+        """Return up to which need reports of a running pod are no news; None if nothing is known.
+
+        It is 0 for a pod that lends or was raised: its agent may still hold a need it was told
+        before, and would go on keeping reports back if the answer left the pod out.
+        """
+        wanted = self.lending.lends(pod_uid) or self.rescues.raised(pod_uid)
+        return 0 if wanted else self.live_needs.known_bytes(pod_uid)
+
     async def keep_equal_to_the_store(self) -> None:
         """Learn without a restart what an import put into the store, and prune old rows."""
         loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ Every call raises only subclasses of ``ApiError``; the class says what the calle
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kubernetes_asyncio import client
 
@@ -21,12 +21,21 @@ from plimsoll_operator.kube.api_server import (
 )
 from plimsoll_operator.kube.errors import NoCluster, NotFound
 
+ANSWER_WITHIN_S: Final = 35.0
+"""Who waits for an answer without end does nothing more, and seems to run. This is longer than an
+API server waits for one webhook (30 s)."""
+LIST_WITHIN_S: Final = 70.0
+"""For lists that are read as one page; an API server takes 60 s at most for an answer."""
+
 
 class Kube:
-    """The API server, for one event loop. ``api`` takes all calls without a method here."""
+    """The API server, for one event loop. ``api`` takes all calls without a method here.
+
+    A call without an answer raises ``Unreachable`` after ANSWER_WITHIN_S.
+    """
 
     def __init__(self, api: client.ApiClient) -> None:
-        self.api = ApiServer(api)
+        self.api = ApiServer(api, within_s=ANSWER_WITHIN_S)
 
     @classmethod
     async def connect(cls, kubeconfig: str | None, context: str | None) -> Kube:
@@ -39,11 +48,12 @@ class Kube:
 
     async def list_bounds(self) -> list[dict[str, Any]]:
         """Return all LimitRanges, ResourceQuotas and nodes of the cluster, with their kinds."""
+        lists = self.api.within(LIST_WITHIN_S)
         kinds = {"LimitRange": "limitranges", "ResourceQuota": "resourcequotas", "Node": "nodes"}
         return [
             {**item, "kind": kind}
             for kind, plural in kinds.items()
-            for item in (await self.api.get(path_of(CORE, plural)))["items"]
+            for item in (await lists.get(path_of(CORE, plural)))["items"]
         ]
 
     async def list_policies(self) -> list[dict[str, Any]]:
@@ -56,7 +66,7 @@ class Kube:
 
     async def _custom_objects(self, plural: str) -> list[dict[str, Any]]:
         try:
-            page = await self.api.get(custom_path(plural))
+            page = await self.api.within(LIST_WITHIN_S).get(custom_path(plural))
         except NotFound as error:
             raise NoCluster(
                 f"the cluster knows no {plural}.{GROUP}: kubectl apply -f deploy/crds first"

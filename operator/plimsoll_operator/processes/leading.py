@@ -161,11 +161,6 @@ def _answer(
     async def persist(reports: Sequence[PeakReport]) -> None:
         await controller.writer.call(store.peaks.put, to_document(reports))
 
-    def known_need(pod_uid: str) -> int | None:
-        # For a pod that lends, or was raised, each report of its use is news.
-        wanted = controller.lending.lends(pod_uid) or controller.rescues.raised(pod_uid)
-        return None if wanted else controller.live_needs.known_bytes(pod_uid)
-
     def answer() -> None:
         routes: list[web.RouteDef] = [
             *board_routes(controller.board, tokens.feed or unknown),
@@ -173,7 +168,7 @@ def _answer(
                 controller.peaks,
                 persist,
                 tokens.peaks or unknown,
-                PodFacts(known_need, controller.rescues.rescuable),
+                PodFacts(controller.known_need, controller.rescues.rescuable),
                 heard,
             ),
             *alarm_routes(controller.rescues.hear, tokens.peaks or unknown),

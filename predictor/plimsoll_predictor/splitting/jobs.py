@@ -10,6 +10,14 @@ MOST_WORKERS = 100_000
 """Kubernetes' own bound on the parallelism of an Indexed Job with many completions."""
 
 
+def share_of(items: int, shares: int, index: int) -> tuple[int, int]:
+    """Return the first item of a worker's share, and the one after its last.
+
+    A worker computes the same by itself (`items * index // shares`).
+    """
+    return items * index // shares, items * (index + 1) // shares
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """items: how much work. workers: how many work at once.

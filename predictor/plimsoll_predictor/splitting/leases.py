@@ -16,16 +16,19 @@ get them again: without leases they would die of them, too, and nobody else woul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
-from plimsoll_predictor.splitting.jobs import MOST_WORKERS
+from plimsoll_predictor.splitting.jobs import MOST_WORKERS, share_of
 
-MOST_NAME_CHARS: Final = 253 + 7
-"""The longest name of a worker: a pod's name, and a number if a pod has several workers."""
+MOST_NAME_CHARS: Final = 253
+"""The longest name of a worker, which is its pod's."""
+WORKERS_A_SHARE: Final = 4
+"""Known at once, at most, and 12 more: a share has one pod, and rarely some that do not go."""
 PATIENCE_S: Final = 10.0
 """How long a worker waits for a piece from a silent one; then it is told to end."""
 
@@ -133,14 +136,6 @@ class Sizing:
     least: Callable[[Part], int] = lambda _: 1
 
 
-def share_of(items: int, shares: int, index: int) -> tuple[int, int]:
-    """Return the first item of a worker's share, and the one after its last.
-
-    A worker computes the same by itself (`items * index // shares`).
-    """
-    return items * index // shares, items * (index + 1) // shares
-
-
 class Leases:
     """The items of one job. shares: how many workers have one each; the index says which."""
 
@@ -161,7 +156,7 @@ class Leases:
         self.parts: dict[str, Part] = {}
         """By the worker's name."""
         self.last: dict[str, int] = {}
-        """Worker -> the number of the lease that it acknowledged last; the newest come last."""
+        """Worker -> the number of the lease that it acknowledged last."""
         self.changes = 0
         """How often something changed that must be written."""
         self._waits: dict[str, tuple[str, float]] = {}
@@ -171,6 +166,11 @@ class Leases:
     def done(self) -> int:
         """How many items are done."""
         return self.items - self.left - self.reserved
+
+    @property
+    def known(self) -> Collection[str]:
+        """Names of the workers that have items, had some, or wait for some."""
+        return ChainMap[str, Any](self.parts, self.last, self._waits)
 
     @property
     def left(self) -> int:
@@ -217,6 +217,9 @@ class Leases:
             ValueError: for a worker that the job cannot have.
         """
         self._check(worker)
+        known, most = self.known, min(WORKERS_A_SHARE * (self.shares + 3), MOST_WORKERS)
+        if worker.name not in known and len(known) >= most:
+            raise ValueError(f"a job of {self.shares} shares; it has {most} workers at most")
         part = self._mine(worker)
         if part is not None:
             part = self._hear(part, heard)
@@ -251,9 +254,6 @@ class Leases:
         if to > part.end:
             return Ack.REFUSED
         self.parts[worker.name] = replace(part, first=to, leased=to, told=max(part.told, to))
-        self.last.pop(worker.name, None)
-        if len(self.last) >= MOST_WORKERS:
-            del self.last[next(iter(self.last))]  # the oldest
         self.last[worker.name] = heard.number
         self.changes += 1
         return Ack.DONE
@@ -309,8 +309,7 @@ class Leases:
     def _hear(self, part: Part, heard: Heard | None) -> Part:
         """Free the end of a part if its worker says that it knows.
 
-        Only the newest lease counts: a request that was delayed for long says nothing about this
-        one.
+        Only the newest lease counts: a request that was delayed says nothing about this one.
         """
         knows = heard is not None and heard.number == part.number and heard.end <= part.told
         if part.told < part.end and (knows or not part.worker.goes_on):

@@ -117,6 +117,14 @@ def test_another_controller_is_told_once_what_has_been_reached(node: Node) -> No
     assert node.grows_to(200) == []
 
 
+def test_from_a_known_need_of_0_on_each_rise_is_sent_again(node: Node) -> None:
+    node.grows_to(4)
+    node.learns(600)
+    assert node.grows_to(500) == []
+    node.learns(0)
+    assert {each.container_id for each in node.grows_to(520)} == {None, CONTAINER}
+
+
 def test_pods_that_are_gone_are_forgotten() -> None:
     known = KnownNeeds()
     known.learn(Answered(controller="a", known_bytes={"one": MIB, "two": MIB}))

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.attempts.over import is_over
+from plimsoll_operator.attempts.over import is_decided, is_over
 from plimsoll_operator.pods.queue_managers import MANAGED
 from tests.builders.pods import APod, a_pod
 
 ENDED = {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+WENT_WELL = {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
 RUNS: dict[str, Any] = {"state": {"running": {}}}
 
 
@@ -60,3 +61,31 @@ def test_over_is_a_pod_of_which_nothing_runs(pod: APod) -> None:
 )
 def test_not_over_is_one_of_which_something_runs_or_may(pod: APod) -> None:
     assert not is_over(pod.built())
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(of(NEVER, main=ENDED), id="its only container failed"),
+        pytest.param(of(NEVER.with_container("log"), main=WENT_WELL, log=ENDED), id="one failed"),
+        pytest.param(of(NEVER, "Succeeded", main=WENT_WELL), id="its phase says that it succeeded"),
+        pytest.param(of(NEVER, "Failed", main=WENT_WELL), id="its phase says that it failed"),
+    ],
+)
+def test_decided_is_a_pod_whose_result_is_known(pod: APod) -> None:
+    assert is_decided(pod.built())
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(of(NEVER, main=WENT_WELL), id="it went well, and its phase follows"),
+        pytest.param(
+            of(NEVER.with_sidecar("i"), main=WENT_WELL, i=ENDED), id="a sidecar was killed"
+        ),
+        pytest.param(of(NEVER.with_container("log"), main=ENDED, log=RUNS), id="another runs"),
+        pytest.param(of(NEVER, main=RUNS), id="its container runs"),
+    ],
+)
+def test_undecided_is_one_that_runs_or_went_well_so_far(pod: APod) -> None:
+    assert not is_decided(pod.built())

@@ -15,7 +15,14 @@ from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, NoLease, Worker
+from plimsoll_predictor.splitting.leases import (
+    WORKERS_A_SHARE,
+    Ack,
+    Heard,
+    Lease,
+    NoLease,
+    Worker,
+)
 
 KEY = b"k" * 32
 JOB = JobName("team", "scan", "run-1")
@@ -200,6 +207,17 @@ async def test_a_worker_that_is_refused_keeps_its_share() -> None:
 async def test_without_an_index_there_is_nothing_to_lease(client: Client) -> None:
     async with client.get(f"{BASE}/next", params={"worker": "a"}, headers=bearer()) as answer:
         assert answer.status == 400
+
+
+async def test_a_job_that_has_its_workers_gets_no_more_of_them(client: Client) -> None:
+    most = WORKERS_A_SHARE * (2 + 3)
+    for at in range(most):
+        await asked(client, f"p-{at}", at % 2)
+    query = {"worker": "one-more", "index": "0"}
+    async with client.get(f"{BASE}/next", params=query, headers=bearer()) as answer:
+        assert answer.status == 400
+        assert f"{most} workers at most" in (await answer.json())["error"]
+    assert "lease" in await asked(client, "p-0", 0)
 
 
 async def test_a_body_that_is_too_large_is_not_read(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import plimsoll_chunks
-from plimsoll_predictor.splitting.leases import share_of
+from plimsoll_predictor.splitting.jobs import share_of
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plimsoll_predictor.splitting.jobs import share_of
 from plimsoll_predictor.splitting.leases import (
     Ack,
     Heard,
@@ -18,7 +19,6 @@ from plimsoll_predictor.splitting.leases import (
     NoLease,
     Sizing,
     Worker,
-    share_of,
 )
 from tests.predictor.splitting.test_leases import ANY, a_worker, does, leased, whole
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, field
 
@@ -9,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plimsoll_predictor.splitting.jobs import share_of
+from plimsoll_predictor.splitting.lease_records import to_document
 from plimsoll_predictor.splitting.leases import (
     MOST_NAME_CHARS,
     PATIENCE_S,
+    WORKERS_A_SHARE,
     Ack,
     Heard,
     Lease,
@@ -19,7 +23,6 @@ from plimsoll_predictor.splitting.leases import (
     NoLease,
     Sizing,
     Worker,
-    share_of,
 )
 
 ANY = Sizing(lambda left: left)
@@ -134,6 +137,33 @@ def test_workers_that_the_job_cannot_have_are_refused_and_change_nothing(worker:
     with pytest.raises(ValueError, match=r"index|name"):
         leases.next(worker, None, 0, ANY)
     assert leases.reserved == 100
+
+
+def test_one_job_has_a_few_workers_a_share_however_many_names_ask() -> None:
+    leases, refused = Leases(10**6, 2), 0
+    for at in range(1_000):
+        worker = Worker(f"made-up-{at}", at % 2)
+        try:
+            found = leases.next(worker, None, 0, Sizing(lambda _: 1))
+        except ValueError:
+            refused += 1
+            continue
+        if isinstance(found, Lease):
+            does(leases, worker, found)
+    known = WORKERS_A_SHARE * (2 + 3)
+    assert (len(leases.known), refused) == (known, 1_000 - known)
+    assert len(json.dumps(to_document(leases))) < 5_000
+    first = Worker("made-up-0", 0)
+    assert does(leases, first, leased(leases, first)) is Ack.DONE, "who is known goes on"
+    leases.died("made-up-1")
+    leased(leases, Worker("a-next-pod", 1))
+
+
+@pytest.mark.parametrize("shares", [1, 40])
+def test_each_share_has_room_for_its_pod_and_others_that_do_not_go(shares: int) -> None:
+    leases = Leases(10**4, shares)
+    for at in range(WORKERS_A_SHARE * shares):
+        leases.next(a_worker(f"p-{at}", at % shares), None, 0, ANY)
 
 
 def test_the_end_of_a_part_is_anothers_only_when_its_worker_says_that_it_knows() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from enum import Enum
 from typing import Final
 
 import structlog
@@ -36,8 +37,16 @@ TICK_S: Final = 0.5
 AT_ONCE: Final = 16
 CHECK_AGAIN_S: Final = 600.0
 REFUSED_PAUSE_S: Final = 30.0
-"""A pod whose resize was refused is left alone for this long."""
+"""What failed, such as a pod's resize that was refused, is not tried again for this long."""
 MOST_UNSTEADY: Final = 10_000
+
+
+class Act(Enum):
+    """What can be done to a pod; the value says it in words."""
+
+    LEND = "lend"
+    TAKE_BACK = "take back"
+    FINISH = "remove the annotation"
 
 
 class Lending:
@@ -49,8 +58,8 @@ class Lending:
         self._patience = patience
         self._unsteady: dict[str, None] = {}
         """Tasks with a lender that grew: they do not lend while this controller leads."""
-        self._rests_s: dict[str, float] = {}
-        """UID -> until when a pod is left alone, because a resize of it was refused."""
+        self._rests_s: dict[tuple[str, Act], float] = {}
+        """UID and act -> until when it is not tried again, because it failed."""
         self.told: LendingNow | None = None
         """What was lent at the last look; None while no pod may lend, and none has lent."""
         metrics = resizer.metrics
@@ -99,7 +108,7 @@ class Lending:
     async def look(self) -> None:
         """Look once at all pods, and wait until what was decided is done."""
         self._pods.follow()
-        work = [self._finish(pod) for pod in self._pods if pod.is_returned]
+        work = [self._finish(pod) for pod in self._pods if self._is_to_finish(pod)]
         work += [self._act(step) for step in self.decided()]
         for begin in range(0, len(work), AT_ONCE):
             await asyncio.gather(*work[begin : begin + AT_ONCE])
@@ -109,25 +118,31 @@ class Lending:
     def decided(self) -> list[Step]:
         """Return the steps on all nodes; those that take back come first."""
         now_s = self._pods.heard.now_s()
-        self._rests_s = {uid: s for uid, s in self._rests_s.items() if s > now_s}
+        self._rests_s = {key: s for key, s in self._rests_s.items() if s > now_s}
         used = self._pods.used_by_task()
         steps: list[Step] = []
         for node, pods in self._pods.by_node().items():
             attempts = [
-                self._pods.attempt(pod, self._resting(pod), used.get(str(pod.watched.task), 0))
+                self._pods.attempt(pod, self._why_not_lend(pod), used.get(str(pod.watched.task), 0))
                 for pod in pods
             ]
             room = self._pods.room(node, pods)
             for step in decide(room, attempts, self._unsteady, now_s, self._patience):
-                if step.uid not in self._rests_s:
+                if isinstance(step, Lend) or not self._rests(step.uid, Act.TAKE_BACK):
                     steps.append(step)
         for step in steps:
             self._note_growth(step)
         return sorted(steps, key=lambda step: isinstance(step, Lend))
 
-    def _resting(self, pod: Running) -> str | None:
-        if pod.uid in self._rests_s:
-            return "a resize of it was refused"
+    def _rests(self, uid: str, act: Act) -> bool:
+        return self._rests_s.get((uid, act), 0.0) > self._pods.heard.now_s()
+
+    def _is_to_finish(self, pod: Running) -> bool:
+        return pod.is_returned and not self._rests(pod.uid, Act.FINISH)
+
+    def _why_not_lend(self, pod: Running) -> str | None:
+        if self._rests(pod.uid, Act.LEND):
+            return "it could not lend a moment ago"
         return "it takes back what it lent" if pod.lent is not None else None
 
     def _note_growth(self, step: Step) -> None:
@@ -143,27 +158,32 @@ class Lending:
         if pod is None:
             return
         if isinstance(step, Lend):
-            await self._carefully(pod, lambda: self._resizer.lend(pod, step.held_bytes))
+            await self._carefully(Act.LEND, pod, lambda: self._resizer.lend(pod, step.held_bytes))
         else:
-            await self._carefully(pod, lambda: self._resizer.take_back(pod, step.why))
+            await self._carefully(
+                Act.TAKE_BACK, pod, lambda: self._resizer.take_back(pod, step.why)
+            )
 
     async def _finish(self, pod: Running) -> None:
-        await self._carefully(pod, lambda: self._resizer.finish(pod))
+        await self._carefully(Act.FINISH, pod, lambda: self._resizer.finish(pod))
 
-    async def _carefully(self, pod: Running, act: Callable[[], Awaitable[Pod | None]]) -> None:
+    async def _carefully(
+        self, act: Act, pod: Running, work: Callable[[], Awaitable[Pod | None]]
+    ) -> None:
         """Do one thing to one pod; an error in it does not stop the others."""
+        now, rests = None, True
         try:
-            now = await act()
+            now = await work()
+            rests = now is None and act is Act.LEND
         except (NotFound, Unreachable):
-            return
+            # Taking back goes on at once: the pod may need it. All else can wait.
+            rests = act is not Act.TAKE_BACK
         except ApiError as error:
-            log.warning("request not changed", pod=name_of(pod.pod), error=str(error))
-            self._rests_s[pod.uid] = self._pods.heard.now_s() + REFUSED_PAUSE_S
-            return
+            log.warning("refused", pod=name_of(pod.pod), to=act.value, error=str(error))
         except Exception:
-            log.exception("request not changed", pod=name_of(pod.pod))
-            self._rests_s[pod.uid] = self._pods.heard.now_s() + REFUSED_PAUSE_S
-            return
+            log.exception("failed", pod=name_of(pod.pod), to=act.value)
+        if rests:
+            self._rests_s[pod.uid, act] = self._pods.heard.now_s() + REFUSED_PAUSE_S
         if now is not None:
             self._pods.see(now, gone=False)
 

@@ -43,7 +43,7 @@ WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RequestResizer:
-    """Each method returns the pod as it is now; None if it is as it was, or is gone."""
+    """Each method returns the pod as its call left it; None if the watch has to tell."""
 
     kube: Kube
     announcer: Announcer
@@ -60,8 +60,9 @@ class RequestResizer:
             body = resize_body(asked.container, format_bytes(held_bytes))
             resized = await self.kube.resize_pod(noted, body)
         except (Changed, NotFound, Unreachable):
+            # It may be done all the same, and the watch may have shown a newer pod than ``noted``.
             self._count("failed")
-            return noted
+            return None
         except ApiError:
             self._count("refused")
             await self._unmark(noted)
@@ -115,9 +116,12 @@ class RequestResizer:
         return pod
 
     async def finish(self, running: Running) -> Pod | None:
-        """Remove the annotation of a pod that has its whole request again."""
-        pod = await self._unmark(running.pod)
-        if pod is not None:
+        """Remove the annotation of a pod with its whole request; raise ApiError if that fails."""
+        try:
+            pod = await self.kube.annotate_pod(running.pod, {labels.LENT: None})
+        except (Changed, NotFound):
+            return None
+        if running.has_lent:
             self._count("returned")
         return pod
 
@@ -128,14 +132,13 @@ class RequestResizer:
             raise NotFound(f"{name_of(pod)} is another pod by now")
         return pod
 
-    async def _unmark(self, pod: Pod | None) -> Pod | None:
+    async def _unmark(self, pod: Pod | None) -> None:
         if pod is None:
-            return None
+            return
         try:
-            return await self.kube.annotate_pod(pod, {labels.LENT: None})
+            await self.kube.annotate_pod(pod, {labels.LENT: None})
         except ApiError as error:
             log.info("annotation not removed yet", pod=name_of(pod), error=str(error))
-            return None
 
     def _count(self, result: str) -> None:
         self.metrics.resizes.labels(result).inc()

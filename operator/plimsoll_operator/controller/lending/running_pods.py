@@ -36,7 +36,10 @@ MOST_PODS: Final = 5_000
 
 @dataclass(slots=True)
 class Running:
-    """One running pod. asked: its request when it was placed. lent: None unless it lends."""
+    """One running pod. asked: its request when it was placed. lent: None unless it lends.
+
+    has_lent: whether its request was seen below what it asked for, since it has its annotation.
+    """
 
     pod: Pod
     watched: WatchedPod
@@ -46,6 +49,7 @@ class Running:
     by_pod: str | None
     seen_s: float
     curve: Curve | None = None
+    has_lent: bool = False
 
     @property
     def uid(self) -> str:
@@ -104,6 +108,9 @@ class RunningPods:
             self._pods.pop(uid, None)
             return
         before = self._pods.get(uid)
+        if running.lent is not None:
+            lent_before = before is not None and before.has_lent
+            running.has_lent = lent_before or not running.is_returning
         if before is not None:
             running.curve, running.seen_s = before.curve, before.seen_s
         elif len(self._pods) >= MOST_PODS and running.lent is None:

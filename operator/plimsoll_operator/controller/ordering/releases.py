@@ -23,6 +23,7 @@ from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path
 from plimsoll_operator.controller.tasks.nodes import read_node
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.api_server import CORE, ApiServer, path_of
+from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.kube.errors import (
     UNREACHABLE_PAUSE_S,
     ApiError,
@@ -52,9 +53,6 @@ AGAIN_AFTER_S: Final = 2.0
 """A pod that changes during every try is tried again after this time."""
 UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
 """After a call got no answer, its namespace is not tried for this long; other namespaces are."""
-ANSWER_WITHIN_S: Final = 35.0
-"""A queue that waits for an answer without end would release nothing, and seem to run. This is
-longer than an API server waits for one webhook (30 s)."""
 REFUSED_FOR_S: Final = 60.0
 """After the API server refused to remove a gate, no task is ordered for this long."""
 

@@ -31,7 +31,8 @@ Heard = Callable[[str], object]
 class PodFacts:
     """What the answer says about a pod, by its UID.
 
-    known: the largest known need of its task; None if there is none, or the pod is unknown.
+    known: the largest known need of its task, 0 if all its needs are wanted; None if there is
+        none, or the pod is unknown.
     rescuable: whether it may be given more before it reaches its limit, so that it is watched.
     """
 
@@ -85,7 +86,7 @@ def peak_routes(
         heard(node)
         living = {report.pod_uid for report in reports if not report.final}
         needs = {uid: facts.known(uid) for uid in living}
-        known_bytes = {uid: need_bytes for uid, need_bytes in needs.items() if need_bytes}
+        known_bytes = {uid: each for uid, each in needs.items() if each is not None}
         answered = Answered(
             controller=controller,
             known_bytes=known_bytes,

@@ -1,8 +1,9 @@
 """Jobs whose pods lease their items: opened by their first worker, followed, and closed.
 
 A worker is a pod, and has the pod's name. What a pod leased is free as soon as the watch, or a list
-of the Job's pods every few seconds, shows that it is over or gone; or when it should have gone long
-ago, as on a node that is away. It is never free because the worker is silent.
+of the Job's pods every few seconds, shows that it failed or is gone; or when it should have gone
+long ago, as on a node that is away. It is never free because the worker is silent. The share of a
+pod that succeeded is done: a worker that is cut off does it by itself, and may never report it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from plimsoll_operator.attempts.over import is_over
+from plimsoll_operator.attempts.over import is_decided
 from plimsoll_operator.chunks.keeping import Keeper, NotWritten, UnknownJob
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
@@ -156,9 +157,9 @@ class LeasedJobs:
         await self.keeper.written(name)
 
     def see(self, pod: Pod, *, gone: bool) -> None:
-        """A pod appeared, changed or went: if it is over, what it leased is free."""
+        """A pod appeared, changed or went: if it is over, its share is done, or its items free."""
         name = _leased_by(pod)
-        if name in self.keeper.jobs and (gone or is_over(pod)):
+        if name in self.keeper.jobs and (gone or is_decided(pod)):
             self._over.put_nowait((name, over_of(pod)))
 
     async def spares(self, killed: Pod) -> bool:
@@ -167,7 +168,7 @@ class LeasedJobs:
         False if that is not known: then it gets more memory, like every run.
         """
         name = _leased_by(killed)
-        if name not in self.keeper.jobs or not is_over(killed):
+        if name not in self.keeper.jobs or not is_decided(killed):
             return False
         over = over_of(killed)
         try:
@@ -224,12 +225,12 @@ class LeasedJobs:
             await self._close(name, task)
             return
         # Read before the list, which then shows the pod of each of these workers, if it exists.
-        workers = set(self.keeper.find(name).leases.parts)
+        workers = set(self.keeper.find(name).leases.known)
         selector = {"labelSelector": f"{_UID}={leased.uid}"}
         pods = await self._kube.api.items(path_of(CORE, "pods", name.namespace), selector)
         there = {str(metadata_of(pod).get("name")): pod for pod in pods}
         for number, pod in enumerate(there.values()):
-            if is_over(pod):
+            if is_decided(pod):
                 await self._take_back(name, over_of(pod))
             if number % YIELDS_EVERY == 0:
                 await asyncio.sleep(0)
@@ -246,12 +247,13 @@ class LeasedJobs:
         kept = self.keeper.jobs.get(name)
         if kept is None:
             return
-        if over.worker in kept.leases.parts or over.worker in kept.leases.last:
-            await self.keeper.died(name, over.worker, over.killed_bytes)
         leases = kept.leases
         index = over.index if over.succeeded else None
+        # First: others ask while the store writes, and must get nothing of a share that is done.
         if index is not None and index < leases.shares and leases.has_left(index):
             await self.keeper.ended(name, index)
+        if over.worker in leases.known:
+            await self.keeper.died(name, over.worker, over.killed_bytes)
 
     async def _close(self, name: JobName, task: TaskId) -> None:
         taught = self.keeper.find(name).taught()

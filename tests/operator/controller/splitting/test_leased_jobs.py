@@ -258,6 +258,24 @@ async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) ->
         await until_true(lambda: not rig.leased.keeper.find(NAME).leases.parts)
 
 
+async def test_a_worker_of_which_there_is_no_pod_is_forgotten_although_it_has_nothing(
+    tmp_path: Path,
+) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    async with following(tmp_path, api) as rig:
+        await rig.leased.open(NAME)
+        api.away = True
+        made_up = Worker("made-up", 1)
+        await rig.lease(Worker("p-0", 0, goes_on=True))
+        lease = await rig.lease(made_up)
+        await rig.done(made_up, lease, lease.end)
+        assert isinstance(await rig.leased.keeper.next(NAME, made_up, None, Told()), NoLease)
+        leases = rig.leased.keeper.find(NAME).leases
+        assert set(leases.known) == {"p-0", "made-up"}
+        api.away = False
+        await until_true(lambda: set(leases.known) == {"p-0"})
+
+
 async def test_what_a_pod_had_on_a_node_that_is_away_is_free_when_it_should_have_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

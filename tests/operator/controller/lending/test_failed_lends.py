@@ -1,0 +1,157 @@
+"""Lends that fail, or of which nobody knows whether they did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from kubernetes_asyncio import client as kubernetes
+
+from plimsoll_operator.controller.lending.lending import REFUSED_PAUSE_S
+from plimsoll_operator.kube import client
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import Changed, Refused, Unreachable
+from plimsoll_operator.names.labels import LENT
+from plimsoll_operator.pods.spec import Pod
+from tests.builders.controller.lenders import ASKED, Scene, Server, a_scene, running
+from tests.builders.pods import RUNNING
+
+
+async def looks_for(scene: Scene, seconds: int, name: str = "train-1") -> None:
+    """Look each second; the watch shows what the looks did."""
+    for _ in range(seconds):
+        await scene.later(1)
+        if name in scene.server.pods:
+            scene.lending.see(scene.server.pods[name], gone=False)
+
+
+@pytest.mark.parametrize("failing", [Unreachable, Changed, Refused])
+async def test_a_pod_whose_lend_failed_is_left_for_a_while(
+    tmp_path: Path, failing: type[Exception]
+) -> None:
+    """Such as where an API server answers 429 to each resize: it must not be asked without end."""
+    async with a_scene(tmp_path) as scene:
+        scene.server.refuses = failing
+        granted = {**RUNNING, "resources": {"requests": {"memory": ASKED}}}
+        pod = running().with_status(phase="Running", containerStatuses=[granted])
+        scene.lending.see(pod.built(), gone=False)
+        scene.uses(200)
+        await looks_for(scene, 61 + int(REFUSED_PAUSE_S) - 1)
+        assert (scene.server.marks, scene.server.calls) == (1, 1)
+        assert not scene.is_marked()
+        assert scene.result("returned") == 0, "nothing was lent"
+        scene.server.refuses = None
+        await looks_for(scene, 2)
+        assert scene.request() == "332Mi"
+
+
+@dataclass(slots=True)
+class Sticky(Server):
+    """Answers no removal of an annotation."""
+
+    removals: int = 0
+    sticks: bool = True
+
+    async def annotate_pod(self, pod: Pod, values: Mapping[str, str | None]) -> Pod:
+        if values.get(LENT) is None:
+            self.removals += 1
+            if self.sticks:
+                raise Unreachable("later")
+        return await Server.annotate_pod(self, pod, values)
+
+
+async def test_an_annotation_that_stays_is_not_removed_again_at_once(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        server = scene.server = Sticky()
+        scene.lending = scene.another()
+        await scene.lends()
+        scene.uses(265)
+        await looks_for(scene, int(REFUSED_PAUSE_S))
+        assert scene.request() == ASKED
+        assert server.removals == 1
+        assert scene.result("returned") == 0
+        server.sticks = False
+        await looks_for(scene, 2)
+        assert not scene.is_marked()
+        assert scene.result("returned") == 1
+
+
+@dataclass(slots=True)
+class Late(Server):
+    """Lowers a request, shows it by the watch, and then gives no answer."""
+
+    scene: Scene | None = None
+
+    async def resize_pod(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
+        resized = await Server.resize_pod(self, pod, body)
+        if self.scene is not None:
+            self.scene.lending.see(resized, gone=False)
+            self.scene = None
+            raise Unreachable("no answer")
+        return resized
+
+
+async def test_a_lend_that_is_carried_out_without_an_answer_is_taken_back(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.server = Late(scene=scene)
+        scene.lending = scene.another()
+        await scene.lends()
+        assert scene.lending.now().attempts == 1
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == ASKED
+
+
+@asynccontextmanager
+async def over_http(server: Server, silent: set[str]) -> AsyncIterator[Kube]:
+    """A client of the server over HTTP. silent: pods whose resizes get no answer."""
+    over = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        name, body = request.match_info["name"], await request.json()
+        if not request.path.endswith("/resize"):
+            pod = {"metadata": {"name": name, **body["metadata"]}}
+            return web.json_response(
+                await server.annotate_pod(pod, body["metadata"]["annotations"])
+            )
+        if name in silent:
+            await over.wait()
+        pod = {"metadata": {"name": name, **body["metadata"]}}
+        return web.json_response(await server.resize_pod(pod, body))
+
+    app = web.Application()
+    app.router.add_patch("/api/v1/namespaces/shop/pods/{name}", answer)
+    app.router.add_patch("/api/v1/namespaces/shop/pods/{name}/resize", answer)
+    async with TestServer(app) as served:
+        address = kubernetes.Configuration(host=str(served.make_url("")).rstrip("/"))
+        async with kubernetes.ApiClient(address) as api:
+            yield Kube(api)
+        over.set()
+
+
+async def test_a_call_without_an_answer_stops_others_for_seconds_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ANSWER_WITHIN_S", 0.5)
+    silent = set[str]()
+    async with a_scene(tmp_path) as scene, over_http(scene.server, silent) as kube:
+        scene.kube = kube
+        scene.lending = scene.another()
+        other = running("train-2").labelled("other")
+        for pod in (running(), other):
+            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+        await scene.lends()
+        await scene.lends(other, "train-2")
+        silent.add("train-1")
+        scene.uses(265)
+        await asyncio.wait_for(scene.later(1), 30.0)
+        scene.uses(265, "train-2")
+        await asyncio.wait_for(scene.later(1), 30.0)
+        assert (scene.request("train-1"), scene.request("train-2")) == ("332Mi", ASKED)
