@@ -318,7 +318,8 @@ def test_the_end_of_a_stuck_pod_does_not_end_the_attempt_that_follows() -> None:
     assert states(life)[1, 2] is RunState.LEARNED
 
 
-def test_a_deleted_pod_that_takes_long_to_end_does_not_end_the_attempt_that_follows() -> None:
+def whose_job_was_deleted() -> Life:
+    """A life of one run, whose Job somebody deleted long ago; its end was not observed."""
     life = Life.of(RULES, registered(rows(1)), by_scenario)
     life.look()
     life.look()
@@ -326,6 +327,11 @@ def test_a_deleted_pod_that_takes_long_to_end_does_not_end_the_attempt_that_foll
     life.look()
     life.now_s += OBSERVED_WITHIN_S
     life.look()
+    return life
+
+
+def test_a_deleted_pod_that_takes_long_to_end_does_not_end_the_attempt_that_follows() -> None:
+    life = whose_job_was_deleted()
     life.end(life.made[0, 1], Outcome.DELETED, None)
     life.look()
     assert states(life) == {(0, 1): RunState.INTERRUPTED, (0, 2): RunState.STARTING}
@@ -342,13 +348,7 @@ def test_a_peak_that_comes_late_is_learned() -> None:
 
 
 def test_a_job_that_somebody_deleted_runs_again() -> None:
-    life = Life.of(RULES, registered(rows(1)), by_scenario)
-    life.look()
-    life.look()
-    del life.jobs[0, 1]
-    life.look()
-    life.now_s += OBSERVED_WITHIN_S
-    life.look()
+    life = whose_job_was_deleted()
     assert list(life.made) == [(0, 1), (0, 2)]
 
 
