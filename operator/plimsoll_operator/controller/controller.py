@@ -201,8 +201,10 @@ class Controller(ControllerParts):
         imported = await self.writer.read(self.store.observations.imported, self._imported)
         for task in imported.forgotten:
             # It may have run, or been given a past, since people forgot it.
-            await self.standings.forget(task)
+            # Forecasts come first: a save of theirs that began earlier must not come after the
+            # rest, which deletes what is saved, and then the mark.
             await self.runtimes.forget(task)
+            await self.standings.forget(task)
             self.book.forget(task)
         if imported.tasks:
             # The call queues behind all writes, so no need learned meanwhile is lost.

@@ -167,7 +167,7 @@ def resize_for(
     if memory is None or memory.request_bytes is None:
         return Left("the size would change its QoS class, which is set when it is created")
     why = _not_worth(pod, container, memory, note.reason)
-    why = why or _not_safe(pod, container, memory, state)
+    why = why or _not_safe(pod, memory, note.reason, state)
     if why is not None:
         return Left(why)
     written = _written(pod, container, memory, note)
@@ -264,24 +264,26 @@ def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reas
     return None
 
 
-def _not_safe(
-    pod: Pod, container: SizedContainer, memory: Memory, state: AdmissionState
-) -> str | None:
-    """Say why a raise may end the run; None if it cannot.
+def _not_safe(pod: Pod, memory: Memory, reason: Reason, state: AdmissionState) -> str | None:
+    """Say why a raise may end the run; None if it cannot, as far as is known.
 
     The scheduler may choose a node by the old request in the same moment. While a gate holds the
-    pod back, it does not look.
+    pod back, it does not look. Where nobody knows how many attempts are left, some count as left.
     """
-    raised = (memory.request_bytes or 0) > (container.request_bytes or 0)
-    if not raised or sequence(spec_of(pod).get("schedulingGates")):
+    container = sized_container(pod)
+    if isinstance(container, NotSizable) or sequence(spec_of(pod).get("schedulingGates")):
         return None
+    if (memory.request_bytes or 0) <= (container.request_bytes or 0):
+        return None
+    if reason is Reason.LIFTED:
+        return None  # at the size that killed its run already, it would be lost more surely
     watched = read_pod(pod, state.knowledge_of)
     if watched is None or watched.has_less:
         return None  # at a size below the written one, its run would be lost more surely
     by_plimsoll = watched.retrier is Retrier.PLIMSOLL
     if watched.retry is Retry.AUTO if by_plimsoll else watched.attempts.left != 0:
         return None
-    return "it would grow, and nobody makes another if it finds its node too full then"
+    return "it would grow, and perhaps nobody makes another if it finds its node too full then"
 
 
 def _written(

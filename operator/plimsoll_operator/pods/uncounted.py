@@ -52,7 +52,10 @@ def ignores_lowered(job: Mapping[str, Any]) -> bool:
 
 
 def wants_ignored(job: Mapping[str, Any], policy: Policy) -> bool:
-    """Say whether people want it: in the Job or its template, else in the task's policy."""
+    """Say whether people want it: in the Job or its template, else in the task's policy.
+
+    Only while sizes of the task are enforced, and it is not paused.
+    """
     template = mapping(mapping(job.get("spec")).get("template"))
     said = text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
     wanted = KilledAttempts.IGNORE

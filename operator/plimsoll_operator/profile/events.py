@@ -240,11 +240,13 @@ def freed() -> Happening:
     return Happening(EventReason.LIFTED, note, "replaced")
 
 
-def stuck(why: str = "nobody is known to make this pod again") -> Happening:
-    """A killed container restarts at its old size. why: its pod is not replaced, in words."""
+def stuck(kept: str | None = None) -> Happening:
+    """A killed container restarts at its old size. kept: what a new pod would lose, in words."""
+    why = kept or "nobody is known to make this pod again"
+    advice = "use a Job, or restartPolicy Never" if kept is None else "use restartPolicy Never"
     note = (
         f"killed for lack of memory and restarted in place at the same size: {why}, so it is left"
-        " alone; use a Job, or restartPolicy Never"
+        f" alone; {advice}"
     )
     return Happening(EventReason.LEAKING, note, "stuck")
 

@@ -29,11 +29,11 @@ def not_below_retry(read: ReadPod, decision: Decision, bounds: Bounds) -> Decisi
         return decision
     asked_bytes = read.was.request_bytes or 0
     # Neither the maximum nor the room of nodes and quotas ever cuts what the author asked.
-    most_bytes = (
-        None if bytes_ is None else max(bytes_, asked_bytes)
-        for bytes_ in (read.knowledge.policy.max_bytes, bounds.room_bytes)
-    )
-    caps = (note.allocation_bytes, bounds.cap_bytes, *most_bytes)
+    soft_caps = [
+        None if most_bytes is None else max(most_bytes, asked_bytes)
+        for most_bytes in (read.knowledge.policy.max_bytes, bounds.room_bytes)
+    ]
+    caps = (note.allocation_bytes, bounds.cap_bytes, *soft_caps)
     lifted_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
     if (decision.allocation_bytes or 0) >= lifted_bytes:
         return decision

@@ -1,10 +1,11 @@
-"""Gives a run back what its author wrote, after an attempt that had less. Pure.
+"""Gives a run back what its author wrote, after an attempt that had another size. Pure.
 
-Four things lead here: a program that failed by itself at a lower size (``own_failures.py``), an
+Five things lead here: a program that failed by itself at a lower size (``own_failures.py``), an
 attempt at a lower request that ended because its node ran out of memory, a kill at a lower size
-while its task is paused or no longer enforced, and an attempt that was used up otherwise, at any
-size. In the first two, nobody knows what the run needs; in the third, no size may be decided. What
-was written is known, and no gamble.
+while its task is paused or no longer enforced, an attempt that was used up otherwise, at any size,
+and a pod that was raised while it waited, and that its node then refused. In the first two, nobody
+knows what the run needs; in the third, no size may be decided. What was written is known, and no
+gamble.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from plimsoll_predictor.knowledge.knowledge import Lift
 
 
 def lift_to_written(ended: Observation) -> Lift:
-    """The lift to what was written, for the run of an attempt that ended with less."""
+    """The lift to what was written, for the run of an attempt that had another size."""
     # Its node looks at the request, the kernel at the limit.
     pressed_bytes = ended.request_memory_ran_bytes if ended.was_pressed_out else None
     return Lift(

@@ -226,7 +226,7 @@ class _Pruning:
         count = sa.select(sa.func.count()).select_from(schema.totals)
         if self.database.value(count) - len(quiet) <= self.bounds.tasks:
             return quiet
-        latest_first = self.database.values(tasks.order_by(last.desc(), task))
+        latest_first = self.database.values(tasks.order_by(last.desc().nulls_last(), task))
         return [*quiet, *_beyond(latest_first, self.bounds.tasks, frozenset(quiet))]
 
 

@@ -184,3 +184,12 @@ def test_a_lowered_pod_gets_back_what_was_written_also_if_nobody_makes_another()
     found = found_for(noted(bare, note), needing(2000))
     assert isinstance(found, Resize)
     assert (found.memory.request_bytes, found.note.reason) == (4000 * MIB, Reason.NOT_LOWERED)
+
+
+def test_a_last_attempt_is_raised_to_the_size_that_its_run_was_lifted_to() -> None:
+    """At the size that killed its run already, it would be lost more surely."""
+    last = a_pod().named("train-1").owned_by_job(attempts=1).asking("1000Mi").limited("1000Mi")
+    last = last.with_status(phase="Pending", **PASSED_OVER)
+    found = found_for(last, lifted_to(2000))
+    assert isinstance(found, Resize)
+    assert (found.memory.request_bytes, found.note.reason) == (2000 * MIB, Reason.LIFTED)

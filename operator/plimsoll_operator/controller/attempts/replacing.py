@@ -106,6 +106,10 @@ class Replacements:
         except ApiError as error:
             log.warning("pod not replaced", pod=meta["name"], error=str(error))
             return False
+        except Exception:
+            # The tries that follow must not end with it, as no event would begin them again.
+            log.exception("pod not replaced", pod=meta["name"])
+            return False
         return True
 
     def _due(self, pod: Pod, ended: AttemptEnded) -> Happening | None:

@@ -208,7 +208,7 @@ def _note(watched: WatchedPod, lift: Lift) -> str:
     failed_at = words_for_bytes(lift.after_bytes)
     why = f"{failed_at} was too small"
     if lift.as_written:
-        why = f"the one before ended too early at {failed_at}, so it has what was written"
+        why = f"the one before came to nothing at {failed_at}, so it has what was written"
     return note_to_json(
         DecisionNote(
             task=str(watched.task),

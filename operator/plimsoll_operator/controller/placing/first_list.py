@@ -12,8 +12,10 @@ from typing import Final
 
 QUIET_S: Final = 2.0
 """Listed pods are handled side by side: so long after the last of them, all are handled."""
-LONGEST_S: Final = 30.0
-"""If nothing changes for so long, the list has ended, or there are no pods of tasks."""
+UNCHANGED_S: Final = 30.0
+"""If nothing changes for so long after the newest listed pod, the list has ended."""
+NONE_LISTED_S: Final = 60.0
+"""If none was listed for so long, there are none. Before that, the API server may be away."""
 
 
 class FirstList:
@@ -21,31 +23,30 @@ class FirstList:
 
     def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._monotonic_s = monotonic_s
-        self._began_s: float | None = None
         self._newest_s = 0.0
-        """When a listed pod was handled last."""
-        self._changed = False
+        """When a listed pod was handled last, else when the wait began."""
+        self._listed = self._changed = False
         self._complete = True
 
     def begin(self) -> None:
         """Wait for the list from now on."""
-        self._began_s = self._newest_s = self._monotonic_s()
-        self._complete = self._changed = False
+        self._newest_s = self._monotonic_s()
+        self._complete = self._listed = self._changed = False
 
     def see(self, *, listed: bool) -> None:
         """Note that a pod was handled. listed: by the list, not by a change."""
         if self._complete:
             return
         if listed:
-            self._newest_s = self._monotonic_s()
+            self._listed, self._newest_s = True, self._monotonic_s()
         else:
             self._changed = True
 
     @property
     def complete(self) -> bool:
         """Whether all were seen. Once true, it stays so, though the watch may list again."""
-        if not self._complete and self._began_s is not None:
-            now_s = self._monotonic_s()
-            ended = self._changed or now_s - self._began_s >= LONGEST_S
-            self._complete = ended and now_s - self._newest_s >= QUIET_S
+        if not self._complete:
+            unchanged_s = UNCHANGED_S if self._listed else NONE_LISTED_S
+            quiet_s = QUIET_S if self._changed else unchanged_s
+            self._complete = self._monotonic_s() - self._newest_s >= quiet_s
         return self._complete

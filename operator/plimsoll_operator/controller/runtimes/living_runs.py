@@ -146,9 +146,10 @@ class RunSightings:
         Call it once all pods were seen. Their ends will never be observed; they would run long, and
         be counted among the runs beside others, for weeks.
         """
-        seen, self._seen = self._seen, None
-        if seen is None:
+        if self._seen is None:
             return
+        await self._runtimes.fold()  # what was seen before the start may not be folded yet
+        seen, self._seen = self._seen, None
         missed = [
             _sighting(made.task, uid, SightingKind.GONE, now_s)
             for uid, made in self._runtimes.all_under_way().items()

@@ -91,8 +91,8 @@ class Begun:
     """A training that began. summary: the task's figures then, so that later runs count as new.
 
     claim: of a worker of a round; its results are kept once.
-    newest: uid of the newest attempt that it learns from, which only people's forgetting takes out
-        of the store meanwhile; None if it is not known.
+    newest: uid of the newest attempt that it learns from. Only what forgets the whole task takes it
+        out of the store meanwhile. None if it is not known.
     """
 
     summary: TaskSummary

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll_operator.controller.placing.first_list import LONGEST_S, QUIET_S, FirstList
+from plimsoll_operator.controller.placing.first_list import (
+    NONE_LISTED_S,
+    QUIET_S,
+    UNCHANGED_S,
+    FirstList,
+)
 
 
 class Clock:
@@ -42,16 +47,26 @@ def test_a_change_shows_that_the_list_has_ended(first: FirstList, clock: Clock) 
 
 
 def test_where_nothing_changes_time_shows_it(first: FirstList, clock: Clock) -> None:
-    clock.now_s += LONGEST_S - 1
+    clock.now_s += UNCHANGED_S
+    assert not first.complete, "the API server may be away"
     first.see(listed=True)
-    clock.now_s += 1
+    clock.now_s += UNCHANGED_S - 1
+    first.see(listed=True)
+    clock.now_s += UNCHANGED_S - 1
     assert not first.complete, "pods still come"
-    clock.now_s += QUIET_S
+    clock.now_s += 1
+    assert first.complete
+
+
+def test_where_no_pod_comes_there_is_none(first: FirstList, clock: Clock) -> None:
+    clock.now_s += NONE_LISTED_S - 1
+    assert not first.complete
+    clock.now_s += 1
     assert first.complete
 
 
 def test_a_later_list_takes_nothing_back(first: FirstList, clock: Clock) -> None:
-    clock.now_s += LONGEST_S
+    clock.now_s += NONE_LISTED_S
     assert first.complete
     first.see(listed=True)
     assert first.complete
