@@ -61,8 +61,11 @@ class CgroupSample:
 
     @property
     def file_bytes(self) -> int:
-        """Page cache that can be dropped; tmpfs and shared memory are not in it."""
-        return self.inactive_file_bytes + self.active_file_bytes
+        """Page cache that can be dropped; tmpfs and shared memory are not in it.
+
+        memory.stat may be up to 2 s old, and then still counts what was dropped; usage is new.
+        """
+        return min(self.inactive_file_bytes + self.active_file_bytes, self.usage_bytes)
 
     @property
     def reclaimable_bytes(self) -> int:

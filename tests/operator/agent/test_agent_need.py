@@ -102,6 +102,16 @@ def test_a_spike_at_the_limit_is_known_from_the_cache_it_pushed_out() -> None:
     assert need_mib(AT_LIMIT, after) == 165
 
 
+def test_a_spike_is_known_though_the_kernel_still_counts_the_cache_it_pushed_out() -> None:
+    # memory.stat may be up to 2 s old; usage never is.
+    before: dict[str, int | None] = {
+        **QUIET, "usage_bytes": 200, "kernel_peak_bytes": 200, "inactive_file_bytes": 190,
+        "limit_bytes": 200,
+    }  # fmt: skip
+    after = {**before, "usage_bytes": 60, "limit_hits": 70, "reclaimed_bytes": 140}
+    assert need_mib(before, after) == 140
+
+
 def test_cache_deleted_at_the_limit_is_not_taken_for_a_spike() -> None:
     # Two hits reclaimed 4 MiB; the other 186 MiB of cache went with their file.
     after: dict[str, int | None] = {

@@ -52,16 +52,13 @@ for _ in range(2):
 @pytest.mark.slow
 def test_a_hot_file_that_is_read_again_and_again_is_not_a_need(tmp_path: Path) -> None:
     file = a_cold_file(tmp_path / "table", 120 * MIB)
-    read_it_often = f"""
-import time
-for _ in range(4):
-    with open({str(file)!r}, 'rb') as table:
-        while table.read(1_000_000):
-            pass
-    time.sleep(0.4)
+    read_it = f"""
+with open({str(file)!r}, 'rb') as table:
+    while table.read(1_000_000):
+        pass
 """
     with a_real_pod() as pod:
-        reports = follow(pod.limit(200 * MIB), pod.start(read_it_often))
+        reports = follow_steps(pod.limit(200 * MIB), [read_it] * 4)
 
     # Kubelet's working set does count it, which is why the need may lie below.
     assert reports[None].working_set_peak_bytes > 110 * MIB
