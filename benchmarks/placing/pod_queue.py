@@ -76,21 +76,36 @@ class Run:
 class Played:
     """All runs of a queue, in the order in which they were submitted.
 
-    makespan_s: from the first creation to the last end.
+    makespan_s: from the first creation to the last end. followed_s: for how long followers took
+    places until then.
     """
 
     runs: Sequence[Run]
     makespan_s: float
+    followed_s: float = 0.0
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> Played:
-        """The runs of one queue without interruption."""
-        began_s = min(run.created_s for run in runs)
-        return cls(runs, max(run.finished_s for run in runs) - began_s)
+    def of(
+        cls, runs: Sequence[Run], followers: Sequence[tuple[float, float | None]] = ()
+    ) -> Played:
+        """The runs of one queue without interruption.
+
+        followers: when each pod that followed started and ended; None if it was deleted running.
+        """
+        began_s, ended_s = min(run.created_s for run in runs), max(run.finished_s for run in runs)
+        followed_s = sum(
+            max(0.0, min(ended_s, finished_s or ended_s) - started_s)
+            for started_s, finished_s in followers
+        )
+        return cls(runs, ended_s - began_s, followed_s)
 
     def and_then(self, others: Played) -> Played:
         """Join both parts of a queue; another queue was played between them."""
-        return Played([*self.runs, *others.runs], self.makespan_s + others.makespan_s)
+        return Played(
+            [*self.runs, *others.runs],
+            self.makespan_s + others.makespan_s,
+            self.followed_s + others.followed_s,
+        )
 
     def of_kind(self, kind: str) -> list[float]:
         """Runtimes, in seconds."""
@@ -108,8 +123,12 @@ class Played:
 
     @property
     def used(self) -> float:
-        """The share of all places' time in which pods ran, by their own clocks."""
-        return sum(run.took_s for run in self.runs) / (PLACES * self.makespan_s)
+        """The share of all places' time in which pods ran, by their own clocks.
+
+        Followers by Kubernetes' clocks.
+        """
+        taken_s = sum(run.took_s for run in self.runs) + self.followed_s
+        return taken_s / (PLACES * self.makespan_s)
 
     @property
     def longest_wait_s(self) -> float:
@@ -135,16 +154,24 @@ async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
                 run = _run(witness, kind, made.metadata.uid, places)
                 tasks.append(group.create_task(run))
             runs = await asyncio.gather(*tasks[: len(submitted.kinds)])
-            for follower in tasks[len(submitted.kinds) :]:
+            later = tasks[len(submitted.kinds) :]
+            for follower in later:
                 follower.cancel()
+        followed: list[tuple[float, float | None]] = [
+            (run.started_s, run.finished_s)
+            for run in (follower.result() for follower in later if not follower.cancelled())
+        ]
         if submitted.followers:
-            await _delete_what_has_not_ended(shop)
-    return Played.of(runs)
+            followed += [(at_s, None) for at_s in await _delete_what_has_not_ended(shop)]
+    return Played.of(runs, followed)
 
 
-async def _delete_what_has_not_ended(shop: Shop) -> None:
-    """Delete pods, and wait until no node has them."""
+async def _delete_what_has_not_ended(shop: Shop) -> list[float]:
+    """Delete pods, and wait until no node has them. Return when those that ran had started."""
     unended = {"field_selector": "status.phase!=Succeeded"}
+    left = (await shop.core.list_namespaced_pod(shop.namespace, **unended)).items
+    states = [each.state for pod in left for each in pod.status.container_statuses or ()]
+    started_s = [each.running.started_at.timestamp() for each in states if each.running]
     await shop.core.delete_collection_namespaced_pod(
         shop.namespace, grace_period_seconds=1, **unended
     )
@@ -153,6 +180,7 @@ async def _delete_what_has_not_ended(shop: Shop) -> None:
         return not (await shop.core.list_namespaced_pod(shop.namespace, **unended)).items
 
     await until("all followers are gone", none_left, GONE_WITHIN_S)
+    return started_s
 
 
 async def _run(witness: Witness, kind: str, uid: str, places: asyncio.Semaphore) -> Run:

@@ -84,6 +84,20 @@ def test_what_another_arm_played_between_two_parts_takes_no_time_of_a_queue() ->
     assert both.used == pytest.approx(15 / (4 * 20))
 
 
+def test_places_that_followers_take_are_in_use() -> None:
+    run = Run("cpu", "node-1", 0.0, 2.0, 10.0, 8.0, True)
+    ended_before, ended_after, deleted, began_after = (
+        (1.0, 4.0),
+        (8.0, 15.0),
+        (5.0, None),
+        (11.0, None),
+    )
+    played = Played.of([run], [ended_before, ended_after, deleted, began_after])
+    assert played.followed_s == 3.0 + 2.0 + 5.0
+    assert played.used == pytest.approx((8.0 + 10.0) / (4 * 10.0))
+    assert played.and_then(played).used == pytest.approx(played.used)
+
+
 @pytest.mark.parametrize(
     ("times", "waited_s", "verdict"),
     [(0.8, 30.0, "holds"), (0.95, 30.0, "SHORT"), (0.8, MOST_WAIT_S + 1, "SHORT")],
