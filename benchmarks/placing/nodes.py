@@ -2,9 +2,11 @@
 
     PYTHONPATH=. .venv/bin/python -P -m benchmarks.placing.nodes
         [--learn 200] [--runs 100] [--repeats 3]
+    PYTHONPATH=. .venv/bin/python -P -m benchmarks.placing.nodes --read FILE [FILE ...]
 
 docs/placing.md has the protocol. It writes bench-placing-nodes.json after each repeat; a repeat
-takes minutes. A repeat's failure is printed, and the others go on.
+takes minutes. A repeat's failure is printed, and the others go on. Repeats may also be played side
+by side, each by a process with a cluster and a file of its own; `--read` joins their files.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
@@ -29,6 +31,7 @@ from rich.table import Table
 from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS
 from benchmarks.placing.mixes import mixes_of
+from benchmarks.placing.pod_queue import Played, Run
 from benchmarks.placing.repeat import Plan, Repeat, commands_for, compared, repeat_of
 from plimsoll_operator.commands.placing.placing import placing_command
 from plimsoll_operator.commands.printing.output_forms import OutputForm
@@ -58,6 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # If the run is ended from outside, the nodes are taken down as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    if given.read:
+        written = [repeat for path in given.read for repeat in repeats_in(path)]
+        console.print(table_of(written))
+        console.print(summary_of(written))
+        return 0 if _holds(written) else 1
     with two_nodes(given.core_share) as cluster:
         load_eater(cluster.handle.layout)
         install_crds(cluster)
@@ -72,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             followed=0 if given.hints_alone else FOLLOWED,
         )
         repeats = all_of(
-            given.repeats,
+            range(given.first - 1, given.first - 1 + given.repeats),
             lambda number: asyncio.run(repeat_of(cluster, plan, number)),
             console,
             given.json,
@@ -97,10 +105,12 @@ def _tell_what_is_believed(store_url: str) -> None:
         store.close()
 
 
-def all_of(count: int, play: Callable[[int], Repeat], console: Console, path: Path) -> list[Repeat]:
+def all_of(
+    numbers: Iterable[int], play: Callable[[int], Repeat], console: Console, path: Path
+) -> list[Repeat]:
     """Play all. After each, print the results so far, and write every run of it."""
     repeats: list[Repeat] = []
-    for number in range(count):
+    for number in numbers:
         began_s = time.monotonic()
         try:
             repeats.append(play(number))
@@ -171,10 +181,21 @@ def _rows(number: int, arms: Repeat) -> Iterator[dict[str, object]]:
             "held": done.held,
             "mean_s": round(done.mean_s, 3),
             "makespan_s": round(done.makespan_s, 1),
+            "followed_s": round(done.followed_s, 1),
             "longest_wait_s": round(done.longest_wait_s, 1),
             **{f"{kind}_s": round(mean(done.of_kind(kind)), 3) for kind in KINDS},
             "all": [asdict(run) for run in done.runs],
         }
+
+
+def repeats_in(path: Path) -> list[Repeat]:
+    """Read the repeats that a file of this benchmark has."""
+    found: dict[int, Repeat] = {}
+    for row in json.loads(path.read_text()):
+        runs = [Run(**run) for run in row["all"]]
+        done = Played(runs, row["makespan_s"], row["followed_s"])
+        found.setdefault(row["repeat"], {})[Arm[row["arm"].upper()]] = done
+    return list(found.values())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -182,6 +203,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--learn", type=int, default=200, help="runs to learn from (default 200)")
     parser.add_argument("--runs", type=int, default=100, help="runs of each arm (default 100)")
     parser.add_argument("--repeats", type=int, default=3, help="default 3")
+    parser.add_argument(
+        "--first", type=int, default=1, help="the number of the first repeat (default 1)"
+    )
+    parser.add_argument(
+        "--read", type=Path, nargs="+", help="play nothing: join what was written to these files"
+    )
     parser.add_argument(
         "--alone", type=float, default=ALONE_S, help="seconds that a run takes alone (default 4)"
     )

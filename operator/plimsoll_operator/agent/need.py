@@ -16,7 +16,8 @@ after its cache had been counted once.
 
 It errs by at most one interval's page cache:
 - too high: cache came and was deleted between two readings (a short task's temporary file); or
-  version 1, at the limit, where reclaim is known only as an upper bound;
+  version 1, at the limit, where reclaim is known only as an upper bound; or, in some readings in a
+  hundred, the kernel's counts are up to 2 s old and lack cache that has just come;
 - too low: a spike was freed and cache grew by more than the spike, between two readings.
 
 A page that is mapped *and* active is hot: program text, or a mapped file read again and again.

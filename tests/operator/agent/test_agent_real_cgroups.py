@@ -32,15 +32,11 @@ def test_a_task_that_holds_memory_needs_that_memory() -> None:
 @pytest.mark.slow
 def test_reading_a_file_larger_than_the_limit_is_not_a_need(tmp_path: Path) -> None:
     file = a_cold_file(tmp_path / "table", 400 * MIB)
-    read_it_slowly_twice = f"""
-import time
-for _ in range(2):
-    with open({str(file)!r}, 'rb') as table:
-        while table.read(4_000_000):
-            time.sleep(0.01)
-"""
+    start_it = f"table = open({str(file)!r}, 'rb')"
+    read_a_part = "for _ in range(10): table.read(4_000_000)"
     with a_real_pod() as pod:
-        reports = follow(pod.limit(200 * MIB), pod.start(read_it_slowly_twice))
+        steps = [start_it, *[read_a_part] * 10] * 2
+        reports = follow_steps(pod.limit(200 * MIB), steps)
 
     whole = reports[None]
     assert whole.kernel_peak_bytes >= 199 * MIB

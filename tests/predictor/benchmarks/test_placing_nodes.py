@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmarks.placing.arms import Arm
 from benchmarks.placing.kinds import ALONE_S, KINDS, Pace
 from benchmarks.placing.mixes import mixes_of
-from benchmarks.placing.nodes import all_of, summary_of
+from benchmarks.placing.nodes import all_of, repeats_in, summary_of
 from benchmarks.placing.pod_queue import Played, Run
 from benchmarks.placing.repeat import Plan, Repeat, compared
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
@@ -42,13 +42,16 @@ def test_a_repeat_that_fails_is_told_of_and_the_others_count(tmp_path: Path) -> 
         return a_repeat()
 
     printed = StringIO()
-    found = all_of(3, play, Console(file=printed, width=140), tmp_path / "all.json")
+    found = all_of(range(3), play, Console(file=printed, width=140), tmp_path / "all.json")
     assert len(found) == 2
     assert "repeat 2 FAILED" in printed.getvalue()
     assert "a pod failed" in printed.getvalue()
     assert printed.getvalue().count("against as usual: -20.0%") == 2
     rows = json.loads((tmp_path / "all.json").read_text())
     assert [row["held"] for row in rows] == [0, 80, 0, 80]
+    joined = repeats_in(tmp_path / "all.json") * 2
+    assert summary_of(joined).startswith("mean runtime with order and hints, against as usual: -20")
+    assert [repeat[Arm.USUAL].runs for repeat in joined] == [a_repeat()[Arm.USUAL].runs] * 4
 
 
 def test_pairs_of_the_same_submission_have_an_interval() -> None:

@@ -78,6 +78,29 @@ class RealPod:
         """Do what the runtime does as soon as a container has ended."""
         for folder in _folders(self.hierarchy, self.container):
             _remove(folder)
+        self.wait_until_counted()
+
+    def wait_until_counted(self) -> None:
+        """Wait until memory.stat counts what the pod uses.
+
+        The kernel adds its processors' counts up every 2 s. A read of memory.stat adds them up,
+        too, but only after enough changes, and changes during another such read are forgotten.
+        So some reads in a hundred do not count yet what was just taken or freed.
+        """
+        deadline = time.monotonic() + 20
+        while abs(self._counted_bytes() - self._used_bytes()) > 8 * MIB:
+            assert time.monotonic() < deadline, f"{self._counted_bytes()=} {self._used_bytes()=}"
+            time.sleep(0.01)
+
+    def _counted_bytes(self) -> int:
+        names = ("total_rss", "total_cache") if self._v1 else ("anon", "file")
+        lines = Path(self.pod, "memory.stat").read_text().splitlines()
+        counted = dict(line.split() for line in lines)
+        return sum(int(counted[name]) for name in names)
+
+    def _used_bytes(self) -> int:
+        name = "memory.usage_in_bytes" if self._v1 else "memory.current"
+        return int(Path(self.pod, name).read_text())
 
     @property
     def _v1(self) -> bool:
@@ -132,37 +155,11 @@ def follow_steps(pod: RealPod, steps: Sequence[str]) -> Mapping[str | None, Peak
         assert child.stdin is not None
         for _ in steps:
             assert child.stdout.readline() == b"done\n"
-            _wait_until_counted(pod)
+            pod.wait_until_counted()
             follower.tick()
             child.stdin.write(b"\n")
             child.stdin.flush()
     return follower.end()
-
-
-def _wait_until_counted(pod: RealPod) -> None:
-    """Wait until memory.stat counts what the pod uses.
-
-    The kernel adds its processors' counts up every 2 s. A read of memory.stat adds them up, too,
-    but only after enough changes, and changes during another such read are forgotten. So some
-    reads in a hundred still count what was just freed.
-    """
-    deadline = time.monotonic() + 20
-    while abs(_counted_bytes(pod) - _used_bytes(pod)) > 8 * MIB:
-        assert time.monotonic() < deadline, f"{_counted_bytes(pod)=} {_used_bytes(pod)=}"
-        time.sleep(0.01)
-
-
-def _counted_bytes(pod: RealPod) -> int:
-    names = (
-        ("total_rss", "total_cache") if pod.hierarchy.version is Version.V1 else ("anon", "file")
-    )
-    counted = dict(line.split() for line in Path(pod.pod, "memory.stat").read_text().splitlines())
-    return sum(int(counted[name]) for name in names)
-
-
-def _used_bytes(pod: RealPod) -> int:
-    v1 = pod.hierarchy.version is Version.V1
-    return int(Path(pod.pod, "memory.usage_in_bytes" if v1 else "memory.current").read_text())
 
 
 @contextlib.contextmanager
