@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -13,7 +12,7 @@ import structlog
 from plimsoll_operator.controller.building import ControllerParts
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import Healing
-from plimsoll_operator.controller.tasks.missed_nodes import MissedNodes
+from plimsoll_operator.controller.tasks.missed_deletions import MissedDeletions
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
@@ -120,7 +119,7 @@ class Controller(ControllerParts):
             self.campaigns,
             self.troubles,
             autoscalers,
-            MissedNodes(self.kube, watch.ledger.nodes, partial(watch.see_node, gone=True)),
+            MissedDeletions(self.kube.api, watch.last_seen, watch.see_gone()),
             Healing(self.writer, self.bounds),
             self.publications,
             self.placing_news,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -19,6 +20,16 @@ from plimsoll_operator.controller.rescue.rescues import Rescues
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.missed_deletions import (
+    LIMIT_RANGES,
+    NODES,
+    PODS,
+    POLICIES,
+    PROFILES,
+    QUOTAS,
+    LastSeen,
+    See,
+)
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.lending.lent_note import as_written
 from plimsoll_operator.names.profile_names import profile_name, task_of_profile
@@ -46,9 +57,22 @@ class ClusterWatch:
     leased: LeasedJobs
     sparing: Sparing
     releases: Releases
+    last_seen: LastSeen = field(default_factory=LastSeen)
+
+    def see_gone(self) -> Mapping[str, See]:
+        """Return what is called with an object that is gone, by the path of its list."""
+        return {
+            PODS: partial(self.see_pod, gone=True),
+            PROFILES: partial(self.see_profile, gone=True),
+            POLICIES: partial(self.see_policy, gone=True),
+            LIMIT_RANGES: partial(self.see_bounds, gone=True),
+            QUOTAS: partial(self.see_bounds, gone=True),
+            NODES: partial(self.see_node, gone=True),
+        }
 
     async def see_pod(self, pod: Raw, *, gone: bool, listed: bool = False) -> None:
         """A labelled pod appeared, changed or went. listed: it was there before the watch began."""
+        self.last_seen.see(PODS, pod, gone=gone)
         await self._see_pod(pod, gone=gone)
         self.ledger.encounters.first_list.see(listed=listed)
 
@@ -68,6 +92,7 @@ class ClusterWatch:
 
     async def see_profile(self, profile: Raw, *, gone: bool) -> None:
         """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""
+        self.last_seen.see(PROFILES, profile, gone=gone)
         if self._leave_alone(profile):
             return
         meta, spec = profile["metadata"], profile.get("spec") or {}
@@ -91,6 +116,7 @@ class ClusterWatch:
 
     async def see_policy(self, policy: Raw, *, gone: bool) -> None:
         """A SizingPolicy appeared, changed or went; mostly, only its status has changed."""
+        self.last_seen.see(POLICIES, policy, gone=gone)
         policies = self.book.policies
         # The cluster's policy is in Plimsoll's own namespace.
         is_own = policy["metadata"]["namespace"] == policies.own_namespace
@@ -104,13 +130,16 @@ class ClusterWatch:
 
     async def see_bounds(self, document: Raw, *, gone: bool) -> None:
         """A LimitRange or ResourceQuota appeared, changed or went."""
+        is_range = "limits" in (document.get("spec") or {})
+        self.last_seen.see(LIMIT_RANGES if is_range else QUOTAS, document, gone=gone)
         if self._leave_alone(document):
             return
-        kind = "LimitRange" if "limits" in (document.get("spec") or {}) else "ResourceQuota"
+        kind = "LimitRange" if is_range else "ResourceQuota"
         self.bounds.see(str(document.get("kind") or kind), document, gone=gone)
 
     async def see_node(self, node: Raw, *, gone: bool) -> None:
         """A node appeared, changed or went."""
+        self.last_seen.see(NODES, node, gone=gone)
         self.bounds.see_node(node, gone=gone)
         self.releases.see_node(node, gone=gone)
 

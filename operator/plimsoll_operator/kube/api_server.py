@@ -28,6 +28,8 @@ OURS: Final = f"/apis/{GROUP}/{VERSION}"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+JSON: Final = "application/json, */*"
+METADATA: Final = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, {JSON}"
 PAGE: Final = 500
 MOST_OBJECTS: Final = 20_000
 
@@ -93,15 +95,21 @@ class ApiServer:
         """Return the answer of a path, whatever its type."""
         return await self._call("GET", path, query=query)
 
-    async def items(
+    async def metadata(
         self, path: str, query: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return a list as ``items`` does, of each object its metadata alone."""
+        return await self.items(path, query, METADATA)
+
+    async def items(
+        self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON
     ) -> list[dict[str, Any]]:
         """Return a list, read page by page: MOST_OBJECTS at most."""
         objects: list[dict[str, Any]] = []
         more = ""
         while True:
             paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
-            page = await self.get(path, paged)
+            page = _document(path, await self._call("GET", path, paged, headers={"Accept": accept}))
             objects += page.get("items") or []
             more = (page.get("metadata") or {}).get("continue") or ""
             if not more or len(objects) >= MOST_OBJECTS:
@@ -119,7 +127,9 @@ class ApiServer:
         self, path: str, body: Object | Sequence[Object], content: str = MERGE_PATCH
     ) -> dict[str, Any]:
         """Patch one object; None removes a field. content: the kind; a JSON_PATCH is a list."""
-        return _document(path, await self._call("PATCH", path, body=body, content=content))
+        return _document(
+            path, await self._call("PATCH", path, body=body, headers={"Content-Type": content})
+        )
 
     async def delete(
         self, path: str, preconditions: Object | None = None, *, propagation: str | None = None
@@ -138,14 +148,18 @@ class ApiServer:
         path: str,
         query: Mapping[str, str] | None = None,
         body: Object | Sequence[Object] | None = None,
-        content: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> bytes:
         try:
             answer = await self._api.call_api(
                 path,
                 method,
                 query_params=list((query or {}).items()),
-                header_params={"Accept": "application/json, */*", "Content-Type": content},
+                header_params={
+                    "Accept": JSON,
+                    "Content-Type": "application/json",
+                    **(headers or {}),
+                },
                 body=dict(body) if isinstance(body, Mapping) else body,
                 auth_settings=["BearerToken"],
                 response_types_map={},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from plimsoll_operator.controller.tasks.missed_deletions import PODS, LastSeen, MissedDeletions
 from plimsoll_operator.kube.api_server import CORE, STRATEGIC_PATCH, custom_path, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import AlreadyThere, Changed, NotFound, Refused
@@ -69,6 +71,31 @@ async def test_what_the_cluster_and_its_roles_allow_is_told(kube: Kube, shop: Sh
     assert (await kube.api.get("/version"))["gitVersion"].startswith("v1.")
     pods = await kube.api.items(path_of(CORE, "pods", shop.namespace))
     assert pods == []
+
+
+async def test_a_pod_that_went_while_nobody_watched_is_found_to_be_gone(
+    kube: Kube, shop: Shop
+) -> None:
+    unscheduled = a_pod().in_namespace(shop.namespace).with_spec(schedulerName="nobody")
+    made = [
+        await kube.create_pod(unscheduled.named(name, uid=None).built())
+        for name in ("stays", "goes")
+    ]
+    last_seen, gone = LastSeen(), list[str]()
+
+    async def see_gone(pod: Mapping[str, Any]) -> None:
+        gone.append(pod["metadata"]["name"])
+
+    for pod in made:
+        last_seen.see(PODS, pod, gone=False)
+    await kube.delete_pod(shop.namespace, "goes", made[1]["metadata"]["uid"])
+    missed = MissedDeletions(kube.api, last_seen, {PODS: see_gone})
+    for _ in range(2):
+        await missed.look(PODS)
+    assert gone == ["goes"]
+    (listed,) = await kube.api.metadata(path_of(CORE, "pods", shop.namespace))
+    assert listed["metadata"]["name"] == "stays"
+    assert "spec" not in listed
 
 
 async def test_a_lease_is_made_and_only_the_version_that_was_seen_is_renewed(

@@ -87,10 +87,6 @@ class ClusterNodes:
         node = self._nodes.get(name)
         return None if node is None else node.host
 
-    def names(self) -> frozenset[str]:
-        """Return the names of all nodes. O(nodes)."""
-        return frozenset(self._nodes)
-
     def hosts(self) -> Mapping[str, str]:
         """Return the nodes that take any pod now: node -> its host's name. O(nodes)."""
         return {name: node.host for name, node in self._nodes.items() if node.host is not None}

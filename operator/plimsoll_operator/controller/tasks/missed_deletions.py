@@ -1,0 +1,135 @@
+"""Finds objects that are gone though the watch never said so.
+
+If an API server is away for long, the watch begins again with a list of what there is. What was
+deleted meanwhile is not in it, and no event says that it is gone. Such a node would stay the best
+one for every pod, because nothing runs on it; such a pod would take room for ever; such a policy
+would still be obeyed. The same goes for a pod whose label was removed: the watch leaves it out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from plimsoll_operator.kube.api_server import (
+    CORE,
+    MOST_OBJECTS,
+    ApiServer,
+    custom_path,
+    path_of,
+)
+from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.names import labels
+from plimsoll_operator.ordering.room import is_over
+from plimsoll_operator.pods.spec import metadata_of
+
+log = structlog.get_logger()
+
+LIST_EVERY_S: Final = 60.0
+SHARE: Final = 0.01
+"""Lists take at most this share of the time: in a large cluster, they are made less often."""
+
+PODS: Final = path_of(CORE, "pods")
+NODES: Final = path_of(CORE, "nodes")
+POLICIES: Final = custom_path("sizingpolicies")
+PROFILES: Final = custom_path("taskprofiles")
+LIMIT_RANGES: Final = path_of(CORE, "limitranges")
+QUOTAS: Final = path_of(CORE, "resourcequotas")
+QUERIES: Final[Mapping[str, Mapping[str, str]]] = {PODS: {"labelSelector": labels.TASK}}
+
+Object = Mapping[str, Any]
+See = Callable[[Object], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class LastSeen:
+    """Objects as the watch showed them last, by their lists' paths and their UIDs.
+
+    A pod that is over is left out: it takes nothing any more. Others of 4 KB take about 1 KB each.
+    """
+
+    _packed: defaultdict[str, dict[str, bytes]] = field(
+        default_factory=lambda: defaultdict(dict), init=False
+    )
+
+    def see(self, path: str, document: Object, *, gone: bool) -> None:
+        """Note an object of a list, as often as it is seen."""
+        uid = metadata_of(document).get("uid")
+        if not isinstance(uid, str):
+            return
+        if gone or (path == PODS and is_over(document)):
+            self._packed[path].pop(uid, None)
+        else:
+            self._packed[path][uid] = zlib.compress(orjson.dumps(_needed(path, document)), 1)
+
+    def uids(self, path: str) -> set[str]:
+        """Return the UIDs of a list's objects."""
+        return set(self._packed[path])
+
+    def forget(self, path: str, uid: str) -> Object | None:
+        """Forget an object. Return it as it was seen last; None if it is gone by now."""
+        packed = self._packed[path].pop(uid, None)
+        return None if packed is None else orjson.loads(zlib.decompress(packed))
+
+
+class MissedDeletions:
+    """Lists each kind of object now and then. see_gone: by list, called with what is gone."""
+
+    def __init__(self, api: ApiServer, last_seen: LastSeen, see_gone: Mapping[str, See]) -> None:
+        self._api = api
+        self._last_seen = last_seen
+        self._see_gone = see_gone
+        self._missing: dict[str, set[str]] = {}
+        self._took_s = 0.0
+
+    async def run(self) -> None:
+        """List until cancelled."""
+        while True:
+            await asyncio.sleep(max(LIST_EVERY_S, self._took_s / SHARE))
+            began_s = time.monotonic()
+            for path in self._see_gone:
+                await self.look(path)
+            self._took_s = time.monotonic() - began_s
+
+    async def look(self, path: str) -> None:
+        """List once. What two lists in a row lack is gone: the watch has had its time to say so."""
+        known = self._last_seen.uids(path)
+        if not known:
+            return
+        try:
+            documents = await self._api.metadata(path, QUERIES.get(path))
+        except ApiError as error:
+            log.warning("a list cannot be read", path=path, error=str(error))
+            return
+        if len(documents) >= MOST_OBJECTS:  # there may be more
+            return
+        there = {_name_of(document): metadata_of(document).get("uid") for document in documents}
+        missing = known - {uid for uid in there.values() if isinstance(uid, str)}
+        for uid in sorted(missing & self._missing.get(path, set())):
+            document = self._last_seen.forget(path, uid)
+            # If another object has its name, nothing that goes by names is gone.
+            if document is not None and (path == PODS or _name_of(document) not in there):
+                log.info("gone, as no event said", path=path, name=_name_of(document))
+                await self._see_gone[path](document)
+        self._missing[path] = missing
+
+
+def _needed(path: str, document: Object) -> Object:
+    """Return what is read of an object that is gone."""
+    meta = {name: value for name, value in metadata_of(document).items() if name != "managedFields"}
+    if path == NODES:
+        return {"metadata": {"name": meta.get("name"), "uid": meta.get("uid")}}
+    return {**document, "metadata": meta}
+
+
+def _name_of(document: Object) -> str:
+    meta = metadata_of(document)
+    return f"{meta.get('namespace')}/{meta.get('name')}"

@@ -1,0 +1,177 @@
+"""What went while no watch looked is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from plimsoll_operator.controller.tasks import missed_deletions
+from plimsoll_operator.controller.tasks.missed_deletions import (
+    NODES,
+    PODS,
+    POLICIES,
+    LastSeen,
+    MissedDeletions,
+)
+from plimsoll_operator.kube.errors import ApiError, Unreachable
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.task import TaskId
+from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, decided, ended
+from tests.builders.nodes import a_node
+
+Object = Mapping[str, Any]
+
+
+@dataclass
+class Cluster:
+    """What the API server lists, by list, and what the controller was told to be gone."""
+
+    lists: dict[str, list[Object]]
+    error: ApiError | None = None
+    last_seen: LastSeen = field(default_factory=LastSeen)
+    gone: list[Object] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for path, documents in self.lists.items():
+            for document in documents:
+                self.last_seen.see(path, document, gone=False)
+        self.missed = MissedDeletions(
+            cast(Any, self), self.last_seen, dict.fromkeys(self.lists, self._see_gone)
+        )
+
+    async def _see_gone(self, document: Object) -> None:
+        self.gone.append(document)
+
+    async def metadata(self, path: str, query: Any) -> list[dict[str, Any]]:
+        assert query == ({"labelSelector": labels.TASK} if path == PODS else None)
+        if self.error is not None:
+            raise self.error
+        return [{"metadata": document["metadata"]} for document in self.lists[path]]
+
+
+def named(name: str, uid: str = "", **more: object) -> Object:
+    meta = {"namespace": "shop", "name": name, "uid": uid or f"uid-{name}"}
+    return {"metadata": {**meta, "managedFields": [{"manager": "kubelet"}]}, **more}
+
+
+async def test_a_pod_that_two_lists_lack_is_gone_as_it_was_seen_last() -> None:
+    cluster = Cluster({PODS: [named("a"), named("b")]})
+    cluster.last_seen.see(PODS, named("b", status={"phase": "Running"}), gone=False)
+    cluster.lists[PODS].pop()
+    await cluster.missed.look(PODS)
+    assert cluster.gone == [], "the watch may bring it just now"
+    await cluster.missed.look(PODS)
+    meta = {"namespace": "shop", "name": "b", "uid": "uid-b"}
+    assert cluster.gone == [{"metadata": meta, "status": {"phase": "Running"}}]
+    for _ in range(2):
+        await cluster.missed.look(PODS)
+    assert len(cluster.gone) == 1
+
+
+async def test_what_the_watch_told_after_all_is_not_told_again() -> None:
+    cluster = Cluster({PODS: [named("a"), named("b")]})
+    del cluster.lists[PODS][1]
+    await cluster.missed.look(PODS)
+    cluster.last_seen.see(PODS, named("b"), gone=True)
+    await cluster.missed.look(PODS)
+    assert cluster.gone == []
+
+
+async def test_pods_that_are_over_are_not_kept() -> None:
+    cluster = Cluster({PODS: [named("a"), named("b")]})
+    for phase, name in (("Succeeded", "a"), ("Failed", "b")):
+        cluster.last_seen.see(PODS, named(name, status={"phase": phase}), gone=False)
+    assert cluster.last_seen.uids(PODS) == set()
+
+
+async def test_a_node_that_comes_back_stays() -> None:
+    nodes = [{"metadata": {**a_node(name=name)["metadata"], "uid": name}} for name in ("n1", "n2")]
+    cluster = Cluster({NODES: list(nodes)})
+    for there in (nodes[:1], nodes, nodes[:1]):
+        cluster.lists[NODES] = list(there)
+        await cluster.missed.look(NODES)
+    assert cluster.gone == []
+    await cluster.missed.look(NODES)
+    assert [each["metadata"]["name"] for each in cluster.gone] == ["n2"]
+
+
+async def test_a_policy_that_was_made_again_is_not_gone_but_a_pod_is() -> None:
+    """Policies go by their names; a pod is another pod."""
+    cluster = Cluster({POLICIES: [named("default")], PODS: [named("set-0")]})
+    for path, name in ((POLICIES, "default"), (PODS, "set-0")):
+        cluster.lists[path] = [named(name, "another")]
+        cluster.last_seen.see(path, cluster.lists[path][0], gone=False)
+        for _ in range(2):
+            await cluster.missed.look(path)
+        assert cluster.last_seen.uids(path) == {"another"}
+    assert [each["metadata"]["uid"] for each in cluster.gone] == ["uid-set-0"]
+
+
+async def test_a_list_that_fails_or_is_cut_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster({PODS: [named("a"), named("b")]})
+    cluster.error = Unreachable("away")
+    for _ in range(3):
+        await cluster.missed.look(PODS)
+    cluster.error = None
+    cluster.lists[PODS].pop()
+    monkeypatch.setattr(missed_deletions, "MOST_OBJECTS", 1)
+    for _ in range(3):
+        await cluster.missed.look(PODS)
+    assert cluster.gone == []
+
+
+async def look_twice_at_nothing(inside: Inside) -> None:
+    """Look at an API server that has nothing any more."""
+    watch = inside.controller.watch
+    empty = Cluster({path: [] for path in watch.see_gone()})
+    missed = MissedDeletions(cast(Any, empty), watch.last_seen, watch.see_gone())
+    for _ in range(2):
+        for path in watch.see_gone():
+            await missed.look(path)
+
+
+@pytest.mark.slow
+async def test_a_pod_that_went_unseen_takes_no_room_and_runs_no_more(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+        running = (
+            decided(a_train())
+            .with_spec(nodeName="n1")
+            .with_status(
+                phase="Running",
+                containerStatuses=[{"name": "main", "restartCount": 0, "state": started}],
+            )
+        )
+        await inside.see(running)
+        await inside.see(ended(decided(a_train("train-2"))))
+        watch, uid = inside.controller.watch, running.built()["metadata"]["uid"]
+        assert watch.releases.room.has_bound(uid)
+        assert inside.controller.encounters.residents() == {"n1": {str(TRAIN): 1}}
+        await look_twice_at_nothing(inside)
+        assert not watch.releases.room.has_bound(uid)
+        assert inside.controller.encounters.residents() == {}
+        found = sorted(each.outcome for each in inside.store.observations.of_task(TRAIN))
+        assert found == sorted([Outcome.DELETED, Outcome.SUCCEEDED])
+
+
+@pytest.mark.slow
+async def test_policies_bounds_and_profiles_that_went_unseen_hold_no_more(tmp_path: Path) -> None:
+    async with an_inside(tmp_path, mode=Mode.RECOMMEND) as inside:
+        watch, policies = inside.controller.watch, inside.controller.book.policies
+        await watch.see_policy(named("default", spec={"mode": "enforce"}), gone=False)
+        await watch.see_profile(named("fit", spec={"mode": "enforce"}), gone=False)
+        limits = [{"type": "Container", "max": {"memory": "1Gi"}}]
+        await watch.see_bounds(named("most", spec={"limits": limits}), gone=False)
+        await watch.see_bounds(named("room", spec={"hard": {"limits.memory": "8Gi"}}), gone=False)
+        assert policies.has_own(TaskId("shop", "fit"))
+        before = inside.controller.bounds.of_namespace("shop")
+        await look_twice_at_nothing(inside)
+        assert not policies.has_own(TaskId("shop", "fit"))
+        assert policies.of_task(TRAIN).policy.mode is Mode.RECOMMEND
+        assert inside.controller.bounds.of_namespace("shop") != before
