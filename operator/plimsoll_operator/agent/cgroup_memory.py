@@ -44,6 +44,7 @@ class CgroupSample:
     limit_bytes: None if unlimited.
     cpu_s: CPU time used so far; None where it cannot be read.
     slab_reclaimable_bytes: kernel caches (directory entries, inodes); 0 on version 1.
+    swapped_bytes: in swap and not in memory; 0 on version 1, whose swap is not read.
     """
 
     usage_bytes: int
@@ -58,6 +59,7 @@ class CgroupSample:
     reclaimed_bytes: int
     limit_bytes: int | None
     cpu_s: float | None
+    swapped_bytes: int = 0
 
     @property
     def file_bytes(self) -> int:
@@ -159,7 +161,16 @@ def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
         limit_bytes=None if limit == "max" else int(limit),
         limit_hits=glance.limit_hits,
         cpu_s=None if cpu_us is None else cpu_us / 1e6,
+        swapped_bytes=_swapped_bytes(files, stat),
     )
+
+
+def _swapped_bytes(files: CgroupFiles, stat: Mapping[str, int]) -> int:
+    """Return what is in swap only; a page that came back may be in both, and counts as memory."""
+    if stat.get("pgsteal") == 0:
+        return 0  # nothing was ever taken from memory, so the file need not be read
+    swapped = _text_if_there(f"{files.memory}/memory.swap.current")
+    return max(0, int(swapped) - stat.get("swapcached", 0)) if swapped else 0
 
 
 def usage_v1(files: CgroupFiles, text: Text = kernel_text) -> int:

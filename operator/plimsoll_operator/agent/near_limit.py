@@ -38,6 +38,7 @@ MOST_FAST: Final = 32
 AHEAD_S: Final = 0.5
 """An alarm comes this long before it would be too late."""
 AGAIN_S: Final = 0.3
+"""Between two alarms about one limit."""
 MOST_AT_ONE_LIMIT: Final = 30
 """An alarm is repeated while it holds: the controller may know of too little room, or of none. Not
 for ever, because it may be refused."""
@@ -145,6 +146,7 @@ class NearLimit:
                 usage_bytes = self._usage(followed.files, self._text)
                 sample = followed.sample
                 moved = abs(usage_bytes - followed.usage_bytes) >= MOVED_BYTES
+                # After an alarm it is read in full, to see a new limit as soon as it is there.
                 if moved or followed.alarmed_s is not None:
                     followed.usage_bytes = usage_bytes
                     self.readings += 1
@@ -161,7 +163,7 @@ class NearLimit:
     ) -> list[Alarm]:
         limit_bytes = sample.limit_bytes or followed.limit_bytes
         if limit_bytes != followed.limit_bytes:
-            self._note_raise(key[0], followed, limit_bytes, now_s)
+            self._take_new_limit(key[0], followed, limit_bytes, now_s)
         followed.advance(sample, now_s)
         left_s = followed.seconds_left()
         soon = left_s is not None and left_s <= self.react_s + AHEAD_S
@@ -172,8 +174,10 @@ class NearLimit:
             followed.alarmed_s = now_s
         return [self._alarm(key, followed)]
 
-    def _note_raise(self, pod_uid: str, followed: Followed, limit_bytes: int, now_s: float) -> None:
-        """Learn how long it took, if it was raised after an alarm."""
+    def _take_new_limit(
+        self, pod_uid: str, followed: Followed, limit_bytes: int, now_s: float
+    ) -> None:
+        """Start anew at another limit. If an alarm raised it, learn how long that took."""
         asked_s = self._raised_s.pop(pod_uid, None)
         if asked_s is not None and limit_bytes > followed.limit_bytes:
             self._reacts_s.append(now_s - asked_s)

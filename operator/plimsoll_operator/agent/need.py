@@ -24,8 +24,11 @@ A page that is mapped *and* active is hot: program text, or a mapped file read a
 It could be reclaimed and the task would live, but it would crawl; so it counts. Pages that were
 only read, however often, do not count: a task that reads a file larger than its limit needs no
 room for the file. The kubelet's working set does count those once they are active; it is kept
-beside the need, and can lie above it. Memory in swap is not counted: a pod whose request equals
-its limit gets none.
+beside the need, and can lie above it.
+
+Memory in swap counts: a pod whose request equals its limit gets none, and the next pod of the task
+may be such a one. At the moment of the highest usage there was as much in swap as before or after
+it, whichever is less: what went there later was still in memory then.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ from plimsoll_operator.agent.pace import Pace
 class Peaks:
     """Running maxima of one cgroup's life, in bytes. Starts empty, moves by ``advance``.
 
-    anon_peak_bytes <= need_peak_bytes <= kernel_peak_bytes holds after the first reading.
+    anon_peak_bytes <= need_peak_bytes <= kernel_peak_bytes holds after the first reading; what is
+    in swap counts in the last two.
     last: the reading before; None before the first.
     cpu_s, limit_bytes: as last read; None if never read, or unlimited.
     """
@@ -66,6 +70,7 @@ class Peaks:
         highest = reading.kernel_peak_bytes
         if highest is None:
             highest = max(reading.usage_bytes, _highest_between(last, reading) or 0)
+        highest = max(highest, _highest_with_swap(last, reading))
         kernel_peak = max(self.kernel_peak_bytes, highest)
         anon_peak = min(max(self.anon_peak_bytes, reading.anon_bytes), kernel_peak)
         need = max(self.need_peak_bytes, need_bytes(last, reading), anon_peak)
@@ -91,11 +96,12 @@ def need_bytes(last: CgroupSample | None, reading: CgroupSample) -> int:
     highest = _highest_between(last, reading)
     if highest is not None:
         unseen = highest - _cache_between(last, reading) - reading.slab_reclaimable_bytes
-    return max(_kept_bytes(reading), unseen) + _hot_bytes(reading)
+        unseen += _swapped_between(last, reading)
+    return max(_kept_bytes(reading) + reading.swapped_bytes, unseen) + _hot_bytes(reading)
 
 
 def held_bytes(reading: CgroupSample) -> int:
-    """The bytes that could not be reclaimed at this reading."""
+    """The bytes of memory that could not be reclaimed at this reading."""
     return _kept_bytes(reading) + _hot_bytes(reading)
 
 
@@ -117,6 +123,19 @@ def _highest_between(last: CgroupSample | None, reading: CgroupSample) -> int | 
     if reading.limit_bytes is not None and reading.limit_hits > (last.limit_hits if last else 0):
         return reading.limit_bytes if peak is None else min(peak, reading.limit_bytes)
     return None
+
+
+def _highest_with_swap(last: CgroupSample | None, reading: CgroupSample) -> int:
+    """The highest memory and swap together since ``last`` that is certain; 0 without swap."""
+    if not reading.swapped_bytes:
+        return 0
+    unseen = (_highest_between(last, reading) or 0) + _swapped_between(last, reading)
+    return max(reading.usage_bytes + reading.swapped_bytes, unseen)
+
+
+def _swapped_between(last: CgroupSample | None, reading: CgroupSample) -> int:
+    """The bytes that were surely in swap at the moment of the highest usage."""
+    return min(last.swapped_bytes, reading.swapped_bytes) if last is not None else 0
 
 
 def _cache_between(last: CgroupSample | None, reading: CgroupSample) -> int:

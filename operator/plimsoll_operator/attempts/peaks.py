@@ -27,7 +27,7 @@ class PeakReport:
 
     container_id: the runtime's id, without its scheme; None for the whole pod.
     need_peak_bytes: estimate of the need without page cache (plimsoll_operator.agent.need):
-        anon_peak <= need_peak <= kernel_peak.
+        anon_peak <= need_peak <= kernel_peak. What is in swap counts in the last two.
     working_set_peak_bytes: as kubelet counts it, at most kernel_peak. It includes page cache that
         is read often, so it can be above the need as well as below.
     peak_cores: of the minute that used most CPU; None if it lived less, or CPU cannot be read.

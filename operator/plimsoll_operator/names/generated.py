@@ -16,8 +16,10 @@ from plimsoll_operator.names.labels import MAX_NAME_CHARS
 # Kubernetes' own alphabet has no vowels, 0, 1 or 3. A random ending mostly has a letter after a
 # digit (two of three with five characters, 19 of 20 with ten); words and versions rarely have one.
 # A whole date, with or without a time, belongs to one run: scripts append what ``date`` prints.
+# Dimensions tell tasks apart (2x2x4, 1024x768, 8x22b). One in 700 of the API server's endings looks
+# like them, and its run becomes a task of its own.
 _GENERATED: Final = re.compile(
-    r"[-_.](?:(?=[a-z0-9]*[0-9][a-z])"
+    r"[-_.](?![0-9]+(?:x[0-9]+)+[a-z]?$)(?:(?=[a-z0-9]*[0-9][a-z])"
     r"(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[bcdfghjklmnpqrstvwxz2456789]{8,10}|[0-9a-f]{7,64})"
     r"|[0-9]{8,}|[0-9]{8}[-tT]?[0-9]{4,6}[zZ]?"
     r"|20[0-9]{2}[-.](?:0[1-9]|1[0-2])[-.](?:0[1-9]|[12][0-9]|3[01])"

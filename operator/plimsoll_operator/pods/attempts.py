@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.identity import Retrier, RunIdentity
+from plimsoll_operator.pods.identity import Reach, Retrier, RunIdentity
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
@@ -57,16 +57,39 @@ def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, 
     if identity.retrier is Retrier.PLIMSOLL:
         return policy.max_lifts + 1, "Plimsoll makes them", False
     written = written_attempts(text_of(pod, labels.ATTEMPTS))
-    if written is not None:
+    counted, by = _counted(pod, identity)
+    if written is not None and (counted is None or written < counted or _go_on(identity)):
         return written, f"{labels.ATTEMPTS} says {written}", True
-    by_job = written_attempts(annotations_of(pod).get(labels.JOB_ATTEMPTS))
-    if identity.retrier is Retrier.JOB and by_job is not None:
-        return by_job, f"its Job makes {by_job}", False
-    if identity.attempts is not None:
-        return identity.attempts, f"its engine makes {identity.attempts}", False
+    if counted is not None:
+        return counted, by, False
     if policy.attempts is not None and identity.retrier is not Retrier.JOB:
         return policy.attempts, f"the policy says {policy.attempts}", True
     return None, f"{labels.ATTEMPTS} on the pod can", False
+
+
+def _counted(pod: Pod, identity: RunIdentity) -> tuple[int | None, str]:
+    """Return how many its Job or its engine makes of the run, and which of them; None if unsaid."""
+    by_job = written_attempts(annotations_of(pod).get(labels.JOB_ATTEMPTS))
+    if identity.retrier is Retrier.JOB and by_job is not None:
+        return by_job, f"its Job makes {by_job}"
+    if identity.attempts is not None:
+        return identity.attempts, f"its engine makes {identity.attempts}"
+    return None, ""
+
+
+def _go_on(identity: RunIdentity) -> bool:
+    """Say whether a run may go on in another Job than the pod's, so that its Job counts too few."""
+    return identity.retrier is Retrier.JOB and identity.reach is Reach.RUN
+
+
+def why_not_told_apart(identity: RunIdentity) -> str | None:
+    """Say why a later attempt would seem to be the first one; None if it is known again.
+
+    Each attempt would be lowered as a first one is, and the last of them would fail for good.
+    """
+    if identity.retrier is Retrier.PLIMSOLL or identity.reach is not Reach.POD:
+        return None
+    return f"its attempts cannot be told apart: write {labels.RUN} and {labels.ITEM}"
 
 
 def _only_one(pod: Pod, identity: RunIdentity, policy: Policy) -> str | None:

@@ -67,11 +67,23 @@ class Retrier(StrEnum):
     """
 
 
+class Reach(StrEnum):
+    """Which attempts of a run surely have its key."""
+
+    POD = "pod"
+    """The pod's, and those that Plimsoll makes of it; another maker's next pod may have another."""
+    JOB = "job"
+    """Those that one Job makes; whoever makes another Job makes another key."""
+    RUN = "run"
+    """All."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
     """The task and run of a pod.
 
     run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
+    reach: which of the run's attempts have this key.
     work: the workflow's run and the item; features are looked up by them.
     attempts: how many in all its engine makes of the run; None if the pod does not say it.
     attempt: which of them the pod is by its engine or Job; 1 if neither says it.
@@ -83,6 +95,7 @@ class RunIdentity:
     work: Work = UNKNOWN_WORK
     attempts: int | None = None
     attempt: int = 1
+    reach: Reach = Reach.RUN
 
 
 def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
@@ -102,13 +115,15 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
     if not name or not isinstance(space, str) or not can_be_task(name):
         return None
     written = written_work(mapping(metadata.get("annotations")), pod_labels)
+    key, reach = _run_key(pod, written, engine, owner)
     return RunIdentity(
         TaskId(space, name),
-        _bounded_key(_run_key(pod, written, engine, owner)),
+        _bounded_key(key),
         _retrier(pod, engine, owner),
         _work(written, engine),
         attempts=engine.attempts if engine is not None else None,
         attempt=max(engine.attempt if engine is not None else 1, _of_its_index(pod, owner)),
+        reach=reach,
     )
 
 
@@ -150,22 +165,25 @@ def _work(written: Work, engine: EngineRun | None) -> Work:
 
 def _run_key(
     pod: Pod, written: Work, engine: EngineRun | None, owner: Mapping[str, Any] | None
-) -> str | None:
+) -> tuple[str | None, Reach]:
     run, item = written.run, written.item
     by_job = is_job(owner)
+    its_makers = Reach.JOB if by_job else Reach.POD
     if run and item:
-        return _of_index(pod, f"run:{run}/{item}{_night(owner) if by_job else ''}")
-    if engine is not None:
-        return _of_index(pod, f"{engine.engine}:{engine.run}")
+        night = _night(owner) if by_job else ""
+        return _of_index(pod, f"run:{run}/{item}{night}"), Reach.JOB if night else Reach.RUN
+    if engine is not None and engine.run is not None:
+        reach = Reach.RUN if engine.outlives_pod else its_makers
+        return _of_index(pod, f"{engine.engine}:{engine.run}"), reach
     if by_job:
-        return _of_index(pod, f"job:{mapping(owner).get('uid')}")
+        return _of_index(pod, f"job:{mapping(owner).get('uid')}"), Reach.JOB
     if owner is not None and (name := _own_name(pod)):
-        return f"owner:{owner.get('uid')}:{name}"
+        return f"owner:{owner.get('uid')}:{name}", Reach.RUN
     # A run without an item would merge the pods of an owner or an engine, so it comes last.
     if run:
-        return f"run:{run}"
+        return f"run:{run}", Reach.POD
     first = annotations_of(pod).get(labels.RUN_OF) or metadata_of(pod).get("uid")
-    return f"pod:{first}" if first else None
+    return f"pod:{first}" if first else None, Reach.POD
 
 
 def _night(job: Mapping[str, Any] | None) -> str:

@@ -49,6 +49,8 @@ _MAKERS: Final = frozenset({"HashiCorp", "Terraform"})
 _FINAL: Final = ("FailJob", "FailIndex")
 _KUEUES_DEADLINE: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 """Label of a Job that Kueue stops for good after this number of seconds."""
+_PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Label or annotation of a Job whose Workload was there before it, as in a worker of MultiKueue."""
 
 
 def attempts_of_job(job: Mapping[str, Any]) -> int:
@@ -148,6 +150,8 @@ def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     annotations = mapping(metadata_of(job).get("annotations"))
     if not is_made_here(job) or any(keeper in annotations for keeper in _KEEPERS):
         return True
+    if was_counted_before(job):
+        return True
     if is_made_again(job) or any(map(_keeps, _managers(job))):
         return True
     owner = controller_of(job)
@@ -158,6 +162,14 @@ def is_made_here(job: Mapping[str, Any]) -> bool:
     """Say whether this cluster's own controller makes the Job's pods."""
     managed_by = mapping(job.get("spec")).get("managedBy")
     return managed_by in (None, _OWN_CONTROLLER)
+
+
+def was_counted_before(job: Mapping[str, Any]) -> bool:
+    """Say whether Kueue counted the Job's containers before the Job was made here.
+
+    Kueue compares them with what it counted, and never starts a Job with others.
+    """
+    return _PREBUILT in labels_of(job) or _PREBUILT in annotations_of(job)
 
 
 def is_made_again(job: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from plimsoll_operator.names.labels import FEATURE_PREFIX, RUN_OF
-from plimsoll_operator.pods.attempts import attempts_of
+from plimsoll_operator.pods.attempts import attempts_of, why_not_told_apart
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
@@ -251,6 +251,7 @@ def _held(
         why_not_lowered(attempts, read.unhealed)
         or why_not_believed(attempts, knowledge, read.identity.run, read.now_s)
         or why_none_may_follow(read, namespace)
+        or why_not_told_apart(read.identity)
         or _held_by_failures(read, wanted)
     )
     if held is None:

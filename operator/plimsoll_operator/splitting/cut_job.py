@@ -17,7 +17,12 @@ import orjson
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, starts_text
-from plimsoll_operator.pods.job_attempts import has_room, is_made_again, is_made_here
+from plimsoll_operator.pods.job_attempts import (
+    has_room,
+    is_made_again,
+    is_made_here,
+    was_counted_before,
+)
 from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.sizing.patch import Operation
@@ -102,6 +107,8 @@ def cut_new_job(
         found = _cut(job, over_items, moment, (task, policy))
     if found.outcome is Outcome.LEASED or policy.mode is not Mode.ENFORCE or run_of(job) is None:
         return found
+    if was_counted_before(job):
+        return found
     return replace(found, patch=[*found.patch, *without_leases(job)])
 
 
@@ -140,6 +147,9 @@ def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) 
             is_made_again(job)
         ),
         "its pods are made in another cluster (managedBy)": not is_made_here(job),
+        "Kueue never starts a Job whose containers are not as it counted them": (
+            was_counted_before(job)
+        ),
         "it selects its pods itself (manualSelector), so they do not get its name": (
             spec.get("manualSelector") is True
         ),

@@ -32,7 +32,7 @@ zswapped 0
 file_mapped {file_mapped}
 file_dirty 0
 file_writeback 0
-swapcached 0
+swapcached {swapcached}
 anon_thp 0
 file_thp 0
 shmem_thp 0
@@ -135,11 +135,14 @@ class RecordedTree:
         (self.root / "cgroup.controllers").write_text("cpuset cpu io memory hugetlb pids\n")
 
     def write(self, cgroup: str, **changed: int | str | None) -> Path:
-        """Record one cgroup. Fields are the kernel's; ``peak=None`` is a kernel before 5.19."""
+        """Record one cgroup. Fields are the kernel's; ``peak=None`` is a kernel before 5.19.
+
+        swap: as in memory.swap.current; None for a kernel without swap.
+        """
         numbers: dict[str, int | str | None] = {
             "anon": 10 * MIB, "shmem": 0, "file_mapped": 0, "inactive_file": 0, "active_file": 0,
             "slab_reclaimable": 0, "pgsteal": 0, "max": 0, "usage_usec": 1_234_567,
-            "current": 10 * MIB, "peak": 10 * MIB, "limit": "max",
+            "current": 10 * MIB, "peak": 10 * MIB, "limit": "max", "swap": 0, "swapcached": 0,
         }  # fmt: skip
         numbers |= changed
         numbers["file"] = sum(int(numbers[n] or 0) for n in ("inactive_file", "active_file"))
@@ -154,6 +157,8 @@ class RecordedTree:
         }
         if numbers["peak"] is not None:
             files["memory.peak"] = f"{numbers['peak']}\n"
+        if numbers["swap"] is not None:
+            files["memory.swap.current"] = f"{numbers['swap']}\n"
         for name, text in files.items():
             (folder / name).write_text(text)
         return folder

@@ -4,7 +4,11 @@ flyteorg/flyte, as of 1.16.8; 2.0 has no flytepropeller, and nobody looked at it
 
 - flytepropeller/pkg/compiler/transformers/k8s/workflow.go: execution-id, workflow-name, shard-key
 - flytepropeller/pkg/controller/nodes/node_exec_context.go: node-id, task-name, interruptible
-- flyteplugins/go/tasks/plugins/array/k8s: <execution>-<node>-<attempt>-<item>-<attempt of the item>
+- flytepropeller/pkg/controller/nodes/common/utils.go, ``GenerateUniqueID``: a node's name within
+  others, as <parent>-<attempt of the parent>-<node>; a pod's name is <execution>-<that>-<attempt>
+- flyteplugins/go/tasks/plugins/array/k8s: <execution>-<node>-<attempt>-<item>-<attempt of the
+  item>, where a last 0 is left out
+- flytepropeller/pkg/controller/nodes/array: <execution>-<node>-<attempt>-n<item>-<attempt of it>
 
 dagster-io/dagster, python_modules/libraries/dagster-k8s/dagster_k8s/, as of 1.13.27 (dagster-k8s
 0.29.27):
@@ -30,8 +34,13 @@ from functools import partial
 from tests.builders.engines.runs import Chance, Json, Task, a_jobs_pod, a_pod
 
 
-def flyte(chance: Chance, task: str, domain: str = "production", mapped: bool = False) -> Json:
-    """A pod of a task; mapped: one for an item of a map task."""
+def flyte(chance: Chance, task: str, domain: str = "production", inside: str = "",
+          items: str | None = None, attempt: int | None = None) -> Json:  # fmt: skip
+    """A pod of a task, by default any of its first three attempts.
+
+    inside: the beginning that a node has within other nodes. items: None, or the first letters of
+    a map task's items: "" of the older ones, "n" of array nodes.
+    """
     execution = f"a{chance.hexadecimal(19)}"
     labels = {
         "domain": domain,
@@ -43,9 +52,13 @@ def flyte(chance: Chance, task: str, domain: str = "production", mapped: bool = 
         "task-name": task,
         "workflow-name": "workflows-etl-nightly",
     }
-    name = f"{execution}-n0-{chance.number(3)}"
-    if mapped:
-        name = f"{name}-{chance.number(500)}-{chance.number(3)}"
+    name, tries = f"{execution}-{inside}n0", chance.number(3) if attempt is None else attempt
+    if items is None:
+        name = f"{name}-{tries}"
+    elif items:
+        name = f"{name}-0-{items}{chance.number(500)}-{tries}"
+    else:
+        name = f"{name}-0-{chance.number(500)}{f'-{tries}' if tries else ''}"
     owner = ("flyte.lyft.com/v1alpha1", "flyteworkflow", execution, chance.uid())
     return a_pod(name, labels=labels, owner=owner)
 
@@ -131,7 +144,9 @@ LONG = "a-name-of-a-flow-that-says-what-it-does-and-why-and-for-whom-too"
 TASKS = (
     Task("flyte", "a task", partial(flyte, task="workflows-etl-load")),
     Task("flyte", "the same elsewhere", partial(flyte, task="workflows-etl-load", domain="dev")),
-    Task("flyte", "a map task", partial(flyte, task="workflows-etl-scan", mapped=True)),
+    Task("flyte", "a map task", partial(flyte, task="workflows-etl-scan", items="n")),
+    Task("flyte", "an older one", partial(flyte, task="workflows-etl-old-scan", items="")),
+    Task("flyte", "nested", partial(flyte, task="workflows-etl-join", inside="n1-0-")),
     Task("flyte", "too long", partial(flyte, task=LONG[:63]), recognised=0),
     Task("dagster", "a run's worker", partial(dagster, job="etl", component="run_worker")),
     Task("dagster", "a step", partial(dagster, job="etl", op="load")),

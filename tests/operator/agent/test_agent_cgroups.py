@@ -148,6 +148,26 @@ def test_version_2_on_an_older_kernel_has_no_peak_and_no_limit(tmp_path: Path) -
     assert reading.cpu_s is None
 
 
+@pytest.mark.parametrize(
+    ("recorded", "swapped_mib"),
+    [
+        pytest.param({"swap": 70 * MIB, "pgsteal": 1}, 70, id="pages were put there"),
+        pytest.param(
+            {"swap": 70 * MIB, "pgsteal": 1, "swapcached": 20 * MIB}, 50, id="some are back, too"
+        ),
+        pytest.param({"swap": 1, "pgsteal": 1, "swapcached": MIB}, 0, id="all are back"),
+        pytest.param({"swap": None, "pgsteal": 1}, 0, id="a kernel without swap"),
+        pytest.param({"swap": 70 * MIB}, 0, id="nothing was reclaimed, so nothing is read"),
+    ],
+)
+def test_version_2_tells_what_is_in_swap_and_not_in_memory(
+    tmp_path: Path, recorded: dict[str, int | None], swapped_mib: int
+) -> None:
+    folder = RecordedTree(tmp_path).write("one", **recorded)
+    files = CgroupFiles(str(folder), str(folder))
+    assert read_v2(files, glance_v2(files)).swapped_bytes == swapped_mib * MIB
+
+
 RECORDED_V1_STAT = """\
 cache 4096
 rss 8192

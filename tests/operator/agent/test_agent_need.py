@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator.agent.cgroup_memory import CgroupSample
-from plimsoll_operator.agent.need import Peaks
+from plimsoll_operator.agent.need import Peaks, held_bytes
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import a_reading, peaks_of
 
@@ -173,6 +173,33 @@ def test_counters_that_went_back_start_a_new_life_and_lose_no_maximum() -> None:
     assert need_mib({**QUIET, "usage_bytes": 90, "kernel_peak_bytes": 90}, reborn) == 90
 
 
+SWAPPED: dict[str, int | None] = {
+    **QUIET, "usage_bytes": 30, "kernel_peak_bytes": 30, "anon_bytes": 30, "limit_bytes": 60,
+    "swapped_bytes": 20,
+}  # fmt: skip
+
+
+def test_what_is_in_swap_is_a_need() -> None:
+    assert need_mib(SWAPPED) == 50
+    assert need_mib({**SWAPPED, "swapped_bytes": 0}) == 30
+
+
+def test_what_went_to_swap_after_the_highest_usage_is_not_counted_twice() -> None:
+    full = {**SWAPPED, "kernel_peak_bytes": 60, "limit_hits": 3}
+    assert need_mib({**SWAPPED, "swapped_bytes": 0}, full) == 60
+    assert need_mib(SWAPPED, full) == 80, "it was in swap before"
+
+
+def test_a_maximum_with_swap_lies_below_no_other() -> None:
+    peaks = peaks_of([mib(SWAPPED)])
+    assert peaks.anon_peak_bytes == 30 * MIB
+    assert peaks.need_peak_bytes == peaks.kernel_peak_bytes == 50 * MIB
+
+
+def test_a_limit_of_memory_is_not_nearer_for_what_is_in_swap() -> None:
+    assert held_bytes(mib(SWAPPED)) == 30 * MIB
+
+
 def test_a_limit_that_was_raised_while_running_is_the_one_reported() -> None:
     peaks = peaks_of([mib(AT_LIMIT), mib({**AT_LIMIT, "limit_bytes": 400})])
     assert peaks.limit_bytes == 400 * MIB
@@ -206,6 +233,7 @@ def readings(draw: st.DrawFn) -> CgroupSample:
         reclaimed_bytes=draw(SIZES),
         limit_bytes=draw(st.none() | SIZES),
         limit_hits=draw(st.integers(0, 1000)),
+        swapped_bytes=draw(SIZES),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
+from plimsoll_operator.pods.identity import Reach, Retrier, RunIdentity, identify
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod
 
@@ -166,6 +166,43 @@ def test_spark_tells_roles_apart_and_executors_together() -> None:
     driver = identified(SPARK.with_labels({"spark-role": "driver"}))
     assert driver.task.name == "spark.daily-report.driver"
     assert driver.run != executor.run
+
+
+def a_driver(selector: str, application: str | None = None, **labels_: str) -> RunIdentity:
+    """A submission's driver. application: the UID of the SparkApplication that it belongs to."""
+    pod = SPARK.with_labels(
+        {"spark-role": "driver", "spark-app-selector": selector, **labels_}
+    ).named("daily-report-driver")
+    if application is not None:
+        version = "sparkoperator.k8s.io/v1beta2"
+        pod = pod.owned_by("SparkApplication", "daily-report", uid=application, version=version)
+    return identified(pod)
+
+
+def test_each_submission_of_a_spark_application_is_an_attempt_of_one_run() -> None:
+    first, second = a_driver("spark-3fd1", "app-uid"), a_driver("spark-77aa", "app-uid")
+    assert first.run == second.run
+    assert first.reach is Reach.RUN
+    assert first.run != a_driver("spark-3fd1", "another-uid").run
+
+
+def test_each_application_that_airflow_makes_for_a_task_is_an_attempt_of_one_run() -> None:
+    night = {"dag_id": "etl", "task_id": "load", "run_id": "monday"}
+    first = a_driver("spark-3fd1", "app-uid", **night)
+    assert first.run == a_driver("spark-77aa", "another-uid", **night).run
+    assert first.reach is Reach.RUN
+    assert first.run != a_driver("spark-3fd1", "app-uid", **{**night, "run_id": "tuesday"}).run
+    assert first.run != a_driver("spark-3fd1", "app-uid", **{**night, "map_index": "2"}).run
+
+
+def test_the_driver_of_a_submission_is_not_known_again_by_the_next_one() -> None:
+    assert a_driver("spark-3fd1").reach is Reach.POD
+    without_run = a_driver("spark-3fd1", "app-uid", dag_id="etl", task_id="load")
+    assert without_run.reach is Reach.POD, "Airflow makes the next application"
+
+
+def test_an_executor_that_follows_a_lost_one_is_known_again() -> None:
+    assert identified(SPARK.named("e-4").owned_by("Pod", "driver", version="v1")).reach is Reach.RUN
 
 
 def test_nextflow_and_tekton_name_theirs() -> None:

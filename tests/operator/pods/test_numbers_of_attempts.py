@@ -81,6 +81,16 @@ def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
         ),
         pytest.param(AIRFLOW.with_labels({"max_tries": "many"}), None, id="no number"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "3"}), 1, id="its author says it"),
+        pytest.param(
+            AIRFLOW.with_labels({"max_tries": "0"}).annotated({labels.ATTEMPTS: "3"}),
+            0,
+            id="its author says more than Airflow makes",
+        ),
+        pytest.param(
+            argo("e(0)[0].load").annotated({labels.ATTEMPTS: "3"}),
+            0,
+            id="Argo repeats the step around it, and each is another node",
+        ),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "1"}), 0, id="its author says one"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "0"}), None, id="nonsense is nothing"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "-2"}), None, id="so is a negative one"),

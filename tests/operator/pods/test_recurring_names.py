@@ -44,6 +44,13 @@ def named(pod: APod) -> str | None:
         ("job-1b4e28ba-2fa1-11d2-883f-0016d3cca427", "job"),
         ("run-3deadbeef", "run"),
         ("step-facade", "step-facade"),
+        ("train-2x2x4", "train-2x2x4"),
+        ("train-4x4x4-x7k2p", "train-4x4x4"),
+        ("simulate-64x64x64", "simulate-64x64x64"),
+        ("render-1024x768", "render-1024x768"),
+        ("eval-mixtral-8x22b", "eval-mixtral-8x22b"),
+        ("train-4x4xb", "train"),
+        ("train-x4x4x", "train"),
         ("x7k2p", None),
         ("123456", None),
         ("---", None),
@@ -84,6 +91,22 @@ def test_so_does_what_an_engine_wrote(name: str) -> None:
     assert named(argo) == f"argo.wf.{name}"
     run = {"tekton.dev/taskRun": f"{name}-x7k2p", "tekton.dev/task": name}
     assert named(AUTO.labelled(**run)) == f"tekton.{name}"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "task"),
+    [
+        ("train-4x4x4-", "train-4x4x4"),
+        ("day-20261124-", "day"),
+        ("t-3f2a9c1b-", "t"),
+        ("3f2a9c1b7d-", None),
+        ("28391234-", None),
+    ],
+)
+def test_a_date_or_a_hash_before_a_generated_ending_is_taken_off_and_dimensions_are_not(
+    prefix: str, task: str | None
+) -> None:
+    assert named(AUTO.generated_from(prefix)) == task
 
 
 @pytest.mark.parametrize("kind", ["Job", "StatefulSet", "ReplicaSet", "PyTorchJob"])

@@ -177,6 +177,14 @@ def test_a_limit_that_a_limitrange_gave_its_pods_stays() -> None:
         pytest.param(a_job(suspend="yes"), id="nor does this"),
         pytest.param(a_job(managedBy="kueue.x-k8s.io/multikueue"), id="made in another cluster"),
         pytest.param(
+            a_job(metadata={"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}}),
+            id="compared with what another cluster counted",
+        ),
+        pytest.param(
+            a_job(metadata={"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}}),
+            id="and if an annotation says so",
+        ),
+        pytest.param(
             a_job(
                 metadata={"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}
             ),
@@ -242,6 +250,10 @@ def test_a_job_that_argo_cd_keeps_as_in_git_gets_notes_only(metadata: Json) -> N
     [
         pytest.param(a_job(), id="suspended"),
         pytest.param(a_job(managedBy="kubernetes.io/job-controller"), id="said to be its own"),
+        pytest.param(
+            a_job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "team"}}),
+            id="Kueue counts it here",
+        ),
         pytest.param(
             a_job(metadata={"ownerReferences": [{"kind": "CronJob", "controller": True}]}),
             id="a CronJob's",

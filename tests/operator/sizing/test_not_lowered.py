@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.names.labels import ATTEMPTS, CHUNK_MEMORY
+from plimsoll_operator.names.labels import ATTEMPTS, CHUNK_MEMORY, ITEM, RUN
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.pod_sizing import size
@@ -198,8 +198,12 @@ def test_the_ratio_of_a_whole_pods_limits_holds_for_a_lowered_size() -> None:
 
 KILLED_S = 1_767_225_600.0
 HOURS = 3600.0
-RAY = ASKING.owned_by("RayJob", "r", version="ray.io/v1")
-BY_PEOPLE = RAY.annotated({ATTEMPTS: "3"})
+STRANGERS = ASKING.generated_from("r-").owned_by("RayJob", "r", version="ray.io/v1")
+POLLED = ASKING.labelled(jenkins="agent")
+A_RUN = {RUN: "nightly", ITEM: "sample-3"}
+RAY = STRANGERS.annotated(A_RUN)
+THREE = {ATTEMPTS: "3"}
+BY_PEOPLE = RAY.annotated(THREE)
 
 
 def hours_after(
@@ -238,3 +242,57 @@ def test_people_are_not_believed_once_nobody_made_a_killed_runs_next_attempt() -
 )
 def test_who_may_still_be_believed_is(pod: APod, hours: float, lift: Lift | None) -> None:
     assert hours_after(pod, hours, lift)[0] == FITS
+
+
+GITLAB = ASKING.with_labels({"project.runner.gitlab.com/id": "42"}).annotated(
+    {"job.runner.gitlab.com/name": "train", "job.runner.gitlab.com/id": "7"}
+)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(STRANGERS.annotated(THREE), id="another name each time"),
+        pytest.param(POLLED.annotated(THREE), id="bare, and its maker makes the next"),
+        pytest.param(GITLAB.annotated(THREE), id="another number each time"),
+        pytest.param(
+            STRANGERS.annotated({**THREE, RUN: "nightly"}), id="a run of many, and no item"
+        ),
+    ],
+)
+def test_a_pod_whose_next_attempt_cannot_be_known_again_keeps_what_was_written(pod: APod) -> None:
+    """Each of its attempts would seem to be the first one, and the last would be lowered, too."""
+    state = state_of(knowledge_of())
+    alone = after(pod, state)
+    assert memory_of(alone) == ("4Gi", "4Gi")
+    assert decision_of(alone)["reason"] == "not-lowered"
+    why = "its attempts cannot be told apart: write plimsoll.dev/run and plimsoll.dev/item"
+    assert decision_of(alone)["why"].startswith(why)
+    assert memory_of(after(pod.annotated(A_RUN), state)) == (FITS, FITS)
+
+
+@pytest.mark.parametrize(
+    ("pod", "memory"),
+    [
+        pytest.param(ASKING, FITS, id="a bare pod, which Plimsoll copies"),
+        pytest.param(
+            ASKING.named("r-worker-0").owned_by("Job", "r", version="batch.volcano.sh/v1alpha1"),
+            FITS,
+            id="the same name each time",
+        ),
+        pytest.param(GITLAB.annotated({"job.runner.gitlab.com/sha": "c0"}), FITS, id="a commit"),
+        pytest.param(ASKING.owned_by_job(attempts=3), FITS, id="a Job that makes as many"),
+        pytest.param(ASKING.owned_by_job(attempts=1), "4Gi", id="a Job that makes one"),
+        pytest.param(
+            ASKING.owned_by_job(attempts=1).annotated(A_RUN), FITS, id="one of a run's Jobs"
+        ),
+        pytest.param(
+            ASKING.owned_by_job("r-29391234", attempts=1).annotated(A_RUN),
+            "4Gi",
+            id="a CronJob's Job, whose key is for one night",
+        ),
+    ],
+)
+def test_people_are_believed_as_far_as_the_key_of_a_run_reaches(pod: APod, memory: str) -> None:
+    sized = after(pod.annotated(THREE), state_of(knowledge_of()))
+    assert memory_of(sized) == (memory, memory)

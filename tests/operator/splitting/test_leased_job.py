@@ -131,6 +131,12 @@ def test_a_job_with_a_deadline_leases_nothing_as_a_pod_that_is_cut_off_waits(whe
             "another cluster",
             id="made elsewhere",
         ),
+        pytest.param(
+            "metadata",
+            {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}},
+            "Kueue",
+            id="Kueue compares it with what it counted",
+        ),
         pytest.param("spec", {"manualSelector": True}, "manualSelector", id="pods without a name"),
         pytest.param(
             "metadata",
@@ -165,6 +171,13 @@ def test_a_copy_that_leases_nothing_is_told_nothing_of_the_leases_of_the_other(
     assert told(made).keys() == told(written).keys()
     assert labels.LEASE_RUN not in made["spec"]["template"]["metadata"]["annotations"]
     assert read_leased_job(made) is None
+
+
+def test_a_copy_whose_template_kueue_compares_keeps_what_its_author_copied() -> None:
+    written = a_leased_job()
+    copied = after(written, answered(written))
+    copied["metadata"]["labels"] = {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}
+    assert list(answered(copied).patch) == []
 
 
 def test_a_copy_of_a_job_that_was_cut_teaches_no_chunks_when_it_leases() -> None:

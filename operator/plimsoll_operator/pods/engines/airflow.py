@@ -10,6 +10,8 @@ from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, count,
 NAME: Final = "airflow"
 DAG: Final = "dag_id"
 TASK: Final = "task_id"
+RUN: Final = ("run_id", "execution_date")
+INDEX: Final = "map_index"
 _EXECUTOR: Final = "kubernetes_executor"
 _WORKER: Final = "airflow-worker"
 """The tasks of the executor's pods begin with it: such a pod may only wait for the operator's pod,
@@ -33,21 +35,27 @@ def airflow_task(pod_labels: Labels, taken: frozenset[str] = frozenset()) -> str
     return f"{head}.{task}"
 
 
+def airflow_run(pod_labels: Labels) -> str | None:
+    """Return the task's run and, of mapped tasks, the index; None if the run is missing."""
+    run = text(pod_labels, *RUN)
+    # Mapped tasks differ only in the index. try_number differs between attempts of one run.
+    index = text(pod_labels, INDEX)
+    return f"{run}:{index}" if run and index else run
+
+
 def airflow(taken: frozenset[str]) -> Engine:
     """Return Airflow's row. taken: the beginnings of other tasks' names."""
 
     def read(_: Pod, pod_labels: Labels) -> EngineRun | None:
-        name, run = airflow_task(pod_labels, taken), text(pod_labels, "run_id", "execution_date")
+        name, run = airflow_task(pod_labels, taken), airflow_run(pod_labels)
         if name is None or run is None:
             return None
-        # Mapped tasks differ only in the index. try_number differs between attempts of one run.
-        index = text(pod_labels, "map_index")
         retries = count(text(pod_labels, "max_tries"))
         return EngineRun(
             NAME,
             name,
-            ":".join([name, run, *([index] if index else [])]),
-            f"airflow:{pod_labels[DAG]}:{run}",
+            f"{name}:{run}",
+            f"airflow:{pod_labels[DAG]}:{text(pod_labels, *RUN)}",
             attempts=None if retries is None else retries + 1,
             attempt=count(text(pod_labels, "try_number")) or 1,
         )
@@ -58,9 +66,8 @@ def airflow(taken: frozenset[str]) -> Engine:
         marks=(DAG,),
         labels=(
             TASK,
-            "run_id",
-            "execution_date",
-            "map_index",
+            *RUN,
+            INDEX,
             "try_number",
             "max_tries",
             _EXECUTOR,

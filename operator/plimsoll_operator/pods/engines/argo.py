@@ -57,6 +57,7 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
         items[-1] if items else None,  # in nested loops, the innermost
         attempts=_attempts(template) if retry else _ONLY_ONE if node else None,
         attempt=int(retry[1]) + 1 if retry else 1,
+        outlives_pod=bool(node),
     )
 
 

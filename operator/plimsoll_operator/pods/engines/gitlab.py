@@ -28,8 +28,10 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     where = f"{label}-{project}" if label else project
     # A job that is tried again has another number but the same commit.
     of = ":".join(text(notes, key) or "" for key in (_REF, _SHA))
-    key = f"{project}:{name}:{of}" if of != ":" else f"{project}:{text(notes, _JOB_ID)}"
-    return EngineRun("gitlab", joined("gitlab", where, _plain(_SHARE.sub("", name))), key)
+    known = of != ":"
+    key = f"{project}:{name}:{of}" if known else f"{project}:{text(notes, _JOB_ID)}"
+    task = joined("gitlab", where, _plain(_SHARE.sub("", name)))
+    return EngineRun("gitlab", task, key, outlives_pod=known)
 
 
 def _plain(name: str) -> str:

@@ -24,6 +24,8 @@ def _read(_: Pod, pod_labels: Labels) -> EngineRun | None:
     # Without a tag, Nextflow numbers a process' tasks in their order.
     item = None if tag.isdecimal() else tag
     task = joined("nextflow", process) if _is_whole(process, name) else None
+    if _may_be_cut(name, tag):
+        return EngineRun("nextflow", task, None, f"nextflow:{run}")
     return EngineRun("nextflow", task, f"{run}:{name}", f"nextflow:{run}", item)
 
 
@@ -34,6 +36,15 @@ def _is_whole(process: str, task: str) -> bool:
     name begins with its process' name, and is longer if that was not cut.
     """
     return len(process) <= MAX_LABEL_CHARS - _TRIMMED or task.startswith(f"{process}_")
+
+
+def _may_be_cut(task: str, tag: str) -> bool:
+    """Say whether a task's name may be only a beginning, which others of its process have, too.
+
+    Nextflow cuts it first and then writes one underscore for all other signs in a row, so each
+    underscore in a tag may stand for two, as in ``a, b``.
+    """
+    return len(task) + tag.count("_") > MAX_LABEL_CHARS - _TRIMMED
 
 
 NEXTFLOW: Final = Engine(

@@ -26,8 +26,8 @@ _NODE: Final = "node-id"
 _TASK_NAME: Final = "task-name"
 _PROJECT: Final = "project"
 _DOMAIN: Final = "domain"
-_FLYTE_POD: Final = re.compile(r"-([0-9]{1,6})(?:-([0-9]{1,9})-([0-9]{1,6}))?$")
-"""The attempt; for a map task also the item, and the attempt at this item."""
+_TRIES: Final = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,9})(?:-([0-9]{1,6}))?)?")
+"""The attempt; for an item of an older map task also the item, and if not 0, the attempt at it."""
 
 
 def _flyte(pod: Pod, pod_labels: Labels) -> EngineRun | None:
@@ -42,17 +42,36 @@ def _flyte(pod: Pod, pod_labels: Labels) -> EngineRun | None:
         _whole(name),
     )
     whole = str(metadata_of(pod).get("name") or "")
-    named = _FLYTE_POD.match(whole.removeprefix(f"{execution}-{node}"))
-    if not named or not whole.startswith(f"{execution}-{node}"):
-        return EngineRun("flyte", task, f"{execution}:{node}:{whole}", f"flyte:{execution}")
-    item, tries = named[2], count(named[3] or named[1]) or 0
+    found = None
+    if whole.startswith(f"{execution}-"):
+        found = _place(whole.removeprefix(f"{execution}-"), node)
+    place, tries = found or (f"{node}:{whole}", 0)
     return EngineRun(
         "flyte",
         task,
-        ":".join([execution, node, *([item] if item else [])]),
+        f"{execution}:{place}",
         f"flyte:{execution}",
         attempt=tries + 1,
+        outlives_pod=found is not None,
     )
+
+
+def _place(name: str, node: str) -> tuple[str, int] | None:
+    """Return a node's place in its execution, and how often it failed; None if that is unclear.
+
+    name: of the pod, after the execution. A node within others is named after them and their
+    attempts, and a long name of such a place is a hash. An item of an array node is named as a node
+    within the array. So a number that follows a name is an attempt.
+    """
+    within, _, end = f"-{name}".rpartition(f"-{node}-")
+    tries = _TRIES.fullmatch(end)
+    if tries is not None and not node.isdecimal():
+        place, item = f"{within[1:]}-{node}" if within else node, tries[2]
+        failed = (count(tries[1]) or 0) + (count(tries[3]) or 0)
+        return (f"{place}:{item}" if item else place), failed
+    place, _, last = name.rpartition("-")
+    failures, before = count(last), place.rpartition("-")[2]
+    return (place, failures) if failures is not None and before[:1].isalpha() else None
 
 
 FLYTE: Final = Engine(
@@ -90,7 +109,13 @@ def _dagster(pod: Pod, pod_labels: Labels) -> EngineRun | None:
         task = joined("dagster", component, where, whole)
     else:
         task = joined("dagster", component, where, _whole(job), _whole(_MAPPED.sub("", key)))
-    return EngineRun("dagster", task, f"{run}:{component}:{key or ''}", f"dagster:{run}")
+    return EngineRun(
+        "dagster",
+        task,
+        f"{run}:{component}:{key or ''}",
+        f"dagster:{run}",
+        outlives_pod=key is not None,  # a run that is tried again is another run
+    )
 
 
 def _step(pod: Pod) -> str | None:

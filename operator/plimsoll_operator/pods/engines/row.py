@@ -21,7 +21,8 @@ class EngineRun:
     """One run as its engine names it.
 
     task: the recurring name; None if the engine has only generated ones.
-    run: the run's own name within the engine, the same for every retry.
+    run: the run's own name within the engine, the same for every retry; None if the pod shows none.
+    outlives_pod: whether a later pod of the run surely has the same name for it.
     workflow, item: the workflow's run and the item, uncut, if the engine names them; a mere
     counter is no item. attempts: how many in all the engine makes of the run; None if the pod does
     not say it. attempt: which of them the pod is; 1 if the pod does not say it.
@@ -29,11 +30,12 @@ class EngineRun:
 
     engine: str
     task: str | None
-    run: str
+    run: str | None
     workflow: str | None = None
     item: str | None = None
     attempts: int | None = None
     attempt: int = 1
+    outlives_pod: bool = True
 
 
 @dataclass(frozen=True, slots=True)

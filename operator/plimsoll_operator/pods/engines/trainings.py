@@ -82,16 +82,20 @@ def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
     cluster, group = text(pod_labels, _CLUSTER), text(pod_labels, _GROUP)
     if cluster is None or group is None:
         return None
-    # A lost worker is made again under another name; only its group is the same.
-    return EngineRun("ray", _rays_task(cluster, group, pod_labels), f"{cluster}:{group}")
-
-
-def _rays_task(cluster: str, group: str, pod_labels: Labels) -> str | None:
-    if _SERVES in pod_labels:
-        return None
     # The pods do not say what their cluster was made for. KubeRay makes the name of a RayJob's
     # cluster, with an ending like the API server's.
     stem = name_before_generated(cluster)
+    return EngineRun(
+        "ray",
+        None if _SERVES in pod_labels else _rays_task(cluster, group, stem),
+        # A lost worker is made again under another name; only its group is the same.
+        f"{cluster}:{group}",
+        # A RayJob that is tried again makes another cluster.
+        outlives_pod=stem == cluster,
+    )
+
+
+def _rays_task(cluster: str, group: str, stem: str | None) -> str | None:
     if stem is None or stem == cluster:
         return joined("ray", "raycluster", stem, group)
     return joined("ray", "rayjob", surely_recurring(stem.removesuffix("-raycluster")), group)
