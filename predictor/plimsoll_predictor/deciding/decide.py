@@ -24,6 +24,8 @@ from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 from plimsoll_predictor.model.task_model import Model
 
 ROOM_OVER_REQUEST: Final = 1.1
+SHOWN_BY_KILLS: Final = 2.0
+"""What only kills show counts up to so many times the size that was written, or that sufficed."""
 _UNKNOWN_TASK_POLICY = Policy()
 _BEYOND_BUDGETS = frozenset({Reason.LIFTED, Reason.KEPT, Reason.COLD_START, Reason.OFF})
 
@@ -191,7 +193,24 @@ class _Case:
             f"{headroom:g} times the largest need seen "
             f"({words_for_bytes(knowledge.max_need_bytes)}); {self._runs_known}"
         )
-        return self._sized(knowledge.max_need_bytes * headroom, Reason.MAX_SEEN, because, why)
+        size_bytes, cut = self._believed(knowledge.max_need_bytes * headroom)
+        return self._sized(size_bytes, Reason.MAX_SEEN, because, why, cut)
+
+    def _believed(self, size_bytes: float) -> tuple[float, str]:
+        """A first size as far as more than kills supports it, and words if that is less.
+
+        A leak is killed at any size: each run would start where the run before it was given up.
+        """
+        knowledge, ask = self.knowledge, self.ask
+        sufficed_bytes = knowledge.largest_bytes if knowledge.runs else 0
+        if ask.request_bytes is None or sufficed_bytes is None:
+            return size_bytes, ""
+        known_bytes = max(ask.request_bytes, ask.limit_bytes or 0, sufficed_bytes)
+        most_bytes = max(SHOWN_BY_KILLS * known_bytes, knowledge.policy.headroom * sufficed_bytes)
+        if size_bytes <= most_bytes:
+            return size_bytes, ""
+        most = words_for_bytes(most_bytes)
+        return most_bytes, f"no more than {most}, as only kills show a larger need"
 
     def _by_rule(self, rule: Rule) -> Decision:
         knowledge, ask = self.knowledge, self.ask
@@ -205,9 +224,10 @@ class _Case:
             # climb with its own peaks.
             most_bytes = ROOM_OVER_REQUEST * (knowledge.max_need_bytes or 0)
             bid_bytes = min(bid_bytes, max(float(ask.request_bytes), most_bytes))
+        bid_bytes, cut = self._believed(bid_bytes)
         why = f"{words_for_expert(knowledge.champion)}; {self._runs_known}"
         why = _sentence(why, rule.why(ask.features), self._guarded)
-        return self._sized(bid_bytes, Reason.LEARNED, why)
+        return self._sized(bid_bytes, Reason.LEARNED, why, cut)
 
     def _boosted(self) -> Decision:
         model = self.knowledge.model
@@ -239,7 +259,8 @@ class _Case:
             f"bin {choice.bin + 1} of {n_bins} (up to {words_for_bytes(choice.ceiling_bytes)}): "
             f"{choice.probability:.0%} of its probability lies at or below; {self._runs_known}"
         )
-        beyond_bytes = (knowledge.max_need_bytes or 0) * knowledge.policy.headroom
+        largest_bytes = knowledge.max_need_bytes or 0
+        beyond_bytes, _ = self._believed(largest_bytes * knowledge.policy.headroom)
         note = ""
         if choice.bin == n_bins - 1 and beyond_bytes > choice.ceiling_bytes:
             # A kill since the training: the last bin has no upper end, its ceiling must follow.

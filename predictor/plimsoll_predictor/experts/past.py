@@ -20,6 +20,8 @@ from plimsoll_predictor.knowledge.curve import Curve
 
 LATEST: Final = 400
 """The most runs whose needs are remembered one by one."""
+LATEST_KILLS: Final = 16
+"""The most kills that are remembered one by one: no shift of level keeps more runs."""
 
 Vector = NDArray[np.float64]
 
@@ -29,6 +31,7 @@ class Past:
     """One task's past.
 
     exceeded_bytes: the largest size that a kill showed to be too small.
+    latest_kills: after how many runs, and at which size; without those that a later one exceeds.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
         the runtimes of the same runs.
     table, curve: the latest runs with their features, and the curve fitted to them when
@@ -50,11 +53,13 @@ class Past:
     curve: Curve | None = None
     curve_is_clear: bool = False
     next_fit: int = LEAST_RUNS
+    latest_kills: deque[tuple[int, float]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         """Bound what was read."""
         for name in ("needs_bytes", "runtimes_s", "anchored", "anchored_runtimes_s"):
             setattr(self, name, deque(getattr(self, name), maxlen=LATEST))
+        self.latest_kills = deque(self.latest_kills, maxlen=LATEST_KILLS)
 
     @property
     def reached_bytes(self) -> float:
@@ -80,6 +85,16 @@ class Past:
         if self.runs >= self.next_fit or self.runs < LEAST_RUNS:
             self._fit_curve()
 
+    def exceed(self, size_bytes: float) -> None:
+        """Learn that a run was killed at that size."""
+        self.exceeded_bytes = max(self.exceeded_bytes, size_bytes)
+        kills = self.latest_kills
+        while kills and kills[-1][1] <= size_bytes:
+            kills.pop()
+        # One for each run that ended in between, so that enough runs are covered.
+        if not kills or kills[-1][0] < self.runs:
+            kills.append((self.runs, size_bytes))
+
     def _fit_curve(self) -> None:
         if self.runs < LEAST_RUNS:
             self.curve = in_proportion(self.table)
@@ -91,13 +106,29 @@ class Past:
         # Young tasks at each run, later after every eighth more: a fit costs a millisecond.
         self.next_fit = self.runs + 1 + self.runs // 8
 
-    def correct(self, before_bytes: float, after_bytes: float) -> None:
-        """Correct the need of the latest run that was taken to need ``before_bytes``."""
-        for place in range(len(self.needs_bytes) - 1, -1, -1):
+    def correct(
+        self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]
+    ) -> None:
+        """Correct the need of the latest run that was taken to need ``before_bytes``.
+
+        features: of its attempt that needed more; those of the run stay where they are empty.
+        """
+        self.largest_bytes = max(self.largest_bytes, after_bytes)
+        for place in range(-1, -1 - len(self.needs_bytes), -1):
             if self.needs_bytes[place] == before_bytes:
                 self.needs_bytes[place] = after_bytes
+                self._correct_anchored(place, math.log(after_bytes / before_bytes))
                 break
-        self.largest_bytes = max(self.largest_bytes, after_bytes)
+        self.lines.correct(before_bytes, after_bytes, features)
+        if self.table.correct(before_bytes, after_bytes, features):
+            self._fit_curve()
+
+    def _correct_anchored(self, place: int, log_ratio: float) -> None:
+        """Raise the ratio of the run at that place from the end, if it has one."""
+        # Nearly all runs have one once there are lines; a runtime tells where some have none.
+        within = len(self.anchored) >= -place
+        if within and self.anchored_runtimes_s[place] == self.runtimes_s[place]:
+            self.anchored[place] += log_ratio
 
     def add_anchored(self, log_ratio: float, runtime_s: float) -> None:
         """Learn how a run's need compared with what the lines had predicted."""
@@ -115,10 +146,14 @@ class Past:
         for latest in (self.needs_bytes, self.runtimes_s, self.anchored, self.anchored_runtimes_s):
             while len(latest) > keep:
                 latest.popleft()
+        forgotten = self.runs - len(self.needs_bytes)
         self.runs = len(self.needs_bytes)
         self.total_runtime_s = sum(self.runtimes_s)
         self.largest_bytes = max(self.needs_bytes, default=0.0)
-        self.exceeded_bytes = 0.0
+        # A kill that came after the first run that is kept is of the new level.
+        kills = [(after - forgotten, size) for after, size in self.latest_kills]
+        self.latest_kills = deque((kill for kill in kills if kill[0] > 0), maxlen=LATEST_KILLS)
+        self.exceeded_bytes = max((size for _, size in self.latest_kills), default=0.0)
         self.lines = FeatureLines()
         self.table.forget_before(keep)
         self.next_fit = max(self.runs, LEAST_RUNS)

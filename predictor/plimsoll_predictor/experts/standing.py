@@ -56,6 +56,9 @@ YOUNG_POOLED_RUNS: Final = 1.0
 """How many runs of its own the pooled charges of other tasks count as."""
 HYSTERESIS: Final = 1.1
 """How many times cheaper than the safe expert another one must have been to serve."""
+MORE_RUNS: Final = 1.25
+"""How many times the runs of the last time must be known, until a training may say anew what an
+expert is charged."""
 MOST_PENDING: Final = 256
 """The most killed runs whose bids are kept until they succeed."""
 
@@ -119,6 +122,7 @@ class Standing:
 
     charges: (n_experts,), what each would have cost over the runs so far, in sizes of a run; older
         runs count less. Infinite until a modelled expert first bids.
+    seeded: how many runs were known when a training last said what a modelled expert is charged.
     """
 
     past: Past = field(default_factory=Past)
@@ -133,6 +137,7 @@ class Standing:
     floors: Floors = field(default_factory=Floors)
     spending: Spending = field(default_factory=Spending)
     guard: Guard = field(default_factory=Guard)
+    seeded: dict[str, int] = field(default_factory=dict)
 
     @property
     def young(self) -> bool:
@@ -171,7 +176,7 @@ class Standing:
         """Learn at once that a run needed more than it was given; its bids wait for its end."""
         run, bids, allocation_bytes = killed.run, killed.bids, killed.allocation_bytes
         self.spending.kill(run, allocation_bytes, killed.request_bytes, killed.cause)
-        self.past.exceeded_bytes = max(self.past.exceeded_bytes, allocation_bytes)
+        self.past.exceed(allocation_bytes)
         if killed.given_bytes is not None:
             self.guard.killed(run, killed.given_bytes, killed.runtime_s)
         if bids and run not in self.pending:
@@ -179,10 +184,12 @@ class Standing:
             while len(self.pending) > MOST_PENDING:
                 del self.pending[next(iter(self.pending))]
 
-    def correct(self, before_bytes: float, after_bytes: float) -> None:
+    def correct(
+        self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]
+    ) -> None:
         """Replace a need that was learned by a better one; what was charged for it stays."""
         if self.past.runs:
-            self.past.correct(before_bytes, after_bytes)
+            self.past.correct(before_bytes, after_bytes, features)
 
     def bids_of_killed(self, run: str) -> Bids | None:
         """The bids for a run's first attempt that was killed; asked once, at the run's end."""
@@ -218,9 +225,16 @@ class Standing:
     def seed(self, name: str, times: float) -> None:
         """Learn how a model's out-of-time bids compared with the largest need seen.
 
-        times: its cost over that of max-seen, on the same past runs.
+        times: its cost over that of max-seen, on the same past runs. It says what the expert is
+        charged if that is the first model, or a quarter more runs are known than the last time:
+        each kill causes a training, which would erase what the kill was charged.
         """
-        self.charges[_PLACE[name]] = self.charges[_PLACE[MAX_SEEN]] * times**OUTLIERS
+        runs, last = self.past.runs, self.seeded.get(name, 0)
+        is_new = math.isinf(self.charges[_PLACE[name]])
+        # A shift of level forgets runs.
+        if is_new or not last <= runs < MORE_RUNS * last:
+            self.charges[_PLACE[name]] = self.charges[_PLACE[MAX_SEEN]] * times**OUTLIERS
+            self.seeded[name] = runs
 
     def retire(self, name: str) -> None:
         """Note that an expert has no model any more: it cannot serve until it bids again."""
@@ -333,6 +347,7 @@ class Standing:
             "floors": to_document(self.floors),
             "spending": to_document(self.spending),
             "guard": to_document(self.guard),
+            "seeded": self.seeded,
         }
 
     @classmethod
@@ -351,12 +366,13 @@ class Standing:
         standing.floors = written.floors or standing.floors
         standing.spending = written.spending or standing.spending
         standing.guard = written.guard or standing.guard
+        standing.seeded = dict(written.seeded or {})
         return standing
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A standing as it is written; an older version did not count the last four."""
+    """A standing as it is written; an older version did not have the last five."""
 
     past: Past
     charges: dict[str, Finite]
@@ -368,3 +384,4 @@ class _Written:
     floors: Floors | None = None
     spending: Spending | None = None
     guard: Guard | None = None
+    seeded: dict[str, int] | None = None

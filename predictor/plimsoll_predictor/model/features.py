@@ -32,6 +32,8 @@ MAX_DATES: Final = 8
 """The most date features that are split; their differences grow with the square."""
 MAX_COLUMNS: Final = 1024
 MAX_EXPANDED: Final = 2**14
+LEAST_NUMBERS: Final = 0.95
+"""Share of a feature's values that makes it a number: a few words are missing values."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class FeatureSchema:
     ) -> FeatureSchema:
         """Learn which columns a task's features make.
 
-        A feature is a number if all its values are, else a date if all are ISO 8601, else a
+        A feature is a number if nearly all its values are, else a date if all are ISO 8601, else a
         category. If there are too many features, those most often present are kept; columns
         that never change are dropped.
 
@@ -133,7 +135,7 @@ def _columns(
     dates: list[str] = []
     for name in sorted(often):
         values = [row[name] for row in rows if name in row]
-        if all(map(is_number, values)):
+        if sum(map(is_number, values)) >= LEAST_NUMBERS * len(values):
             columns.append(Column(name, Part.NUMBER))
         elif len(dates) < MAX_DATES and all(parse_date(value) is not None for value in values):
             dates.append(name)

@@ -69,7 +69,7 @@ def fit_boosted(
 
 def boosted_bids(rows: RunRows, plan: TrainingPlan, deadline_s: float) -> ReplayedBids:
     """The bids of boosting in the past. There is no bid where nothing can be fitted."""
-    return replayed_bids(len(rows.runs), plan, deadline_s, partial(_bids_of_fold, rows, plan))
+    return replayed_bids(rows, plan, deadline_s, partial(_bids_of_fold, rows, plan))
 
 
 def _bids_of_fold(rows: RunRows, plan: TrainingPlan, fold: Fold) -> dict[int, Bid]:

@@ -40,7 +40,7 @@ def forward_bids(
     The reliability is of the chances that a need fits, over the runs that were bid for.
     """
     replay = _Replay(rows, plan, classifier)
-    replayed = replayed_bids(len(rows.runs), plan, deadline_s, replay.bids)
+    replayed = replayed_bids(rows, plan, deadline_s, replay.bids)
     reliability = Reliability.of(np.concatenate(replay.chances), np.concatenate(replay.fits))
     return replayed, reliability
 

@@ -6,10 +6,12 @@ seed the charges of the experts by models, which then compete online (``experts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Final
+
+import numpy as np
 
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB, gb_hours
@@ -35,12 +37,15 @@ class PastRun:
     need_bytes: above zero; None if it was only ever exceeded: no expert is charged for such a run.
     teaches_bytes: its need, or the allocation that it exceeded.
     request_bytes: None if the user asked for nothing.
+    decided_s, ended_s: as in ``RunRows``.
     """
 
     need_bytes: float | None
     teaches_bytes: float
     runtime_s: float
     request_bytes: float | None
+    decided_s: float = math.inf
+    ended_s: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +89,22 @@ class ReplayedBids:
 
 
 def replayed_bids(
-    n_runs: int, plan: TrainingPlan, deadline_s: float, bids_of_fold: Callable[[Fold], Bids]
+    rows: RunRows, plan: TrainingPlan, deadline_s: float, bids_of_fold: Callable[[Fold], Bids]
 ) -> ReplayedBids:
     """The bids of an expert that learns on each past alone, and bids for what came next.
 
-    Time order is strict. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs, are
-    always replayed, the others only before the deadline.
+    Time order is strict, and runs that had not ended teach nothing. The folds with the longest
+    pasts, LEAST_SHARE_REPLAYED of the runs, are always replayed, the others only before the
+    deadline.
     """
     bids: dict[int, Bid] = {}
-    for fold in reversed(time_folds(n_runs, REPLAYED_PARTS)):
-        enough = len(bids) >= LEAST_SHARE_REPLAYED * n_runs
+    for fold in reversed(time_folds(len(rows.runs), REPLAYED_PARTS)):
+        enough = len(bids) >= LEAST_SHARE_REPLAYED * len(rows.runs)
         if enough and plan.clock() >= deadline_s:
             return ReplayedBids(bids, cut_by_budget=True)
-        bids.update(bids_of_fold(fold))
+        ended = rows.ended_s[fold.training] <= rows.decided_s[fold.validation].min()
+        if ended.any():
+            bids.update(bids_of_fold(replace(fold, training=fold.training[ended])))
     return ReplayedBids(bids, cut_by_budget=False)
 
 
@@ -145,10 +153,11 @@ def charged_over(
     models: expert -> its bids, all for the same runs: those that are compared. Without any bid the
         other experts are compared over all runs but the first.
     """
-    # The largest need that was known before each run.
-    seen_bytes = list(accumulate((run.teaches_bytes for run in runs), max, initial=0.0))
+    seen_bytes = _seen_bytes(runs)
     places = sorted(set().union(*models.values())) or range(1, len(runs))
-    compared = [place for place in places if runs[place].need_bytes is not None]
+    compared = [
+        place for place in places if runs[place].need_bytes is not None and seen_bytes[place] > 0
+    ]
     bids: dict[str, Bids] = {
         REQUEST: {
             place: Bid(request)
@@ -172,14 +181,26 @@ def charged_over(
     return OutOfTimeCosts(costs, len(compared))
 
 
+def _seen_bytes(runs: Sequence[PastRun]) -> list[float]:
+    """The largest need that was known before each run; 0 where no run had ended."""
+    teaches_bytes = np.array([run.teaches_bytes for run in runs])
+    ended_s = np.array([run.ended_s for run in runs])
+    return [
+        float(teaches_bytes[:place][ended_s[:place] <= run.decided_s].max(initial=0.0))
+        for place, run in enumerate(runs)
+    ]
+
+
 def _past_runs(rows: RunRows) -> Sequence[PastRun]:
-    requests = rows.requests_bytes
+    requests, decided_s, ended_s = rows.requests_bytes, rows.decided_s, rows.ended_s
     return [
         PastRun(
             need_bytes=None if run.censored else run.need_bytes,
             teaches_bytes=run.need_bytes if run.exceeds_bytes is None else run.exceeds_bytes,
             runtime_s=float(rows.runtimes_s[place]),
             request_bytes=None if requests is None else float(requests[place]),
+            decided_s=float(decided_s[place]),
+            ended_s=float(ended_s[place]),
         )
         for place, run in enumerate(rows.runs)
     ]

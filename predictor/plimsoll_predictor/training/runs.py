@@ -31,7 +31,9 @@ class Run:
 
     need_bytes: above zero; an assumption where it is censored.
     exceeds_bytes: the allocation that a censored need exceeded; None if the need is known.
-    runtime_s, request_bytes, at_s (Unix time): None if not recorded.
+    runtime_s, request_bytes: None if not recorded.
+    at_s: when it was made. decided_s: when its first attempt started, up to which its size may
+        change. ended_s: when its need became known. Unix time; None if not recorded.
     """
 
     key: str
@@ -41,6 +43,8 @@ class Run:
     runtime_s: float | None
     request_bytes: int | None
     at_s: float | None
+    decided_s: float | None = None
+    ended_s: float | None = None
 
     @property
     def censored(self) -> bool:
@@ -94,6 +98,16 @@ class RunRows:
         """Each run's features."""
         return [run.features for run in self.runs]
 
+    @property
+    def decided_s(self) -> NDArray[np.float64]:
+        """When the runs were decided, (n,); infinite if unknown: all earlier runs count then."""
+        return np.array([math.inf if run.decided_s is None else run.decided_s for run in self.runs])
+
+    @property
+    def ended_s(self) -> NDArray[np.float64]:
+        """When their needs became known, (n,); minus infinity if unknown: at once."""
+        return np.array([-math.inf if run.ended_s is None else run.ended_s for run in self.runs])
+
     def reference_bytes(self, headroom: float) -> float:
         """The user's request: the median one, or else the largest need with headroom."""
         if self.requests_bytes is not None:
@@ -121,7 +135,7 @@ def _run(key: str, attempts: Sequence[Observation]) -> Run:
     )
     requests = (attempt.request_bytes for attempt in attempts)
     is_plausible = decisive.runtime_s is not None and 0 <= decisive.runtime_s <= LONGEST_RUNTIME_S
-    times_s = (decisive.submitted_s, decisive.started_s, decisive.finished_s)
+    starts_s = (_first_time(each.started_s, each.submitted_s) for each in attempts)
     return Run(
         key=key,
         features=decisive.features,
@@ -129,8 +143,14 @@ def _run(key: str, attempts: Sequence[Observation]) -> Run:
         exceeds_bytes=need.size_bytes if need.censored else None,
         runtime_s=decisive.runtime_s if is_plausible else None,
         request_bytes=next((request for request in requests if request), None),
-        at_s=next((at_s for at_s in times_s if at_s is not None and math.isfinite(at_s)), None),
+        at_s=_first_time(decisive.submitted_s, decisive.started_s, decisive.finished_s),
+        decided_s=min((at_s for at_s in starts_s if at_s is not None), default=None),
+        ended_s=_first_time(decisive.finished_s),
     )
+
+
+def _first_time(*times_s: float | None) -> float | None:
+    return next((at_s for at_s in times_s if at_s is not None and math.isfinite(at_s)), None)
 
 
 def _filled(values: Sequence[float | None]) -> NDArray[np.float64] | None:

@@ -17,7 +17,8 @@ class Since:
     """A task's runs in all, and what came since its last training.
 
     runs: runs with a known need. min_runs: below it nothing is lowered, so nothing is trained.
-    trained_runs: ``runs`` when it was last trained; None if it never was.
+    trained_runs: ``runs`` when it was last trained, or a training was asked for; None if neither
+        ever was.
     new_kills: OOM kills since then.
     """
 

@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.core.decision import Ask, Bounds, Decision
 from plimsoll_predictor.core.policy import LEAST_FIRST_SIZE, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.deciding.decide import first_bytes
-from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.deciding.decide import decide, first_bytes
+from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
+from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
+from plimsoll_predictor.experts.pool import Pool
+from plimsoll_predictor.experts.standing import Ended, Exceeded, Standing
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 
 
@@ -62,3 +66,61 @@ def test_a_kill_at_the_first_size_is_answered_with_the_request(share: float) -> 
     lift = next_allocation(failed, known, Bounds())
     assert isinstance(lift, Lift)
     assert lift.allocation_bytes == 4 * GIB
+
+
+REQUEST_BYTES = 4 * GIB
+TRAIN = Knowledge(task=TaskId("shop", "train"), policy=Policy())
+
+
+def first_size(standing: Standing, *, limit_bytes: int | None = None) -> Decision:
+    """What the next run of the task is given."""
+    ask = Ask(features={}, request_bytes=REQUEST_BYTES, limit_bytes=limit_bytes)
+    return decide(ask, standing.inform(TRAIN), Bounds())
+
+
+def leak(standing: Standing, pool: Pool, *, limit_bytes: int | None = None) -> None:
+    """A run that is killed at its first size, and at every lift."""
+    size_bytes = first_size(standing, limit_bytes=limit_bytes).allocation_bytes or REQUEST_BYTES
+    attempt = 1
+    while True:
+        killed = Exceeded(
+            run="leak", allocation_bytes=size_bytes, request_bytes=REQUEST_BYTES, cause="oom"
+        )
+        standing.exceeded(killed)
+        standing.refresh(pool, overhead_s=None)
+        failed = FailedAttempt(
+            allocation_bytes=size_bytes, attempt=attempt, request_bytes=REQUEST_BYTES
+        )
+        answer = next_allocation(failed, standing.inform(TRAIN), Bounds())
+        if isinstance(answer, Leaking):
+            return
+        size_bytes, attempt = answer.allocation_bytes, answer.attempt
+
+
+@pytest.mark.parametrize("good_runs", [0, 3])
+def test_no_run_starts_where_runs_that_leak_were_given_up(good_runs: int) -> None:
+    standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
+    for _ in range(good_runs):
+        run = EndedRun(1.0 * GIB, 600.0, REQUEST_BYTES)
+        standing.learn(Ended(run=run, features={}, bids=None, overhead_s=None), pool)
+    for _ in range(3):
+        leak(standing, pool)
+        first = first_size(standing)
+        assert REQUEST_BYTES < (first.allocation_bytes or 0) <= 2 * REQUEST_BYTES
+    assert "no more than 8Gi, as only kills show a larger need" in first.why
+
+
+def test_a_run_may_start_at_twice_a_limit_above_its_request() -> None:
+    standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
+    leak(standing, pool)
+    leak(standing, pool)
+    first = first_size(standing, limit_bytes=6 * GIB)
+    assert first.allocation_bytes == 12 * GIB
+
+
+def test_a_run_starts_over_whatever_a_run_before_it_succeeded_at() -> None:
+    standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
+    leak(standing, pool)
+    large = EndedRun(30.0 * GIB, 600.0, REQUEST_BYTES)
+    standing.learn(Ended(run=large, features={}, bids=None, overhead_s=None), pool)
+    assert (first_size(standing).allocation_bytes or 0) > 30 * GIB

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 
 from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.drift import (
     APART,
     BEFORE,
@@ -15,6 +17,10 @@ from plimsoll_predictor.experts.drift import (
     RESTLESS,
     Drift,
 )
+from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
+from plimsoll_predictor.experts.pool import Pool
+from plimsoll_predictor.experts.standing import Ended, Exceeded, Standing
+from plimsoll_predictor.knowledge.expert_names import NEAR_MAX
 
 LOW, HIGH = 2.0e9, 6.0e9
 
@@ -123,3 +129,59 @@ def test_a_shift_of_level_shows_though_images_change_with_every_run() -> None:
     assert drift.shifted([*needs(HIGH, 30), *needs(LOW, LATEST)]) == LATEST
     assert drift.drifting
     assert see_versions(drift, "train:20", "train:21").drifting
+
+
+def ran(standing: Standing, version: str, level_bytes: float, runs: int = 1) -> None:
+    """Runs of a version end, one after another."""
+    for _ in range(runs):
+        run = EndedRun(level_bytes, 600.0)
+        ended = Ended(run=run, features={}, bids=None, version=version, overhead_s=None)
+        standing.learn(ended, Pool(EXPERTS, ANCHORS))
+
+
+def after_a_shift(*kills: tuple[int, float]) -> Standing:
+    """Four runs of a new version changed the level. kills: after how many of them, and the size."""
+    standing = Standing()
+    ran(standing, "a", LOW, BEFORE)
+    for done in range(LATEST_AFTER_A_CHANGE):
+        for after_runs, size_bytes in kills:
+            if after_runs == done:
+                standing.exceeded(Exceeded(run="killed", allocation_bytes=size_bytes))
+        ran(standing, "b", HIGH)
+    assert (standing.drift.shifts, standing.past.runs) == (1, LATEST_AFTER_A_CHANGE)
+    return standing
+
+
+def test_a_kill_among_the_runs_that_a_shift_keeps_still_counts() -> None:
+    standing = after_a_shift((2, 1.2 * HIGH), (3, 1.5 * HIGH), (3, 1.1 * HIGH))
+    assert standing.bids(None, {})[NEAR_MAX] == pytest.approx(1.01 * 1.5 * HIGH)
+
+
+def test_a_kill_before_the_runs_that_a_shift_keeps_counts_no_longer() -> None:
+    standing = after_a_shift((0, 1.5 * HIGH), (2, 0.9 * HIGH))
+    assert standing.bids(None, {})[NEAR_MAX] == pytest.approx(1.01 * HIGH)
+
+
+def test_a_kill_is_as_recent_after_it_was_saved_and_an_older_state_has_none() -> None:
+    standing = Standing()
+    ran(standing, "a", LOW, BEFORE)
+    ran(standing, "b", HIGH, LATEST_AFTER_A_CHANGE - 1)
+    standing.exceeded(Exceeded(run="killed", allocation_bytes=1.5 * HIGH))
+    written = json.loads(json.dumps(standing.to_dict()))
+    older = json.loads(json.dumps(written))
+    del older["past"]["latest_kills"]
+    for document, largest_bytes in ((written, 1.5 * HIGH), (older, HIGH)):
+        again = Standing.from_dict(document)
+        assert again.past.exceeded_bytes == 1.5 * HIGH
+        ran(again, "b", HIGH)
+        assert again.past.reached_bytes == largest_bytes
+
+
+def test_a_second_shift_counts_kills_by_the_runs_that_are_left() -> None:
+    standing = after_a_shift((3, 1.5 * HIGH))
+    ran(standing, "b", HIGH, BEFORE)
+    ran(standing, "c", LOW, LATEST_AFTER_A_CHANGE - 1)
+    standing.exceeded(Exceeded(run="later", allocation_bytes=1.2 * LOW))
+    ran(standing, "c", LOW)
+    assert standing.drift.shifts == 2
+    assert standing.past.reached_bytes == 1.2 * LOW

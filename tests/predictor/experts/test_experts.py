@@ -261,6 +261,37 @@ def test_a_kill_teaches_at_once_that_more_is_needed() -> None:
     assert fleet.bids(TASK, None, {})[NEAR_MAX] >= 2.0 * GB
 
 
+def test_a_task_whose_needs_were_corrected_bids_like_one_that_learned_them_at_once() -> None:
+    at_once, corrected = TaskStandings(), TaskStandings()
+    for run in range(40):
+        rows = 1.0 + run * 7 % 11
+        features = {"rows": rows}
+        at_once.learn(TASK, ended(rows, features=features))
+        # Three pods share each run, and the first that ends needs least.
+        corrected.learn(TASK, ended(0.6 * rows, features=features))
+        for before, after in ((0.6, 0.8), (0.8, 1.0)):
+            standing = corrected.standing(TASK)
+            standing.correct(before * rows * GB, after * rows * GB, features)
+            standing.refresh(corrected.pool, OVERHEAD_S)
+    for rows in (2.0, 6.0, 11.0):
+        expected = at_once.bids(TASK, None, {"rows": rows})
+        assert corrected.bids(TASK, None, {"rows": rows}) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+def test_a_correction_brings_the_features_of_the_attempt_that_needed_most(told: bool) -> None:
+    at_once, corrected = TaskStandings(), TaskStandings()
+    for run in range(12):
+        rows = 1.0 + run * 7 % 11
+        at_once.learn(TASK, ended(rows, features={"rows": rows}))
+        corrected.learn(TASK, ended(0.6 * rows, features={"rows": rows - 0.5 if told else rows}))
+        features = {"rows": rows} if told else {}
+        corrected.standing(TASK).correct(0.6 * rows * GB, rows * GB, features)
+    past = corrected.standing(TASK).past
+    assert past.table == at_once.standing(TASK).past.table
+    assert past.lines.fitted()[0].line.at({"rows": 5.0}) == pytest.approx(5.0 * GB)
+
+
 @pytest.mark.slow
 def test_other_tasks_tell_a_young_one_what_to_trust() -> None:
     steady, growing = TaskStandings(), TaskStandings()

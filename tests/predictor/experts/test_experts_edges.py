@@ -99,6 +99,56 @@ def test_a_new_model_starts_as_good_as_the_safe_expert_and_not_free_of_cost() ->
     assert charges[CLASSIFIER] == charges[SAFE]
 
 
+def after_some_runs() -> tuple[Standing, Pool]:
+    """A task that a first model has just been trained for."""
+    standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
+    for place in range(20):
+        standing.learn(a_run(1.0 + place % 3), pool)
+    standing.seed(CLASSIFIER, 0.3)
+    standing.refresh(pool, 600.0)
+    return standing, pool
+
+
+def test_a_modelled_expert_that_keeps_failing_is_left_however_often_it_is_trained() -> None:
+    standing, pool = after_some_runs()
+    assert standing.champion == CLASSIFIER
+    served = 0
+    for place in range(200):
+        need_gb = 1.0 + place % 3
+        served += standing.champion == CLASSIFIER
+        bids = {**standing.bids(10.0 * GB, {}), CLASSIFIER: 0.9 * need_gb * GB}
+        standing.learn(a_run(need_gb, bids), pool)
+        standing = Standing.from_dict(standing.to_dict())  # a restart forgets nothing
+        standing.seed(CLASSIFIER, 0.3)
+        standing.refresh(pool, 600.0)
+    assert served < 200 / 2
+
+
+def test_a_model_that_became_good_serves_once_a_quarter_more_runs_are_known() -> None:
+    standing, pool = after_some_runs()
+    for place in range(20):
+        need_gb = 1.0 + place % 3
+        bids = {**standing.bids(10.0 * GB, {}), CLASSIFIER: 0.9 * need_gb * GB}
+        standing.learn(a_run(need_gb, bids), pool)
+    standing.refresh(pool, 600.0)
+    assert standing.champion != CLASSIFIER
+    standing.seed(CLASSIFIER, 0.3)
+    standing.refresh(pool, 600.0)
+    assert standing.champion == CLASSIFIER
+
+
+def test_a_model_after_one_that_was_retired_is_judged_by_its_training() -> None:
+    standing, pool = after_some_runs()
+    for place in range(60):
+        need_gb = 1.0 + place % 3
+        bids = {**standing.bids(10.0 * GB, {}), CLASSIFIER: 0.9 * need_gb * GB}
+        standing.learn(a_run(need_gb, bids), pool)
+    standing.retire(CLASSIFIER)
+    standing.seed(CLASSIFIER, 0.3)
+    standing.refresh(pool, 600.0)
+    assert standing.champion == CLASSIFIER
+
+
 def test_the_bids_of_killed_runs_are_bounded_and_the_oldest_go() -> None:
     standing = Standing()
     for place in range(MOST_PENDING + 3):

@@ -71,6 +71,24 @@ def test_numbers_written_as_text_are_numbers() -> None:
     assert schema.categorical_columns == ()
 
 
+def test_one_word_among_a_hundred_numbers_leaves_a_number_and_reads_as_missing() -> None:
+    schema = column([*range(100), "many"])
+    assert [each.part for each in schema.columns] == [Part.NUMBER]
+    assert encoded(schema, 1234) == 1234.0
+    assert math.isnan(encoded(schema, "many"))
+
+
+@pytest.mark.parametrize("words", [6, 95])
+def test_words_that_are_more_than_a_few_make_a_category(words: int) -> None:
+    schema = column([*range(100 - words), *["many", "few"] * words][:100])
+    assert [each.part for each in schema.columns] == [Part.CATEGORY]
+
+
+def test_dates_with_an_odd_number_are_no_numbers() -> None:
+    schema = column([*(f"2026-01-{day:02}" for day in range(1, 31)), 7])
+    assert [each.part for each in schema.columns] == [Part.CATEGORY]
+
+
 @pytest.mark.parametrize("value", ["1e308", 1e308, math.inf, math.nan, "9" * 60, "9" * 400, "many"])
 def test_a_number_that_float32_cannot_hold_is_missing_without_a_warning(
     value: FeatureValue,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import GIB, MIB, gb_hours
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
+from plimsoll_predictor.training.folds import Fold
 from plimsoll_predictor.training.out_of_time import (
     LEAST_SHARE_COMPARED,
     Bid,
@@ -17,9 +19,10 @@ from plimsoll_predictor.training.out_of_time import (
     PastRun,
     charged_over,
     out_of_time_costs,
+    replayed_bids,
 )
 from plimsoll_predictor.training.runs import RunRows, runs_of
-from tests.builders.training.trainings import an_attempt, killed
+from tests.builders.training.trainings import a_plan, an_attempt, killed
 
 HOUR_S = 3600.0
 RUNTIME_S = 30.0
@@ -180,3 +183,75 @@ def test_where_no_compared_need_is_known_nobody_is_charged() -> None:
     places = bids_of(ALL_BUT_THE_FIRST, 400)
     found = out_of_time_costs(RunRows.of(runs), places, places, POLICY)
     assert (found.runs, found.by_expert) == (0, {})
+
+
+def learned_from(rows: RunRows) -> dict[int, set[int]]:
+    """Run -> the runs that an expert learned from before it bid for it."""
+    learned: dict[int, set[int]] = {}
+
+    def bids_of_fold(fold: Fold) -> dict[int, Bid]:
+        learned.update({run: set(fold.training.tolist()) for run in fold.validation.tolist()})
+        return {}
+
+    replayed_bids(rows, a_plan(), math.inf, bids_of_fold)
+    return learned
+
+
+def test_a_run_that_ends_after_anothers_decision_teaches_nothing_about_it() -> None:
+    # A minute apart; one runs for a day, another was killed first and succeeded an hour later.
+    attempts = [an_attempt(index) for index in range(40)]
+    attempts[3] = replace(attempts[3], finished_s=(attempts[3].started_s or 0) + 24 * HOUR_S)
+    late_s = (attempts[5].finished_s or 0) + HOUR_S
+    attempts[5] = replace(attempts[5], attempt_uid="again", finished_s=late_s)
+    rows = RunRows.of(runs_of([killed(5, 100 * MIB), *attempts], latest=40))
+    learned = learned_from(rows)
+    assert set(learned) == set(range(16, 40))
+    assert not any(3 in runs or 5 in runs for runs in learned.values())
+    assert all(runs >= set(range(16)) - {3, 5} for runs in learned.values())
+
+
+def test_in_a_burst_no_run_is_learned_from_and_nobody_is_compared() -> None:
+    attempts = [
+        an_attempt(index, submitted_s=1000.0 + index, started_s=1100.0, finished_s=3000.0 + index)
+        for index in range(40)
+    ]
+    rows = RunRows.of(runs_of(attempts, latest=40))
+    assert learned_from(rows) == {}
+    assert out_of_time_costs(rows, {}, {}, POLICY) == OutOfTimeCosts({}, 0)
+
+
+def test_a_run_that_waited_for_a_node_was_decided_when_it_started() -> None:
+    attempts = [
+        an_attempt(
+            index,
+            submitted_s=1000.0 + index,
+            started_s=2000.0 + 60 * index,
+            finished_s=2030.0 + 60 * index,
+        )
+        for index in range(40)
+    ]
+    learned = learned_from(RunRows.of(runs_of(attempts, latest=40)))
+    assert learned[39] == set(range(min(run for run in learned if learned[run] == learned[39])))
+
+
+def test_the_largest_need_seen_is_of_runs_that_had_ended() -> None:
+    runs = [
+        a_run(100 * MIB, decided_s=0.0, ended_s=10.0),
+        a_run(900 * MIB, decided_s=0.0, ended_s=99.0),
+        a_run(100 * MIB, decided_s=20.0, ended_s=30.0),
+        a_run(100 * MIB, decided_s=99.0, ended_s=120.0),
+    ]
+    found = charged(runs)
+    assert found.runs == 2, "nothing was known before the first two"
+    assert found.by_expert[MAX_SEEN].cost_gb_h == pytest.approx(
+        gb_hours(10 * MIB, HOUR_S) + gb_hours(890 * MIB, HOUR_S)
+    )
+
+
+def test_runs_without_times_are_known_in_their_order() -> None:
+    attempts = [
+        an_attempt(index, submitted_s=None, started_s=None, finished_s=None) for index in range(40)
+    ]
+    learned = learned_from(RunRows.of(runs_of(attempts, latest=40)))
+    assert set(learned) == set(range(16, 40))
+    assert learned[16] == set(range(16))

@@ -23,24 +23,9 @@ from plimsoll_predictor.store import StoreError, Writer
 
 log = structlog.get_logger()
 
-SLICE_S: Final = 0.02
-"""Folding holds the event loop for this long at a time."""
 SAVE_EVERY_S: Final = 5.0
 SAVING_SHARE: Final = 0.05
 """Saving takes at most this part of the time: if much is learned, it is done less often."""
-
-
-class Turns:
-    """Lets other tasks run once in a slice; the first slice begins when this is made."""
-
-    def __init__(self) -> None:
-        self._since_s = time.monotonic()
-
-    async def rest(self) -> None:
-        """Let others run, if the event loop was held for a whole slice."""
-        if time.monotonic() - self._since_s > SLICE_S:
-            await asyncio.sleep(0)
-            self._since_s = time.monotonic()
 
 
 class LogFold(ABC):

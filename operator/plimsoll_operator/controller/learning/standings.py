@@ -14,7 +14,8 @@ from typing import Any, Final
 import structlog
 from prometheus_client import Histogram
 
-from plimsoll_operator.controller.learning.log_fold import LogFold, Turns
+from plimsoll_operator.controller.hub.habits import Turns
+from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
@@ -220,7 +221,8 @@ class Standings(LogFold):
                 if lesson.kind is LessonKind.EXCEEDED:
                     self._experts.exceeded(task, _exceeded(lesson))
                 elif lesson.kind is LessonKind.CORRECTED:
-                    standing.correct(float(lesson.before_bytes), float(lesson.need_bytes))
+                    before_bytes, need_bytes = float(lesson.before_bytes), float(lesson.need_bytes)
+                    standing.correct(before_bytes, need_bytes, lesson.features)
                 else:
                     _take_in_training(standing, lesson.times)
                 standing.refresh(pool, self._overhead_s(lesson.task))

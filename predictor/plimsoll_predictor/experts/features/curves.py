@@ -67,6 +67,19 @@ def fitted(table: RunTable) -> Fitted | None:
         return None
     needs = Needs(sizes)
     largest_waste = mean_of(sizes.max() * LEAST_ROOM - sizes) / needs.mean
+    best = _best(table, needs)
+    most = table.without_odd()
+    if most is not None and (best is None or best.waste >= WORTH * largest_waste):
+        among = _among(most, needs)
+        if among is not None and (best is None or among.waste < WORTH_A_FEATURE * best.waste):
+            best = among
+    if best is None or best.waste >= WORTH * largest_waste:
+        return None
+    return replace(best, clear=best.waste < CLEAR * largest_waste)
+
+
+def _best(table: RunTable, needs: Needs) -> Fitted | None:
+    """The curve that wastes least, over features that every run tells."""
     numbers = {name: table.numbers(name) for name in table.names}
     known = {name: values for name, values in numbers.items() if _varies(values)}
     candidates = [*_lines(known, needs), *_kinds(table, needs)]
@@ -80,9 +93,22 @@ def fitted(table: RunTable) -> Fitted | None:
         for each in more:
             if best is None or each.waste < WORTH_A_FEATURE * best.waste:
                 best = each
-    if best is None or best.waste >= WORTH * largest_waste:
+    return best
+
+
+def _among(most: RunTable, needs: Needs) -> Fitted | None:
+    """The best curve among most of the runs. needs: of all; the others get the largest."""
+    sizes = np.array([row.need_bytes for row in most.rows])
+    if sizes.size < LEAST_RUNS or sizes.min() == sizes.max():
         return None
-    return replace(best, clear=best.waste < CLEAR * largest_waste)
+    some = Needs(sizes)
+    best = _best(most, some)
+    if best is None:
+        return None
+    others = needs.size - some.size
+    total_bytes, some_bytes = needs.mean * needs.size, some.mean * some.size
+    spare_bytes = others * float(needs.values.max()) * LEAST_ROOM - (total_bytes - some_bytes)
+    return replace(best, waste=(best.waste * some_bytes + spare_bytes) / total_bytes)
 
 
 def in_proportion(table: RunTable) -> Straight | None:

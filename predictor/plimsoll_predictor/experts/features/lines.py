@@ -51,14 +51,28 @@ class FeatureLine(Struct, array_like=True):
 
     def add(self, x: float, y: float) -> None:
         """Learn one run."""
-        sums = self.sums
-        sums.n += 1
-        sums.x += x
-        sums.y += y
-        sums.xx += x * x
-        sums.xy += x * y
-        sums.yy += y * y
+        self._sum_up(x, y, 1)
         self.points.append((x, y))
+
+    def correct(self, x: float | None, before: float, after: float) -> None:
+        """Move the latest point at the height ``before`` to ``after``, and to ``x`` if given."""
+        for place in range(-1, -1 - len(self.points), -1):
+            old_x, y = self.points[place]
+            if y == before:
+                new_x = old_x if x is None else x
+                self._sum_up(old_x, before, -1)
+                self._sum_up(new_x, after, 1)
+                self.points[place] = new_x, after
+                return
+
+    def _sum_up(self, x: float, y: float, count: int) -> None:
+        sums = self.sums
+        sums.n += count
+        sums.x += count * x
+        sums.y += count * y
+        sums.xx += count * x * x
+        sums.xy += count * x * y
+        sums.yy += count * y * y
 
     def fit(self) -> tuple[float, float, float]:
         """Slope, intercept and share of the variance explained."""
@@ -91,10 +105,20 @@ class FeatureLines:
         """Learn a run's numbers above zero."""
         y = math.log(need_bytes)
         for name, value in features.items():
-            if isinstance(value, bool | str) or not 0 < value < math.inf:
-                continue
-            if name in self.by_feature or len(self.by_feature) < MOST_FEATURES:
-                self.by_feature.setdefault(name, FeatureLine()).add(math.log(value), y)
+            x = _log_of(value)
+            if x is not None and (name in self.by_feature or len(self.by_feature) < MOST_FEATURES):
+                self.by_feature.setdefault(name, FeatureLine()).add(x, y)
+
+    def correct(
+        self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]
+    ) -> None:
+        """Correct the latest run that was taken to need ``before_bytes``.
+
+        features: those that it has take the place of the run's.
+        """
+        before, after = math.log(before_bytes), math.log(after_bytes)
+        for name, line in self.by_feature.items():
+            line.correct(_log_of(features.get(name)), before, after)
 
     def fitted(self) -> list[FittedLine]:
         """Lines worth following; the one that explains most is first."""
@@ -113,6 +137,13 @@ class FeatureLines:
             explaining.append((explained, FittedLine(Line(name, slope, intercept), raised)))
         explaining.sort(key=lambda pair: (-pair[0], pair[1].line.feature))
         return [line for _, line in explaining]
+
+
+def _log_of(value: FeatureValue | None) -> float | None:
+    """The logarithm of a number above zero; None for anything else."""
+    if value is None or isinstance(value, bool | str) or not 0 < value < math.inf:
+        return None
+    return math.log(value)
 
 
 # A task's lines are written by feature, without a level for the class.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -17,6 +17,8 @@ LATEST: Final = 96
 """The most runs: enough to show a curve, few enough to fit one in a millisecond."""
 MOST_FEATURES: Final = 12
 LONGEST_WORD: Final = 64
+LEAST_TOLD: Final = 0.9
+"""The share of the runs that must tell the features which a curve follows: odd ones are few."""
 
 Vector = NDArray[np.float64]
 
@@ -46,6 +48,21 @@ class RunTable(Struct):
         values = [_bounded(features.get(name)) for name in self.names]
         self.rows.append(TableRow(need_bytes, values))
 
+    def correct(
+        self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]
+    ) -> bool:
+        """Correct the latest run that was taken to need ``before_bytes``; False if none was.
+
+        features: take the place of the run's, unless they are empty.
+        """
+        for row in reversed(self.rows):
+            if row.need_bytes == before_bytes:
+                row.need_bytes = after_bytes
+                if features:
+                    row.values = [_bounded(features.get(name)) for name in self.names]
+                return True
+        return False
+
     def numbers(self, name: str) -> Vector | None:
         """A feature's values, (n,); None if a run lacks it or has a word."""
         place, found = self.names.index(name), []
@@ -65,6 +82,29 @@ class RunTable(Struct):
                 return None
             found.append(value)
         return found
+
+    def without_odd(self) -> RunTable | None:
+        """The runs that tell what nearly all tell; None if those are all runs.
+
+        Features that most runs tell come first; one that would leave too few runs is passed over.
+        """
+        places = frozenset(range(len(self.rows)))
+        for telling in sorted(self._telling(), key=len, reverse=True):
+            if len(places & telling) >= LEAST_TOLD * len(self.rows):
+                places &= telling
+        if len(places) == len(self.rows):
+            return None
+        rows = (row for place, row in enumerate(self.rows) if place in places)
+        return RunTable(self.names, deque(rows))
+
+    def _telling(self) -> Iterator[frozenset[int]]:
+        """The places of the rows that have a number in a column, and of those with a word."""
+        for column in range(len(self.names)):
+            values = [row.values[column] if column < len(row.values) else None for row in self.rows]
+            for kind in (int | float, str):
+                yield frozenset(
+                    place for place, value in enumerate(values) if isinstance(value, kind)
+                )
 
     def forget_before(self, keep: int) -> None:
         """Keep the latest runs only."""

@@ -75,6 +75,44 @@ def test_a_clear_curve_is_told_from_one_that_chance_made() -> None:
     assert by_chance <= 6
 
 
+@pytest.mark.parametrize("odd", [{}, {"rows": "many"}, {"rows": 1e301}], ids=str)
+def test_a_run_without_a_feature_leaves_its_curve(odd: Mapping[str, FeatureValue]) -> None:
+    table = a_table(30, linear)
+    table.add(odd, linear(70_000))
+    found = fitted(table)
+    assert found is not None
+    assert found.curve.at({"rows": 500_000.0}) == pytest.approx(linear(500_000), rel=0.05)
+
+
+def test_a_run_with_an_odd_value_leaves_sizes_by_kind() -> None:
+    table, needs = RunTable(), {"eu": 100 * MB, "us": 800 * MB}
+    for run in range(30):
+        region = "us" if run % 2 else "eu"
+        table.add({"region": region}, needs[region] * (1 + run % 3 / 100))
+    table.add({"region": 7.0}, 300 * MB)
+    found = fitted(table)
+    assert found is not None
+    assert isinstance(found.curve, Kinds)
+    assert found.curve.at({"region": 7.0}) is None
+
+
+@pytest.mark.parametrize(("runs", "odd"), [(26, 4), (7, 1)])
+def test_a_feature_that_too_few_runs_have_gives_no_curve(runs: int, odd: int) -> None:
+    table = a_table(runs, linear)
+    for _ in range(odd):
+        table.add({}, linear(70_000))
+    assert fitted(table) is None
+
+
+def test_a_curve_that_all_runs_can_use_is_left_only_for_a_much_better_one() -> None:
+    table = RunTable()
+    for run, rows in enumerate(rows_of(4, 30)):
+        table.add({"rows": rows} | ({"bytes": 8 * rows} if run != 20 else {}), linear(rows))
+    found = fitted(table)
+    assert found is not None
+    assert found.curve.names == ("rows",)
+
+
 def test_a_power_is_a_line_in_logarithms() -> None:
     found = fitted(a_table(20, lambda rows: 3 * MB * rows**0.4))
     assert found is not None
