@@ -29,7 +29,7 @@ FAILURES_TRIED_AGAIN: Final = 2
 """Failed trainings in a row that are repeated soon; then new observations are needed."""
 
 
-class Learning:
+class Trainings:
     """Counts what is new for each task, and lets models serve."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Learning:
         since = Since(
             runs=knowledge.runs,
             min_runs=knowledge.policy.min_runs,
-            trained_runs=self._trained_runs.get(task),
+            trained_runs=self._covered_runs(task),
             new_kills=self._new_kills[task],
         )
         why = should_train(since)
@@ -100,6 +100,12 @@ class Learning:
             self._trained_runs[summary.task] = saved.runs
             self._new_kills[summary.task] = max(0, summary.oom_kills - (saved.oom_kills or 0))
 
+    def runs_forgotten(self, task: TaskId, count: int) -> None:
+        """Count what is new from fewer runs: the book counts so many less from now on."""
+        for runs in (self._trained_runs, self._asked_runs):
+            if task in runs:
+                runs[task] = max(0, runs[task] - count)
+
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Forget all of it, so that no flood of names can fill the memory."""
         self._trained_runs.pop(event.task, None)
@@ -107,6 +113,11 @@ class Learning:
         self._new_kills.pop(event.task, None)
         self._failures.pop(event.task, None)
         self.models_trained_s.pop(event.task, None)
+
+    def _covered_runs(self, task: TaskId) -> int | None:
+        """Return how many runs the last training knew, or one that is asked for will know."""
+        counts = [runs[task] for runs in (self._trained_runs, self._asked_runs) if task in runs]
+        return max(counts, default=None)
 
     def _date(self, task: TaskId, saved: SavedModel) -> None:
         self.models_trained_s.pop(task, None)

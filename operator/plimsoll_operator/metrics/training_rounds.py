@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 class RoundMetrics:
     """Rounds that ended, and how long the newest took."""
 
-    RESULTS = ("done", "failed", "gone", "unstarted", "refused")
+    RESULTS = ("done", "failed", "gone", "unstarted", "stalled", "refused")
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._rounds = Counter(

@@ -106,6 +106,11 @@ class TrainingQueue:
         """Tasks being trained."""
         return tuple(self._running)
 
+    @property
+    def limit_s(self) -> float:
+        """How long one training may take by the clock."""
+        return self._rules.patience * self._spawn.budget_s + self._rules.grace_s
+
     def request(self, task: TaskId, policy: Policy, why: str) -> None:
         """Train the task when no other is trained and its last training is long enough ago.
 
@@ -165,8 +170,7 @@ class TrainingQueue:
                 self._start_due()
 
     async def _one_process(self, task: TaskId, policy: Policy) -> Ended:
-        limit_s = self._rules.patience * self._spawn.budget_s + self._rules.grace_s
-        return await result_of(self._spawn(task, policy), limit_s)
+        return await result_of(self._spawn(task, policy), self.limit_s)
 
     async def _record(self, task: TaskId, failure: str, policy: Policy) -> None:
         began = {"budget_s": self._spawn.budget_s, "policy": policy.to_dict()}

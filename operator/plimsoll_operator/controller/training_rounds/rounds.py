@@ -40,7 +40,7 @@ LOOK_EVERY_S: Final = 5.0
 GATHER_S: Final = 10.0
 """Trainings that become due within this time share a round."""
 UNSTARTED_S: Final = 600.0
-"""A round whose workers have begun nothing by then never will: no room, or no image."""
+"""Workers that begin and end nothing for so long never will: no room, or no image."""
 LOCAL_S: Final = 600.0
 """How long the controller trains by itself after a round could not be had."""
 
@@ -89,7 +89,9 @@ class TrainingRounds:
         self._began: float | None = None
         """When this leader first saw the round, by the loop's clock."""
         self._moved = 0.0
-        """When it last saw a worker do something."""
+        """When it last saw that a worker had begun or ended something."""
+        self._steps: tuple[int, int, int] | None = None
+        """What was begun, how often, and what had ended, at its last look at the round."""
         self.backlog = Backlog()
         self._last_round_s: float | None = None
 
@@ -221,7 +223,7 @@ class TrainingRounds:
         return True
 
     async def _judge(self, round_: str, state: RoundState) -> None:
-        """Close the round if it is over, or will never begin.
+        """Close the round if it is over, or will never begin, or does not go on.
 
         It is also over when all its trainings have ended and were told: its pods then end by
         themselves.
@@ -229,9 +231,12 @@ class TrainingRounds:
         now, backlog = self._loop.time(), self.backlog
         if self._began is None:
             self._began = self._moved = now
-        if backlog.begun:
+        # A lost worker's training counts as begun for ever, so only changes show that one works.
+        steps = (backlog.begun, backlog.starts, backlog.ended)
+        if self._steps not in (None, steps):
             self._moved = now
-        stuck = backlog.in_round > 0 and now - self._moved > self._parts.pace.unstarted_s
+        self._steps = steps
+        stuck = backlog.in_round > 0 and now - self._moved > self._patience_s
         if state is RoundState.GOING and not backlog.in_round:
             state = RoundState.DONE
         if state is RoundState.GOING and not stuck:
@@ -240,13 +245,22 @@ class TrainingRounds:
             await self._parts.jobs.delete(round_)
         left = await self._parts.writer.call(self._parts.store.due.release, round_)
         # Trainings that ended since the Job was read are told at the next look.
-        took_s, idle, self._began = now - self._began, self._moved == self._began, None
-        result = "unstarted" if stuck else state.value
+        took_s, idle = now - self._began, self._moved == self._began and not backlog.begun
+        self._began = self._steps = None
+        result = state.value
+        if stuck:
+            result = "unstarted" if idle else "stalled"
         self._last_round_s = took_s
         self._parts.metrics.ended(result, took_s)
         log.info("a round of trainings ended", round=round_, state=result, left=left)
-        if left and idle and state is not RoundState.GONE:
-            self._train_locally_for_a_while(f"no pod of {round_} began anything: {result}")
+        if left and (idle or stuck) and state is not RoundState.GONE:
+            self._train_locally_for_a_while(f"no pod of {round_} begins or ends anything: {result}")
+
+    @property
+    def _patience_s(self) -> float:
+        """How long a round may show nothing new: a training that has begun may take its time."""
+        training_s = self._parts.queue.limit_s if self.backlog.begun else 0.0
+        return self._parts.pace.unstarted_s + training_s
 
     async def _go_on(self) -> None:
         """Begin a round, unless due trainings are still being gathered."""

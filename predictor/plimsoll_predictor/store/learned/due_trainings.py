@@ -102,12 +102,14 @@ class EndedTraining:
 class Backlog:
     """How much is due. oldest_s: when the oldest that has not begun became due, Unix seconds.
 
-    Work that waits in a round for its turn counts, too.
+    Work that waits in a round for its turn counts, too. starts: how often workers have begun work
+    of the round, also in earlier rounds.
     """
 
     waiting: int = 0
     in_round: int = 0
     begun: int = 0
+    starts: int = 0
     ended: int = 0
     oldest_s: float | None = None
 
@@ -245,6 +247,7 @@ class DueRecords(Records):
             "waiting": _count(waits),
             "in_round": _count(~waits),
             "begun": _count(begun),
+            "starts": sa.func.coalesce(sa.func.sum(sa.case((~waits, table.c.starts))), 0),
             "ended": _count(ended),
             "oldest_s": sa.func.min(sa.case((waits | table.c.began_s.is_(None), table.c.since_s))),
         }

@@ -75,7 +75,10 @@ def test_what_waits_in_a_round_for_its_turn_waits_still(store: Store) -> None:
     store.due.ask([due(numbered(n), since_s=NOON_S + n) for n in range(3)])
     store.due.plan(ROUND, most=2, shards=1)
     store.due.begin(of(numbered(0)), ROUND)
-    assert store.due.backlog() == Backlog(waiting=1, in_round=2, begun=1, oldest_s=NOON_S + 1)
+    first = Backlog(waiting=1, in_round=2, begun=1, starts=1, oldest_s=NOON_S + 1)
+    assert store.due.backlog() == first
+    store.due.begin(of(numbered(0)), ROUND)
+    assert store.due.backlog() == replace(first, starts=2), "its worker was lost"
     store.due.begin(of(numbered(1)), ROUND)
     assert store.due.backlog().oldest_s == NOON_S + 2
     store.due.release(ROUND)

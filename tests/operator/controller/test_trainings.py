@@ -10,7 +10,7 @@ import pytest
 
 from plimsoll_operator.controller import controller as starting
 from plimsoll_operator.controller.hub.hub import ObservationAmended, TrainingDue
-from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Learning
+from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Trainings
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
@@ -24,9 +24,9 @@ NEW = Novelty(new=True, learned=True)
 
 
 @asynccontextmanager
-async def learning(folder: Path) -> AsyncIterator[tuple[Inside, Learning, TrainingQueue]]:
+async def training(folder: Path) -> AsyncIterator[tuple[Inside, Trainings, TrainingQueue]]:
     async with an_inside(folder) as inside:
-        yield inside, inside.controller.learning, inside.controller.queue
+        yield inside, inside.controller.trainings, inside.controller.queue
 
 
 def observe(inside: Inside, observation: Observation, novelty: Novelty = NEW) -> None:
@@ -60,11 +60,11 @@ def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
 
 @pytest.mark.slow
 async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, learns, queue):
+    async with training(tmp_path) as (inside, trainings, queue):
         inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
         # Sixty attempts were forty runs: the number of known runs counts.
-        learns.restore(TaskSummary(task=TRAIN, observations=60, runs_known=40), a_saved(40))
-        learns.consider(TRAIN)
+        trainings.restore(TaskSummary(task=TRAIN, observations=60, runs_known=40), a_saved(40))
+        trainings.consider(TRAIN)
         assert not wanted(queue)
         for number in range(5):
             observe(inside, a_run(number))
@@ -75,21 +75,21 @@ async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path
 async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    async with learning(tmp_path) as (inside, learns, queue):
+    async with training(tmp_path) as (inside, trainings, queue):
         inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
-        learns.restore(TaskSummary(task=TRAIN, runs_known=40, oom_kills=3), a_saved(40, 2))
-        learns.consider(TRAIN)
+        trainings.restore(TaskSummary(task=TRAIN, runs_known=40, oom_kills=3), a_saved(40, 2))
+        trainings.consider(TRAIN)
         assert wanted(queue)
 
 
 @pytest.mark.slow
 async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, learns, queue):
+    async with training(tmp_path) as (inside, trainings, queue):
         inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
         for _ in range(FAILURES_TRIED_AGAIN):
-            await learns.training_ended(FAILED)
+            await trainings.training_ended(FAILED)
             assert queue._wanted.pop(TRAIN, None) or queue.running
-        await learns.training_ended(FAILED)
+        await trainings.training_ended(FAILED)
         observe(inside, a_run(1))
         assert TRAIN not in queue.waiting
 
@@ -98,36 +98,80 @@ async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path
 async def test_a_task_at_the_bound_of_what_is_stored_is_not_trained_without_end(
     tmp_path: Path,
 ) -> None:
-    async with learning(tmp_path) as (inside, learns, _):
+    async with training(tmp_path) as (inside, trainings, _):
         due: list[TrainingDue] = []
         inside.controller.hub.subscribe(TrainingDue, due.append)
         inside.controller.book.add_up(TRAIN, 22_500, 90 * MIB)
-        learns.consider(TRAIN)
+        trainings.consider(TRAIN)
         assert len(due) == 1
         # The book counts all runs; the store has forgotten the oldest.
         inside.store.models.save(TRAIN, None, {}, began=began_with(20_050))
-        await learns.training_ended(DONE)
+        await trainings.training_ended(DONE)
         observe(inside, a_run(1))
         assert len(due) == 1
         inside.controller.book.add_up(TRAIN, 22_500 + 2_250, 90 * MIB)
-        learns.consider(TRAIN)
+        trainings.consider(TRAIN)
         assert len(due) == 2, "a tenth more is news"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["after a training", "during a training"])
+async def test_an_import_at_the_bound_of_what_is_stored_does_not_put_the_next_training_off(
+    tmp_path: Path, when: str
+) -> None:
+    async with training(tmp_path) as (inside, trainings, queue):
+        await queue.close()  # only the test ends a training
+        due: list[TrainingDue] = []
+        inside.controller.hub.subscribe(TrainingDue, due.append)
+        inside.store.observations.record([a_run(number) for number in range(40)])
+        # The book counts all runs; the store has forgotten the oldest.
+        inside.controller.book.add_up(TRAIN, 48, 90 * MIB)
+        trainings.consider(TRAIN)
+        inside.store.models.save(TRAIN, None, {}, began=began_with(40))
+        if when == "after a training":
+            await trainings.training_ended(DONE)
+        inside.store.observations.record_history([a_run(40)])
+        await inside.controller._look_for_imports()
+        if when == "during a training":
+            await trainings.training_ended(DONE)
+        assert (inside.known.runs, len(due)) == (41, 1)
+        for number in range(41, 46):
+            observe(inside, a_run(number))
+        assert len(due) == 2, "five runs more are news"
+
+
+async def test_a_run_that_ends_during_a_training_asks_for_no_other_but_a_kill_does(
+    tmp_path: Path,
+) -> None:
+    async with training(tmp_path) as (inside, trainings, queue):
+        await queue.close()  # only the test ends a training
+        due: list[TrainingDue] = []
+        inside.controller.hub.subscribe(TrainingDue, due.append)
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
+        trainings.consider(TRAIN)
+        observe(inside, a_run(1))
+        assert len(due) == 1
+        observe(inside, a_run(2, Outcome.OOM_KILLED), Novelty(new=True, learned=False))
+        assert (len(due), due[-1].killed) == (2, True)
+        for number in range(3, 8):
+            observe(inside, a_run(number))
+        assert len(due) == 3, "a tenth more is news during a training, too"
 
 
 @pytest.mark.slow
 async def test_runs_since_the_training_are_new_after_a_restart_though_as_many_were_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with learning(tmp_path) as (inside, _, _):
+    async with training(tmp_path) as (inside, _, _):
         inside.store.observations.record([a_run(number) for number in range(40)])
         trained_s = 1000.0 + 34.5
         early = Store.open(inside.store.where, clock=lambda: trained_s)
         early.models.save(TRAIN, None, {}, began=began_with(40))
         early.close()
-    async with learning(tmp_path) as (_, _, queue):
+    async with training(tmp_path) as (_, _, queue):
         assert not wanted(queue), "the store has not reached its bound, so its counts tell all"
     monkeypatch.setattr(starting, "KEPT_PER_TASK", 40)
-    async with learning(tmp_path) as (_, _, queue):
+    async with training(tmp_path) as (_, _, queue):
         assert wanted(queue), "five runs ended since"
 
 
@@ -136,17 +180,17 @@ async def test_runs_since_the_training_are_new_after_a_restart_though_as_many_we
 async def test_a_training_does_not_bring_back_a_task_that_was_forgotten_meanwhile(
     tmp_path: Path, result: Trained
 ) -> None:
-    async with learning(tmp_path) as (inside, learns, queue):
+    async with training(tmp_path) as (inside, trainings, queue):
         inside.store.models.save(TRAIN, None, {})
         inside.controller.book.forget(TRAIN)
-        await learns.training_ended(result)
+        await trainings.training_ended(result)
         assert TRAIN not in inside.controller.book
         assert not wanted(queue)
 
 
 @pytest.mark.slow
 async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, _, queue):
+    async with training(tmp_path) as (inside, _, queue):
         inside.controller.book.add_up(TRAIN, 4, 90 * MIB)
         inside.controller.hub.publish(
             ObservationAmended(a_run(1), Novelty(new=False, learned=False))
@@ -156,7 +200,7 @@ async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
 
 
 async def test_a_kill_counts_as_what_the_need_exceeds(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, _, _):
+    async with training(tmp_path) as (inside, _, _):
         killed = a_run(1, Outcome.OOM_KILLED)
         observe(inside, killed, Novelty(new=True, learned=False))
         assert killed.need == Need(128 * MIB, censored=True)
