@@ -27,7 +27,7 @@ class TableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that was left out. line: its last line in the file, the header being line 1."""
+    """A row that was left out. line: its first line in the file, the header being line 1."""
 
     line: int
     reason: str
@@ -37,11 +37,21 @@ class BadRow:
 class Row:
     """A row as it stands in the file: as many cells as the header names columns.
 
-    line: its last line in the file, the header being line 1.
+    line: its first line in the file, the header being line 1. lines: how many it takes.
     """
 
     line: int
     cells: Sequence[str]
+    lines: int = 1
+
+    def refused(self, reason: str) -> BadRow:
+        """The same row, left out."""
+        if self.lines == 1:
+            return BadRow(self.line, reason)
+        last = self.line + self.lines - 1
+        # A quote that nobody closes makes one row of all that follows.
+        took = f"it takes {self.lines:,} lines, from line {self.line} to {last}"
+        return BadRow(self.line, f"{reason}; {took}; is a quote left open?")
 
 
 @dataclass(frozen=True, slots=True)

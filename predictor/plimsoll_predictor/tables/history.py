@@ -67,12 +67,12 @@ class Written:
 
 
 def read_history(
-    file: Path | BinaryIO, *, namespace: str | None = None
+    file: Path | BinaryIO, *, namespace: str | None = None, where: str | None = None
 ) -> Iterator[Observation | BadRow]:
     """Past attempts, in the order of the file.
 
     file: its path, or the file itself, opened for bytes and able to seek.
-    namespace: for rows that name none.
+    namespace: for rows that name none. where: the file's name in errors, if it is another one.
     A row that repeats an earlier one is a BadRow. Reading a file again gives the same uids, so
     importing it twice doubles nothing.
 
@@ -81,14 +81,14 @@ def read_history(
             lacks or misspells a column.
     """
     if not isinstance(file, Path):
-        yield from _rows(file, str(getattr(file, "name", "the file")), namespace)
+        yield from _rows(file, where or str(getattr(file, "name", "the file")), namespace)
         return
     try:
         opened = file.open("rb")
     except OSError as error:
-        raise TableError(f"{file} cannot be read: {error.strerror or error}") from error
+        raise TableError(f"{where or file} cannot be read: {error.strerror or error}") from error
     with opened:
-        yield from _rows(opened, str(file), namespace)
+        yield from _rows(opened, where or str(file), namespace)
 
 
 def write_history(path: Path, batches: Batches) -> Written:
@@ -128,14 +128,14 @@ def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observa
         try:
             attempt = observation(named(row, places).cells, namespace)
         except CellError as error:
-            yield BadRow(row.line, error.shown)
+            yield row.refused(error.shown)
             continue
         first_line = line_of.setdefault(attempt.attempt_uid, row.line)
         if first_line == row.line:
             yield attempt
         else:
             again = f"the same attempt as in line {first_line}; each counts once"
-            yield BadRow(row.line, again)
+            yield row.refused(again)
 
 
 def _missing(names: Sequence[str], namespace: str | None) -> list[str]:

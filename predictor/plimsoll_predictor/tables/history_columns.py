@@ -47,6 +47,8 @@ _MOST_CORES: Final = 100_000
 _MOST_SHARE: Final = 1_000
 """The largest share: with low requests, nodes hold more than they have, but never so much."""
 _MOST_PODS: Final = 10_000_000
+_DATE_WITHOUT_DASHES: Final = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+"""Read as Unix seconds, it would be a day in 1970."""
 _LATEST_S: Final = 4_102_444_800.0
 """The year 2100: a later time was written in milliseconds."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -124,6 +126,11 @@ def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
             "peak_bytes is empty; an attempt that succeeded teaches nothing without it and without"
             " its runtime"
         )
+    # Zero stands for unknown in many exports, and a need of zero would be learned.
+    if outcome is Outcome.SUCCEEDED and values["peak_bytes"] == 0:
+        raise CellError("peak_bytes is 0; leave unknown cells empty")
+    if outcome is Outcome.OOM_KILLED and values["allocation_bytes"] == 0:
+        raise CellError("allocation_bytes is 0; it must say what was too small for an OOM kill")
     if outcome is Outcome.OOM_KILLED and values["allocation_bytes"] is None:
         raise CellError("allocation_bytes is empty; it says what was too small for an OOM kill")
 
@@ -161,6 +168,10 @@ def _time(cells: Cells, name: str) -> float | None:
         time_s = _iso(name, text)
     if not math.isfinite(time_s) or time_s < 0:
         raise CellError(f"{name} {short(text)} is no point in time")
+    if _DATE_WITHOUT_DASHES.fullmatch(text):
+        dashed = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+        words = "is a date without dashes; write"
+        raise CellError(f"{name} {words} them", f"{name} {short(text)} {words} {dashed}")
     if time_s > _LATEST_S:
         raise CellError(f"{name} {short(text)} is after 2100; write seconds, not milliseconds")
     return time_s

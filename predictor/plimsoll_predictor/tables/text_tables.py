@@ -93,19 +93,21 @@ class _Lines:
 
 def _rows(cells: Reader, lines: _Lines, width: int) -> Iterator[Row | BadRow]:
     while True:
+        before = cells.line_num
         try:
             row = next(cells)
         except StopIteration:
             return
         except csv.Error as error:
-            yield BadRow(cells.line_num, f"{error}; is a quote left open?")
+            yield Row(before + 1, (), cells.line_num - before).refused(str(error))
             continue
         except _TORN as error:
             yield BadRow(cells.line_num + 1, f"the file is damaged from here on: {error}")
             return
         if any(cell.strip() for cell in row):
+            found = Row(before + 1, row, cells.line_num - before)
             fault = _fault(row, lines, width)
-            yield BadRow(cells.line_num, fault) if fault else Row(cells.line_num, row)
+            yield found.refused(fault) if fault else found
 
 
 def _fault(row: list[str], lines: _Lines, width: int) -> str | None:

@@ -7,13 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from plimsoll_operator import __main__
+from plimsoll_operator.agent.settings import SettingsError
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import document_text
 from plimsoll_operator.kubectl_plugin import complete
+from plimsoll_predictor.store import StoreError
 from tests.rigs.processes.command_lines import PLIMSOLL, Ended, called_here, run_apart, run_here
 
 ROOT = Path(__file__).parents[3]
@@ -181,6 +185,104 @@ def test_zsh_is_told_commands_with_what_they_are() -> None:
         "--show-completion", "zsh", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
     ).stdout
     assert script.startswith("#compdef plimsoll")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(
+            "history.csv --save out.csv",
+            "--save is for a Prometheus or an Airflow, not for a file",
+            id="a file is not saved again",
+        ),
+        pytest.param(
+            "history.csv --prometheus http://nowhere:1", "--prometheus is for", id="two sources"
+        ),
+        pytest.param(
+            "history.csv --since garbage --margin 0.5", "--since and --margin are for", id="several"
+        ),
+        pytest.param("history.csv --since 30d", "--since is for", id="the default, but given"),
+        pytest.param(
+            "--airflow sqlite:///a.db --margin 0.5", "--margin is for a Prometheus", id="of another"
+        ),
+        pytest.param(
+            "--airflow sqlite:///a.db --prometheus http://nowhere:1",
+            "--prometheus and --airflow were both given; leave one out",
+            id="both given",
+        ),
+        pytest.param("", "name a history file, a Prometheus", id="no source"),
+    ],
+)
+def test_import_refuses_what_it_would_ignore(words: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text("task,namespace,finished_s,peak_bytes\n")
+    done = run_here("import", *words.split(), "--store", "sqlite:///new.db", folder=tmp_path)
+    assert done.returncode == 2, done
+    assert told in " ".join(done.stderr.replace("│", " ").split())
+    assert [each.name for each in tmp_path.iterdir()] == ["history.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param("import --airflow sqlite:///none.db", "none.db", id="an Airflow"),
+        pytest.param("import none.csv", "none.csv cannot be read", id="a file"),
+    ],
+)
+def test_what_is_named_wins_over_the_environment(words: str, told: str, tmp_path: Path) -> None:
+    done = run_here(
+        *words.split(),
+        *("--store", "sqlite:///new.db"),
+        folder=tmp_path,
+        PLIMSOLL_PROMETHEUS_URL="http://nowhere:1",
+    )
+    assert (done.returncode, "nowhere" in done.stderr) == (1, False), done
+    assert told in done.stdout + done.stderr
+
+
+def test_import_names_both_variables_if_both_are_set(tmp_path: Path) -> None:
+    done = run_here(
+        "import",
+        folder=tmp_path,
+        PLIMSOLL_PROMETHEUS_URL="http://nowhere:1",
+        PLIMSOLL_AIRFLOW_DATABASE="sqlite:///a.db",
+    )
+    assert done.returncode == 2
+    told = " ".join(done.stderr.replace("│", " ").split())
+    assert "PLIMSOLL_PROMETHEUS_URL and PLIMSOLL_AIRFLOW_DATABASE are both set" in told
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        pytest.param(StoreError("the disk is full"), 1, id="what people can mend"),
+        pytest.param(OSError(28, "No space left on device", "/tmp/x"), 1, id="a full disk"),
+        pytest.param(SettingsError("pass --node-name"), 2, id="a wrong setting"),
+    ],
+)
+def test_what_can_be_mended_is_one_sentence_and_only_wrong_usage_is_status_2(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(__main__, "app", fail)
+    done = run_here()
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr == f"plimsoll: {error}\n"
+
+
+def test_a_history_by_standard_input_is_called_that(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with (tmp_path / "history.csv").open("w+b") as source:
+        source.write(b"task\n")
+        source.seek(0)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=source.raw))
+        done = run_here("import", "-", "--store", "sqlite:///new.db", folder=tmp_path)
+    assert done.returncode == 1
+    told = " ".join(done.stderr.split())
+    assert "standard input, line 1: lacks the columns namespace, finished_s" in told
+    assert "/tmp" not in told
 
 
 def test_kubectls_completion_is_words_and_what_they_are() -> None:

@@ -65,6 +65,17 @@ def test_a_file_to_read_is_sent_and_one_to_write_comes_back(
     assert (errands[1].stdin, errands[1].out) == (None, tmp_path / "history.csv")
 
 
+def test_a_file_that_the_controller_refused_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(in_controller, "run_in_controller", lambda _: 1)
+    path = tmp_path / "history.csv"
+    path.write_text("task\n")
+    done = run_here("import", str(path), COLUMNS="300")
+    assert done.returncode == 1
+    assert f"plimsoll import: {path} was not imported, or not to its end" in done.stderr
+
+
 def test_what_can_be_refused_here_is_not_sent(errands: list[Errand]) -> None:
     assert run_here("what-if", "a/b").returncode == 2
     assert errands == []

@@ -166,6 +166,15 @@ def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
     [
         pytest.param(a_row(peak_bytes="-5"), "peak_bytes '-5' is negative", id="negative"),
         pytest.param(a_row(peak_bytes="nan"), "peak_bytes 'nan' is not a finite", id="NaN peak"),
+        pytest.param(
+            a_row(peak_bytes="0"), "peak_bytes is 0; leave unknown cells empty", id="no peak"
+        ),
+        pytest.param(a_row(peak_bytes="0.4"), "peak_bytes is 0; leave unknown", id="part of one"),
+        pytest.param(
+            a_row(outcome="oom-killed", allocation_bytes="0"),
+            "allocation_bytes is 0; it must say what was too small",
+            id="a kill at a limit of 0",
+        ),
         pytest.param(a_row(peak_bytes="1e308"), "more than any machine has", id="1e308 bytes"),
         pytest.param(a_row(peak_bytes="512Mi"), "plain bytes: 512Mi is 536870912", id="a quantity"),
         pytest.param(a_row(peak_bytes="lots"), "'lots' is not a number", id="words"),
@@ -184,6 +193,11 @@ def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
         ),
         pytest.param(a_row(finished_s=""), "finished_s is empty", id="no end"),
         pytest.param(a_row(finished_s="1700000060500"), "not milliseconds", id="milliseconds"),
+        pytest.param(
+            a_row(finished_s="20260101", started_s=""),
+            "finished_s '20260101' is a date without dashes; write 2026-01-01",
+            id="a date without dashes",
+        ),
         pytest.param(a_row(finished_s="nan"), "is no point in time", id="NaN time"),
         pytest.param(a_row(finished_s="-1"), "is no point in time", id="before 1970"),
         pytest.param(a_row(finished_s="yesterday"), "neither Unix seconds nor ISO", id="yesterday"),
@@ -234,6 +248,29 @@ def test_a_huge_cell_is_told_and_the_rows_after_it_are_read() -> None:
     assert isinstance(found[0], BadRow)
     assert "field larger than field limit (131072)" in found[0].reason
     assert isinstance(found[1], Observation)
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "fault", "taken"),
+    [
+        pytest.param({"run": '"r1'}, [], "3 cells where the header", 32, id="in the middle"),
+        pytest.param({"feature_region": '"eu'}, [], "at most 1024 are kept", 32, id="at the end"),
+        pytest.param({"run": '"r1'}, [a_row(run='r2"')], "run has 3", 32, id="to another quote"),
+        pytest.param(
+            {"feature_region": '"' + "e" * 131_000}, [], "field larger", 2, id="a huge cell"
+        ),
+    ],
+)
+def test_an_open_quote_says_where_it_opened_and_how_many_lines_it_took(
+    opening: dict[str, str], closing: list[str], fault: str, taken: int
+) -> None:
+    rows = [a_row(run=f"before-{number}") for number in range(30)]
+    found = list(read_history(a_file(a_row(), a_row(**opening), *rows, *closing, a_row(run="z"))))
+    assert isinstance(found[1], BadRow)
+    assert found[1].line == 3
+    assert fault in found[1].reason
+    words = f"it takes {taken} lines, from line 3 to {taken + 2}; is a quote left open?"
+    assert words in found[1].reason
 
 
 def test_a_line_without_end_is_cut_not_held_in_memory() -> None:

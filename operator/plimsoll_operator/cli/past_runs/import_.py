@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,8 +14,10 @@ from plimsoll_operator.commands.reaching.installation import Installation
 
 app = typer.Typer()
 
-from_prometheus = partial(typer.Option, rich_help_panel="From a Prometheus")
-from_past = partial(typer.Option, rich_help_panel="From a Prometheus or an Airflow")
+OF_PROMETHEUS: Final = "From a Prometheus"
+OF_PAST: Final = "From a Prometheus or an Airflow"
+from_prometheus = partial(typer.Option, rich_help_panel=OF_PROMETHEUS)
+from_past = partial(typer.Option, rich_help_panel=OF_PAST)
 
 
 @app.command(
@@ -36,6 +38,7 @@ from_past = partial(typer.Option, rich_help_panel="From a Prometheus or an Airfl
 )
 @needs_installation
 def import_history(
+    ctx: typer.Context,
     history: Annotated[
         Path | None,
         typer.Argument(help="CSV or Parquet of past runs, as in docs/history.md; - reads stdin."),
@@ -108,27 +111,26 @@ def import_history(
     """Import past runs as training data, so that tasks get sizes on day one."""
     taken_in = _TakenIn(strict, unobserved, store, installation)
     if history is not None:
+        _check_none_given(ctx, OF_PROMETHEUS, OF_PAST)
         from plimsoll_operator.commands.past_runs.history_files import given_history
 
         with given_history(history, stdin_bytes) as path:
-            raise typer.Exit(taken_in.file(path, namespace))
-    if (prometheus is None) == (airflow is None):
-        raise typer.BadParameter(
-            "name a history file, a Prometheus with --prometheus URL, or an Airflow with"
-            " --airflow URL"
-        )
+            raise typer.Exit(taken_in.file(path, namespace, history))
     import tempfile
     import time
 
+    from_airflow = _is_from_airflow(ctx, prometheus, airflow)
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
         history_file = save or Path(folder) / "past.csv.gz"
-        if airflow is not None:
+        if from_airflow:
             from plimsoll_operator.commands.past_runs.import_airflow import (
                 AirflowRequest,
                 airflow_command,
             )
 
-            asked = AirflowRequest(address=airflow, since=since, until=until, namespace=namespace)
+            asked = AirflowRequest(
+                address=airflow or "", since=since, until=until, namespace=namespace
+            )
             status = airflow_command(asked, history_file, time.time())
             # Airflow does not know pods' UIDs, which identify an attempt that was observed.
             taken_in = replace(taken_in, unobserved=True)
@@ -155,6 +157,47 @@ def import_history(
         raise typer.Exit(status)
 
 
+def _is_from_airflow(ctx: typer.Context, prometheus: str | None, airflow: str | None) -> bool:
+    """Whether an Airflow is read, not a Prometheus; the one on the command line, if one is."""
+    if prometheus is None and airflow is None:
+        raise typer.BadParameter(
+            "name a history file, a Prometheus with --prometheus URL, or an Airflow with"
+            " --airflow URL"
+        )
+    wants_airflow = airflow is not None
+    if prometheus is not None and airflow is not None:
+        wants_airflow = _was_given(ctx, "airflow")
+        if wants_airflow and _was_given(ctx, "prometheus"):
+            raise typer.BadParameter("--prometheus and --airflow were both given; leave one out")
+        if not wants_airflow and not _was_given(ctx, "prometheus"):
+            raise typer.BadParameter(
+                "PLIMSOLL_PROMETHEUS_URL and PLIMSOLL_AIRFLOW_DATABASE are both set; name one with"
+                " --prometheus URL or --airflow URL"
+            )
+    if wants_airflow:
+        _check_none_given(ctx, OF_PROMETHEUS)
+    return wants_airflow
+
+
+def _check_none_given(ctx: typer.Context, *panels: str) -> None:
+    """Refuse options of these panels of the help: they would be ignored."""
+    given = [
+        each.opts[0]
+        for each in ctx.command.params
+        if getattr(each, "rich_help_panel", None) in panels and _was_given(ctx, str(each.name))
+    ]
+    if not given:
+        return
+    named = " and ".join(given) + (" is" if len(given) == 1 else " are")
+    whose = "a Prometheus or an Airflow, not for a file" if OF_PAST in panels else "a Prometheus"
+    raise typer.BadParameter(f"{named} for {whose}; leave out what is not wanted")
+
+
+def _was_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 @dataclass(frozen=True, slots=True)
 class _TakenIn:
     """How a history file is imported. store: None for the store of the controller that leads."""
@@ -164,8 +207,12 @@ class _TakenIn:
     store: str | None
     installation: Installation
 
-    def file(self, path: Path, namespace: str | None) -> int:
-        """Import it, here or where the store is; the exit status."""
+    def file(self, path: Path, namespace: str | None, given: Path | None = None) -> int:
+        """Import it, here or where the store is; the exit status.
+
+        given: what people named; None for a file that we made.
+        """
+        from_stdin = str(given) == "-"
         if self.store is None:
             from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
 
@@ -173,10 +220,17 @@ class _TakenIn:
             words += ["--namespace", namespace] if namespace else []
             words += ["--strict"] if self.strict else []
             words += ["--unobserved"] if self.unobserved else []
-            return run_in_controller(
+            status = run_in_controller(
                 Errand(words=words, installation=self.installation, stdin=path)
             )
+            if status and given is not None and not from_stdin:
+                from plimsoll_operator.commands.printing.printing import complain
+
+                # The controller knows the file as its standard input.
+                complain(f"plimsoll import: {given} was not imported, or not to its end")
+            return status
         from plimsoll_operator.commands.past_runs.import_file import ImportRules, import_command
 
         rules = ImportRules(namespace, strict=self.strict, unobserved=self.unobserved)
-        return import_command(path, self.store, rules)
+        shown = "standard input" if from_stdin else None
+        return import_command(path, self.store, rules, shown=shown)

@@ -29,7 +29,7 @@ def create_command(
     try:
         manifest = _manifest(file, namespace)
         print(asyncio.run(_create(manifest, installation)))
-    except (ApiError, BadCampaign, OSError, ValueError, yaml.YAMLError) as error:
+    except (ApiError, BadCampaign, OSError, ValueError) as error:
         complain(f"plimsoll campaign create: {error}")
         return 1
     meta = manifest["metadata"]
@@ -54,8 +54,13 @@ def _manifest(file: Path, namespace: str | None) -> dict[str, Any]:
     Raises:
         ValueError: if it is no campaign, or one that could not run.
     """
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    manifest = yaml.safe_load(text)
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        manifest = yaml.safe_load(text)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is no text in UTF-8; docs/campaigns.md has a campaign") from error
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} is no YAML: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise ValueError(f"{file} is no {KIND}; docs/campaigns.md has one")
     meta = dict(metadata_of(manifest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from plimsoll_operator.commands.modes.cautions import pauses_of, unknown_words
 from plimsoll_operator.commands.modes.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
@@ -37,9 +38,15 @@ async def _write(
             installed_in = await find_namespace(objects, installation)
         target = target_of(task, namespace, installed_in)
         before = (await spec_of(objects, target)).get("paused") is True
+        # Before it is written: a task that nobody knows has a profile after that.
+        words = [words_for(target, before=before, after=paused)]
+        words += [each for each in [await unknown_words(objects, target)] if each is not None]
+        if not paused:
+            pauses = await pauses_of(objects, target, installation)
+            words += [why for level, why in pauses.items() if level != target]
         if before is not paused:
             await write_spec(objects, target, {"paused": paused or None})
-        return words_for(target, before=before, after=paused)
+        return "\n".join(words)
 
 
 def target_of(task: str | None, namespace: str | None, installed_in: str | None) -> Target:

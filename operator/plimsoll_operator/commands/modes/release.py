@@ -18,6 +18,8 @@ from plimsoll_operator.pods.spec import metadata_of
 
 AFTER_WEBHOOK_S: Final = 5.0
 """An API server still asks a deleted webhook for some seconds."""
+OWN_WEBHOOKS: Final = ".plimsoll.dev"
+"""How the names of Plimsoll's webhooks end."""
 LOOK_EVERY_S: Final = 5.0
 MOST_PASSES: Final = 20
 PASS_PAUSE_S: Final = 1.0
@@ -122,7 +124,21 @@ async def _release(
 
 
 async def _delete_webhook(objects: ApiServer, name: str) -> None:
+    """Delete Plimsoll's webhook configuration, and say so.
+
+    Raises:
+        ApiError: if it is not Plimsoll's.
+    """
     try:
+        found = await objects.get(f"{WEBHOOKS}/{name}")
+        webhooks = [str(each.get("name")) for each in found.get("webhooks") or []]
+        if not any(each.endswith(OWN_WEBHOOKS) for each in webhooks):
+            raise ApiError(
+                f"webhook configuration {name} is not Plimsoll's: no webhook in it ends in"
+                f" {OWN_WEBHOOKS}; nothing was done; name the one that Plimsoll's chart made"
+            )
         await objects.delete(f"{WEBHOOKS}/{name}")
     except NotFound:
-        return
+        print(f"there is no webhook configuration {name}")
+    else:
+        print(f"deleted webhook configuration {name}")

@@ -49,9 +49,7 @@ def forget_command(named: str, store_url: str, doing: Doing, console: Console | 
 def _forget(named: str, store: Store, doing: Doing, console: Console) -> int:
     found = _named(named, store)
     if not found:
-        refuse(
-            Console(stderr=True), "forget", f"{named}: no such task is stored; is the name right?"
-        )
+        refuse(Console(stderr=True), "forget", _not_found(named))
         return 1
     console.print(_table(found))
     attempts = sum(each.observations for each in found)
@@ -68,10 +66,19 @@ def _forget(named: str, store: Store, doing: Doing, console: Console) -> int:
     return 0
 
 
+def _not_found(named: str) -> str:
+    namespace, slash, name = named.partition("/")
+    if namespace and slash and not name:
+        return f"{named} names no task; write {namespace} for all its tasks"
+    return f"{named}: no such task is stored; is the name right?"
+
+
 def _named(named: str, store: Store) -> list[TaskSummary]:
-    namespace, _, pattern = named.partition("/")
+    namespace, slash, pattern = named.partition("/")
+    # A slash without a name is a task's name that was left out, not a whole namespace.
+    pattern = pattern if slash else "*"
     # Only the star is special: a name may contain brackets.
-    plain = pattern.replace("[", "[[]").replace("?", "[?]") or "*"
+    plain = pattern.replace("[", "[[]").replace("?", "[?]")
     return [
         summary
         for task, summary in sorted(store.totals.by_task().items())

@@ -18,7 +18,7 @@ from plimsoll_operator.attempts.truth_table import judge_row
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.core.units import counted, words_for_bytes
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.tables.cells import BadRow, TableError
 from plimsoll_predictor.tables.history import read_history
@@ -74,35 +74,43 @@ def import_command(
     store_url: str,
     rules: ImportRules = ALL_GOOD_ROWS,
     console: Console | None = None,
+    shown: str | None = None,
 ) -> int:
     """Import a history file; the exit status of the process.
 
+    shown: the file's name for people, if it is another one than its path.
     The status is 0 if rows were stored, or all were stored before; else it is 1, and a message says
     what to do. Importing a file again stores no row twice.
     """
+    errors = console or Console(stderr=True)
     console = console or Console()
+    shown = shown or str(path)
     tally = _Tally()
     try:
         with path.open("rb") as file, progress_bars(console, TaskProgressColumn()) as progress:
-            bar = progress.add_task(f"reading {path.name}", total=_size(file))
-            if rules.strict and not _all_good(file, rules.namespace, tally):
+            bar = progress.add_task(f"reading {Path(shown).name}", total=_size(file))
+            if rules.strict and not _all_good(file, rules.namespace, shown, tally):
                 progress.stop()
-                return _refused(console, path, tally)
-            rows = _good(read_history(file, namespace=rules.namespace), tally)
+                return _refused(errors, shown, tally)
+            rows = _good(read_history(file, namespace=rules.namespace, where=shown), tally)
             into = _Into(store_url, rules.unobserved)
             _store(rows, into, tally, lambda: progress.update(bar, completed=file.tell()))
     except (TableError, StoreError, OSError) as error:
-        unread = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
-        refuse(console, "import", unread if isinstance(error, OSError) else str(error))
+        unread = f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}"
+        refuse(errors, "import", unread if isinstance(error, OSError) else str(error))
         if tally.rows:
-            console.print(
+            errors.print(
                 f"{tally.rows.total()} rows were kept before that; import the file again, "
                 "rows that were kept are not doubled"
             )
         return 1
+    if tally.bad and not (tally.rows or tally.observed):
+        _say_bad(errors, tally)
+        refuse(errors, "import", f"no row of {shown} could be used; mend the rows")
+        return 1
     _say_bad(console, tally)
     console.print(_table(tally))
-    return 0 if tally.rows or tally.observed or not tally.bad else 1
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +154,17 @@ def _good(rows: Iterator[Observation | BadRow], tally: _Tally) -> Iterator[Obser
             tally.refuse(row)
 
 
-def _all_good(file: BinaryIO, namespace: str | None, tally: _Tally) -> bool:
-    for _ in _good(read_history(file, namespace=namespace), tally):
+def _all_good(file: BinaryIO, namespace: str | None, shown: str, tally: _Tally) -> bool:
+    for _ in _good(read_history(file, namespace=namespace, where=shown), tally):
         pass
     file.seek(0)
     return tally.bad == 0
 
 
-def _refused(console: Console, path: Path, tally: _Tally) -> int:
-    _say_bad(console, tally)
-    console.print(
-        f"[red]plimsoll import:[/red] nothing was kept of {escape(str(path))}, because "
-        "--strict was asked for; mend the rows, or import without it"
-    )
+def _refused(errors: Console, shown: str, tally: _Tally) -> int:
+    _say_bad(errors, tally)
+    words = "because --strict was asked for; mend the rows, or import without it"
+    refuse(errors, "import", f"nothing was kept of {shown}, {words}")
     return 1
 
 
@@ -166,7 +172,7 @@ def _say_bad(console: Console, tally: _Tally) -> None:
     for row in tally.first_bad:
         console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}")
     if tally.bad > len(tally.first_bad):
-        console.print(f"... and {tally.bad - len(tally.first_bad)} more bad rows")
+        console.print(f"... and {counted(tally.bad - len(tally.first_bad), 'more bad row')}")
 
 
 def _table(tally: _Tally) -> Table:
@@ -189,7 +195,7 @@ def _table(tally: _Tally) -> Table:
 def _caption(tally: _Tally) -> str:
     new = tally.new.total()
     known_before = tally.rows.total() - new
-    words = f"{new} new, {known_before} known before, {tally.bad} bad rows left out"
+    words = f"{new} new, {known_before} known before, {counted(tally.bad, 'bad row')} left out"
     return f"{words}, {tally.observed} of runs that were observed" if tally.observed else words
 
 

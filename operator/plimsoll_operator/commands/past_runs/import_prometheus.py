@@ -64,6 +64,9 @@ def prometheus_command(
         if not observations:
             raise PrometheusError(_nothing(request, progress.left_out.total()))
         written = write_history(out, lambda: [observations])
+        if not written.rows:
+            out.unlink()
+            raise PrometheusError(_none_fits(written))
     except (PrometheusError, BadMatcher, BadTime, TableError) as error:
         refuse(console, "import", str(error))
         return 1
@@ -73,6 +76,8 @@ def prometheus_command(
     for reason, count in sorted(progress.left_out.items()):
         if count:
             console.print(f"{count:,} pods left out: {reason}", markup=False, soft_wrap=True)
+    for reason, count in written.left_out.most_common():
+        console.print(f"{count:,} attempts left out: {reason}", markup=False, soft_wrap=True)
     _say(console, observations, written)
     return 0
 
@@ -115,6 +120,11 @@ def _nothing(request: PrometheusRequest, left_out: int) -> str:
         " --task-label. Labels are there if kube-state-metrics runs with"
         " --metric-labels-allowlist=pods=[*]"
     )
+
+
+def _none_fits(written: Written) -> str:
+    reasons = "; ".join(f"{count:,}: {reason}" for reason, count in written.left_out.most_common())
+    return f"none of the {written.left_out.total():,} attempts found can be imported: {reasons}"
 
 
 def _say(console: Console, observations: Sequence[Observation], written: Written) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from plimsoll_operator.commands.past_runs.replay_output import (
-    check_folders,
+    check_files,
     exit_status_of,
     reading,
     replay_progress,
@@ -80,7 +80,7 @@ def _check(request: ReplayRequest) -> None:
             f"--first-size is a share of the request, above 0 and at most 1;"
             f" got {request.setting.first_size:g} instead"
         )
-    check_folders(request.json_file, request.html_file)
+    check_files(request.traces, (request.json_file, request.html_file))
 
 
 def _play_all(request: ReplayRequest, console: Console) -> list[Played]:

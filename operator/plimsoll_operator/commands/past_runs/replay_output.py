@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress, TaskProgressColumn, TimeElapsedColumn
 
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
-from plimsoll_operator.web.report.writing import write_whole
+from plimsoll_operator.web.report.writing import check_writable, write_whole
 
 
 def exit_status_of(
@@ -37,15 +37,19 @@ def exit_status_of(
     return 1
 
 
-def check_folders(*files: Path | None) -> None:
+def check_files(read: Iterable[Path], written: Iterable[Path | None]) -> None:
     """Refuse files before a replay, which may take hours.
 
     Raises:
-        ValueError: if a file is to be written where there is no folder.
+        ValueError: if a file that is to be read is not there.
+        OSError: if one could not be written.
     """
-    for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+    for path in read:
+        if not path.exists():
+            raise ValueError(f"{path} cannot be read: there is no such file")
+    for file in written:
+        if file is not None:
+            check_writable(file)
 
 
 def write_figures(file: Path | None, figures: Iterable[dict[str, Any]], console: Console) -> None:

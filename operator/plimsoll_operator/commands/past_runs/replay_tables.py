@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from plimsoll_operator.commands.printing.tables import FittedTable
 from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_predictor.replay.runtimes.judging import Judged
 from plimsoll_predictor.replay.sizes.figures import Totals
@@ -61,7 +62,7 @@ def runtime_table(log: RuntimeLog, judged: Sequence[Judged]) -> Table:
 
 
 def _table(title: str, caption: str, headings: Iterable[str], rows: Sequence[_Row]) -> Table:
-    table = Table(
+    table = FittedTable(
         title=escape(title),
         caption=escape(caption),
         title_justify="left",

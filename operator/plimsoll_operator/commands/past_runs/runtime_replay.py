@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.replay_output import (
-    check_folders,
+    check_files,
     exit_status_of,
     reading,
     replay_progress,
@@ -33,7 +33,7 @@ def runtime_replay_command(
     """
 
     def replay(out: Console) -> None:
-        check_folders(json_file)
+        check_files(logs, (json_file,))
         judged = _judge_all(logs, methods, out)
         write_figures(json_file, (each.to_dict() for each in judged), out)
 

@@ -28,18 +28,18 @@ def tracing_command(
     that name no zone. namespace: for exported rows that name none.
     The status is 1 if nothing was written; a message then says what to do.
     """
-    console = Console()
+    errors = Console(stderr=True)
     try:
         asked = ConvertRequest(run=run, zone=_zone(timezone), namespace=namespace)
         converted = convert(files, asked)
         write_trace(out, converted.rows)
     except (TraceError, TableError) as error:
-        refuse(console, "traces", str(error))
+        refuse(errors, "traces", str(error))
         return 1
     except OSError as error:
-        refuse(console, "traces", f"{out} cannot be written: {error.strerror or error}")
+        refuse(errors, "traces", f"{out} cannot be written: {error.strerror or error}")
         return 1
-    _say(console, out, converted)
+    _say(Console(), out, converted)
     return 0
 
 

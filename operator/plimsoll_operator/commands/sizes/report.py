@@ -10,7 +10,7 @@ from rich.console import Console
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.views.report.task_views import gather
 from plimsoll_operator.web.report.page import render
-from plimsoll_operator.web.report.writing import write_whole
+from plimsoll_operator.web.report.writing import check_writable, write_whole
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.store import StoreError
@@ -23,6 +23,8 @@ def report_command(task: str | None, store_url: str, out: Path, *, now_s: float)
     """
     console = Console(stderr=True)
     try:
+        if str(out) != "-":
+            check_writable(out)
         tasks = None if task is None else (TaskId.parse(task),)
         with existing_store(store_url) as store:
             data = gather(store, tasks)
@@ -35,7 +37,8 @@ def report_command(task: str | None, store_url: str, out: Path, *, now_s: float)
         else:
             write_whole(out, page)
     except (StoreError, ValueError, OSError) as error:
-        console.print(f"no report was written: {error}", markup=False, soft_wrap=True)
+        why = f"{out}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        console.print(f"no report was written: {why}", markup=False, soft_wrap=True)
         return 1
     tasks_told = counted(len(data.tasks), "task")
     shown = "standard output" if str(out) == "-" else out

@@ -30,3 +30,20 @@ def test_a_campaign_without_a_name_and_a_namespace_is_refused_in_words(
     assert "name it in metadata.name, and its namespace with --namespace" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(b"\x89PNG\xff\xfe", "is no text in UTF-8", id="an image"),
+        pytest.param(b"a: [1", "is no YAML: ", id="torn"),
+    ],
+)
+def test_a_file_that_is_no_campaign_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, words: str
+) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_bytes(content)
+    assert create_command(file, "shop", Installation(), watch=False) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"plimsoll campaign create: {file} {words}" in said

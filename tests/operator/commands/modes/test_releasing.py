@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -60,6 +61,35 @@ async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(
     with pytest.raises(ApiError, match=r"lab/first: .*failed calling webhook"):
         await release.release_pods(api)
     assert gates.held == {"first"}
+
+
+def a_webhook(name: str, *webhooks: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "webhooks": [{"name": each} for each in webhooks]}
+
+
+@pytest.mark.parametrize("webhooks", [("sidecar.istio.io",), ("notplimsoll.dev",), ()])
+async def test_a_webhook_configuration_of_others_stays_and_nothing_is_released(
+    server: tuple[GateServer, ApiServer], webhooks: tuple[str, ...]
+) -> None:
+    gates, api = server
+    gates.has(waits("ours"))
+    gates.webhooks["injector"] = a_webhook("injector", *webhooks)
+    with pytest.raises(ApiError, match="webhook configuration injector is not Plimsoll's"):
+        await release.release_all(api, "injector", 0.0, Admission(gates, []).pause)
+    assert (set(gates.webhooks), gates.held) == ({"injector"}, {"ours"})
+
+
+async def test_it_says_whether_it_deleted_the_webhook_configuration(
+    server: tuple[GateServer, ApiServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gates, api = server
+    gates.webhooks["plimsoll"] = a_webhook("plimsoll", "size.plimsoll.dev", "job.plimsoll.dev")
+    pause = Admission(gates, []).pause
+    await release.release_all(api, "plimsoll", 0.0, pause)
+    assert gates.webhooks == {}
+    assert capsys.readouterr().out == "deleted webhook configuration plimsoll\n"
+    await release.release_all(api, "plimsol", 0.0, pause)
+    assert capsys.readouterr().out == "there is no webhook configuration plimsol\n"
 
 
 @dataclass

@@ -64,9 +64,16 @@ def test_only_what_is_named_is_forgotten(
 @pytest.mark.parametrize("named", ["shop/nothing", "sho", "shop/", ""])
 def test_a_name_that_nothing_has_is_an_error(url: str, named: str) -> None:
     before = stored(url)
-    expected = 0 if named == "shop/" else 1
-    assert forget_command(named, url, Doing.LIST) == expected
+    assert forget_command(named, url, Doing.LIST) == 1
     assert stored(url) == before
+
+
+def test_a_slash_without_a_name_forgets_nothing_and_says_how_a_namespace_is_written(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert forget_command("shop/", url, Doing.FORGET) == 1
+    assert "shop/ names no task; write shop for all its tasks" in capsys.readouterr().err
+    assert stored(url) == set(TASKS)
 
 
 @pytest.mark.slow

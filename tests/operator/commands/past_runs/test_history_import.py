@@ -81,7 +81,7 @@ def test_bad_rows_are_told_and_the_good_ones_kept(tmp_path: Path) -> None:
     done = run_import(tmp_path, a_row(1), a_row(2, peak_bytes="-1"), a_row(3))
     assert (done.status, done.kept) == (0, 2)
     assert "line 3: peak_bytes '-1' is negative" in done.said
-    assert "1 bad rows left out" in done.said
+    assert "1 bad row left out" in done.said
 
 
 def test_with_strict_one_bad_row_keeps_all_out(tmp_path: Path) -> None:
@@ -102,6 +102,8 @@ def test_of_many_bad_rows_the_first_twenty_are_shown_and_the_others_counted(tmp_
     assert done.said.count("is not a number") == 20
     assert "... and 10 more bad rows" in done.said
     assert done.kept == 1
+    one_more = run_import(tmp_path, a_row(0), *(a_row(run, peak_bytes="?") for run in range(1, 22)))
+    assert "... and 1 more bad row\n" in one_more.said
 
 
 def test_a_file_of_bad_rows_only_is_a_failure(tmp_path: Path) -> None:
@@ -125,6 +127,31 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     console = Console(file=out, width=200)
     assert import_command(tmp_path / "none.csv", str(tmp_path / "store.db"), console=console) == 1
     assert "none.csv cannot be read: No such file or directory" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("rows", "strict", "words"),
+    [
+        pytest.param(["x"], True, "nothing was kept of {file}", id="strict"),
+        pytest.param(["x"], False, "no row of {file} could be used", id="bad rows only"),
+        pytest.param(None, False, "{file} is empty", id="an empty file"),
+    ],
+)
+def test_why_nothing_was_imported_is_on_stderr_with_the_files_name(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rows: list[str] | None,
+    strict: bool,
+    words: str,
+) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("" if rows is None else "\n".join((HEADER, *rows)))
+    for shown, file in ((None, str(path)), ("standard input", "standard input")):
+        rules = ImportRules(strict=strict)
+        assert import_command(path, str(tmp_path / "store.db"), rules, shown=shown) == 1
+        said = capsys.readouterr()
+        assert words.format(file=file) in " ".join(said.err.split())
+        assert "plimsoll import" not in said.out
 
 
 def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:

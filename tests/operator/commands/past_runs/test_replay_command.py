@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,6 +17,7 @@ from rich.console import Console
 from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
 from plimsoll_operator.web.plots.axes import decade_ticks, even_ticks, time_unit
 from plimsoll_operator.web.replay.plots import apart
+from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.engine import DecideAt
@@ -124,6 +127,19 @@ def test_the_table_names_the_policies_and_what_was_left_out(tmp_path: Path) -> N
     assert "…" not in printed
 
 
+def test_on_a_narrow_terminal_names_and_the_first_figure_stay(tmp_path: Path, trace: Path) -> None:
+    out, printed = tmp_path / "out.json", io.StringIO()
+    request = ReplayRequest(traces=[trace], json_file=out)
+    assert replay_command(request, NOW_S, Console(file=printed, width=40)) == 0
+    rows = [line.split() for line in printed.getvalue().splitlines()]
+    for each in figures(out):
+        waste = number_words(float(str(each["waste_gb_h"])))
+        assert [each["policy"], waste] in [row[:2] for row in rows], rows
+    said = " ".join(printed.getvalue().split())
+    assert "…" not in said
+    assert "too narrow for optimistic, failed, first fit, ms" in said
+
+
 def test_only_the_policies_asked_for_are_replayed_in_the_usual_order(
     tmp_path: Path, trace: Path
 ) -> None:
@@ -145,6 +161,12 @@ def test_only_the_policies_asked_for_are_replayed_in_the_usual_order(
         pytest.param(
             {"json_file": Path("/nowhere/x.json")}, "no folder /nowhere", id="no such folder"
         ),
+        pytest.param(
+            {"html_file": Path("/tmp")}, "/tmp cannot be written: it is a folder", id="a folder"
+        ),
+        pytest.param(
+            {"json_file": Path("/proc/x.json")}, "/proc/x.json cannot be written", id="no right"
+        ),
         pytest.param({"from_store": "train"}, "not 'namespace/name'", id="no task"),
     ],
 )
@@ -156,6 +178,41 @@ def test_what_cannot_be_done_is_one_sentence(
     assert status == 1
     assert words in printed.replace("\n", " ")
     assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        pytest.param({"traces": ["gone.csv"]}, "gone.csv cannot be read", id="a trace"),
+        pytest.param({"html_file": "."}, "it is a folder", id="the page"),
+        pytest.param({"json_file": "/proc/x.json"}, "/proc/x.json cannot", id="the figures"),
+    ],
+)
+def test_nothing_is_played_before_all_files_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trace: Path, asked: dict[str, Any], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    traces = [trace, *map(Path, asked.pop("traces", []))]
+    files = {name: Path(file) for name, file in asked.items()}
+    status, printed = replayed(traces=traces, policies=("preset",), **files)
+    assert status == 1
+    assert words in printed
+    assert "runs, decided at" not in printed
+
+
+def test_a_disk_that_is_full_at_the_end_is_told_with_the_named_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trace: Path
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/hidden")
+
+    monkeypatch.setattr("os.replace", full)
+    out = tmp_path / "out.json"
+    status, printed = replayed(traces=[trace], policies=("preset",), json_file=out)
+    assert status == 1
+    said = " ".join(printed.split())
+    assert f"{out} cannot be written: No space left on device" in said.replace("- ", "-")
+    assert [each.name for each in tmp_path.iterdir()] == [trace.name]
 
 
 def test_a_tasks_own_history_is_replayed_from_the_store(tmp_path: Path) -> None:

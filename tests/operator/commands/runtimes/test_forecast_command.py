@@ -173,6 +173,16 @@ def test_runs_beyond_all_forecasts_are_marked_only_if_others_are_shorter(
     assert run.punctuality is Punctuality.IN_TIME
 
 
+@pytest.mark.parametrize("very_short_s", [0.0, 0.1, 0.5])
+def test_runs_of_a_very_short_task_are_no_anomalies(tmp_path: Path, very_short_s: float) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
+    store.observations.record([*timed_runs([very_short_s] * 40), a_timed_run(60.0, 40)])
+    runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
+    store.close()
+    marked = [runtimes.anomaly(each) for each in runtimes.past]
+    assert marked == [*[None] * 40, Anomaly.LONG]
+
+
 @pytest.mark.slow
 def test_what_was_forecast_at_submission_counts_before_what_would_have_been(
     tmp_path: Path,

@@ -1,0 +1,138 @@
+"""`plimsoll enforce`, `pause` and the like, where they do not do what they seem to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.commands.modes import enforce, pause
+from plimsoll_operator.commands.modes.enforce import mode_command
+from plimsoll_operator.commands.modes.pause import pause_command
+from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.kube.api_server import custom_path
+from plimsoll_operator.kube.errors import NotFound, Refused
+from plimsoll_predictor.core.policy import Mode
+from tests.builders.kubernetes.cluster_status import a_profile
+
+HERE = Installation(installed_in="plimsoll")
+CLUSTER = custom_path("sizingpolicies", "plimsoll", "cluster")
+SHOP = custom_path("sizingpolicies", "shop", "default")
+TRAIN = custom_path("taskprofiles", "shop", "train")
+
+
+@dataclass
+class Objects:
+    """An API server's objects by their paths. hidden: paths that may not be read."""
+
+    kept: dict[str, Any] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+
+    async def get(self, path: str) -> Any:
+        if path in self.hidden:
+            raise Refused("forbidden")
+        if path not in self.kept:
+            raise NotFound(path)
+        return self.kept[path]
+
+    async def items(self, path: str) -> list[Any]:
+        return [each for name, each in self.kept.items() if name.startswith(f"{path}/")]
+
+    async def patch(self, path: str, body: Mapping[str, Any]) -> None:
+        spec = {**(await self.get(path))["spec"], **body["spec"]}
+        self.kept[path]["spec"] = {name: value for name, value in spec.items() if value is not None}
+
+    async def create(self, path: str, body: Mapping[str, Any]) -> None:
+        self.kept[f"{path}/{body['metadata']['name']}"] = dict(body)
+
+
+@pytest.fixture
+def objects(monkeypatch: pytest.MonkeyPatch) -> Objects:
+    """A cluster with the task shop/train."""
+    there = Objects({TRAIN: a_profile("train"), SHOP: {"spec": {}}, CLUSTER: {"spec": {}}})
+
+    @asynccontextmanager
+    async def reached(_: Installation) -> AsyncIterator[Objects]:
+        yield there
+
+    for module in (enforce, pause):
+        monkeypatch.setattr(module, "cluster_objects", reached)
+    return there
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (CLUSTER, "it is paused by SizingPolicy plimsoll/cluster; `plimsoll resume` ends that"),
+        (SHOP, "it is paused by SizingPolicy shop/default; `plimsoll resume -n shop` ends that"),
+        (TRAIN, "it is paused by TaskProfile shop/train; `plimsoll resume shop/train` ends that"),
+    ],
+)
+def test_what_is_paused_is_not_said_to_be_enforced_from_the_next_pod_on(
+    objects: Objects, capsys: pytest.CaptureFixture[str], path: str, words: str
+) -> None:
+    objects.kept[path]["spec"]["paused"] = True
+    for _ in range(2):
+        assert mode_command(Mode.ENFORCE, "shop/train", None, HERE, ask=False) == 0
+        said = capsys.readouterr().out
+        assert words in said.splitlines()[-1]
+        assert "from the next pod on" not in said
+    assert objects.kept[TRAIN]["spec"]["mode"] == "enforce"
+
+
+def test_a_namespace_that_is_paused_is_not_said_to_be_enforced(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects.kept[SHOP]["spec"]["paused"] = True
+    assert mode_command(Mode.ENFORCE, None, "shop", HERE, ask=False) == 0
+    assert "paused by SizingPolicy shop/default" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hidden", [set(), {CLUSTER}])
+def test_without_a_pause_it_is_from_the_next_pod_on(
+    objects: Objects, capsys: pytest.CaptureFixture[str], hidden: set[str]
+) -> None:
+    objects.hidden = hidden
+    assert mode_command(Mode.ENFORCE, "shop/train", None, HERE, ask=False) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("done: TaskProfile shop/train has mode enforce, from the next pod on\n")
+    assert "paused" not in said
+    assert "known yet" not in said
+
+
+def test_what_is_resumed_and_still_paused_above_is_told(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects.kept[SHOP]["spec"]["paused"] = objects.kept[TRAIN]["spec"]["paused"] = True
+    assert pause_command("shop/train", None, HERE, paused=False) == 0
+    said = capsys.readouterr().out
+    assert "it is paused by SizingPolicy shop/default; `plimsoll resume -n shop`" in said
+    assert "TaskProfile shop/train; `plimsoll" not in said
+    assert pause_command(None, "shop", HERE, paused=False) == 0
+    assert "it is paused" not in capsys.readouterr().out
+
+
+def test_a_misspelt_task_is_set_and_said_to_be_unknown(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "no task of the name shop/trian is known yet; near: train"
+    for _ in range(2):
+        assert pause_command("shop/trian", None, HERE, paused=True) == 0
+        assert words in capsys.readouterr().out
+    assert mode_command(Mode.OFF, "shop/trian", None, HERE, ask=False) == 0
+    assert words in capsys.readouterr().out
+    spec = objects.kept[custom_path("taskprofiles", "shop", "trian")]["spec"]
+    assert spec == {"paused": True, "mode": "off"}
+
+
+def test_a_task_that_is_near_no_other_is_said_to_be_unknown(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pause_command("shop/zzz", None, HERE, paused=True) == 0
+    said = capsys.readouterr().out
+    assert "no task of the name shop/zzz is known yet; it holds from its first pod on" in said
+    assert pause_command("shop/train", None, HERE, paused=True) == 0
+    assert "known yet" not in capsys.readouterr().out
