@@ -271,18 +271,18 @@ _TASKS: Final = (
     Panel(
         title="Tasks that waste most",
         words=(
-            "Memory-time reserved and not used in a day. Empty unless PLIMSOLL_TASK_METRICS says"
-            " how many tasks have series of their own."
+            "Memory that ended attempts held and did not use, on average over a day. Empty unless"
+            " PLIMSOLL_TASK_METRICS says how many tasks have series of their own."
         ),
         queries=(
             Query(
                 "topk(20, sum by (task_namespace, task)"
-                f" (increase(plimsoll_task_memory_wasted_byte_seconds_total{{{WHERE}}}[1d])))",
+                f" (rate(plimsoll_task_memory_wasted_byte_seconds_total{{{WHERE}}}[1d])))",
                 "{{task_namespace}}/{{task}}",
             ),
         ),
         kind=Kind.TABLE,
-        unit="decbytes",
+        unit="bytes",
     ),
 )
 

@@ -165,7 +165,7 @@ def _legend(lines: Sequence[Line]) -> Markup:
 def _table(lines: Sequence[Line]) -> Markup:
     last = sorted(((line.points[-1][1], line.name) for line in lines), reverse=True)
     rows = svg.joined(
-        Markup('<tr><td>{}</td><td class="n">{}·s</td></tr>').format(name, _words(value, "bytes"))
+        Markup('<tr><td>{}</td><td class="n">{}</td></tr>').format(name, _words(value, "bytes"))
         for value, name in last
     )
     return Markup("<table><tbody>{}</tbody></table>").format(rows)

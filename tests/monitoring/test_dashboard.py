@@ -71,6 +71,15 @@ def test_panels_have_numbers_of_their_own_and_do_not_overlap() -> None:
     assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= COLUMNS for panel in panels)
 
 
+def test_bytes_times_seconds_are_shown_as_bytes_only_over_a_time_or_as_a_share() -> None:
+    for panel in dashboard()["panels"]:
+        for target in panel.get("targets", []):
+            if "byte_seconds" in target["expr"]:
+                unit = panel["fieldConfig"]["defaults"]["unit"]
+                is_rate = "increase(" not in target["expr"] and "rate(" in target["expr"]
+                assert unit in (("bytes",) if is_rate else ("percentunit",)), panel["title"]
+
+
 def test_every_panel_says_what_it_shows_and_asks_only_for_what_is_documented() -> None:
     documented = (ROOT / "docs/metrics.md").read_text()
     for panel in dashboard()["panels"]:

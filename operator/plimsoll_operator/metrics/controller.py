@@ -31,7 +31,7 @@ class ControllerMetrics:
 
     def __init__(self, tasks_shown: int = 0) -> None:
         self.registry = CollectorRegistry()
-        by_task = TaskMetrics(tasks_shown)
+        by_task = self.by_task = TaskMetrics(tasks_shown)
         self.registry.register(by_task)
         self.attempts = AttemptMetrics(self.registry, by_task)
         self.lifts = Counter(

@@ -77,6 +77,12 @@ class TaskMetrics(Collector):
         """Count an OOM kill of the task."""
         self._figures(task).oom_kills += 1
 
+    def forget(self, task: TaskId) -> None:
+        """Show the task no more, as if it had never run."""
+        self._totals.pop(task, None)
+        self._shown.pop(task, None)
+        self._forecasts.pop(task, None)
+
     def collect(self) -> Iterator[Metric]:
         """The series as they are now."""
         if not self._most:

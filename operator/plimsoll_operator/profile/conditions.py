@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from plimsoll_operator.names.conditions import ConditionStatus, ConditionType, Finding, timestamp
+from plimsoll_operator.names.conditions import (
+    ConditionStatus,
+    ConditionType,
+    Finding,
+    read_conditions,
+    timestamp,
+)
+from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.facts import Ailment, Degradation, ProfileFacts
 from plimsoll_operator.wording.drift_words import STEADY
@@ -17,6 +24,15 @@ _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
     PausedBy.NAMESPACE: "the namespace's SizingPolicy named default pauses it",
     PausedBy.TASK: "this TaskProfile's spec pauses it",
 }
+
+_LEFT_ALONE: Final = "; it is left alone"
+
+
+class Leak(NamedTuple):
+    """A task's leak as its status tells it. since_s: Unix seconds."""
+
+    why: str
+    since_s: float
 
 
 def profile_conditions(facts: ProfileFacts) -> dict[ConditionType, Finding]:
@@ -74,8 +90,18 @@ def _measurements_fresh(facts: ProfileFacts) -> Finding:
 def _leaking(facts: ProfileFacts) -> Finding:
     if facts.leaking is None:
         return Finding(ConditionStatus.FALSE, "LiftsHelp", "no run is beyond help")
-    message = f"{facts.leaking}; it is left alone: look for a leak, or raise max or maxLifts"
+    message = f"{facts.leaking}{_LEFT_ALONE}: look for a leak, or raise max or maxLifts"
     return Finding(ConditionStatus.TRUE, "LiftsExhausted", message)
+
+
+def leak_of(status: Mapping[str, Any]) -> Leak | None:
+    """Return the leak that a status tells of; None if it tells of none."""
+    for each in read_conditions(status.get("conditions")):
+        if each.get("type") == ConditionType.LEAKING and each.get("status") == ConditionStatus.TRUE:
+            since_s = read_time(each.get("lastTransitionTime"))
+            why = str(each.get("message") or "").partition(_LEFT_ALONE)[0]
+            return None if since_s is None or not why else Leak(why, since_s)
+    return None
 
 
 def _drifting(facts: ProfileFacts) -> Finding:

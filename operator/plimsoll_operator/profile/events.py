@@ -1,29 +1,15 @@
-"""Words Events on pods and TaskProfiles, and makes their manifests.
-
-An Event's name depends on what happened and not on the time. So a second creation, after a restart
-or by a second controller, is an AlreadyExists at the API server and no second Event.
-"""
+"""Words Events on pods and TaskProfiles; ``event_manifests`` makes objects of them."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.names.profile_names import MAX_NAME
 from plimsoll_operator.wording.cause_words import words_for_kill
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import words_for_bytes
-
-CONTROLLER: Final = "plimsoll.dev/controller"
-MAX_NOTE: Final = 1024
-"""The limit of events.k8s.io/v1, whose "characters" are bytes of UTF-8."""
-MAX_INSTANCE: Final = 128
-_HASH_DIGITS: Final = 16
 
 
 class EventReason(StrEnum):
@@ -51,28 +37,8 @@ class EventReason(StrEnum):
     LEASED = "Leased"
 
 
-_ACTIONS: Final = {
-    EventReason.SIZED: "Size",
-    EventReason.STEPPED_BACK: "Observe",
-    EventReason.LIFTED: "Lift",
-    EventReason.RETRIED: "Retry",
-    EventReason.NOT_RETRIED: "Observe",
-    EventReason.LEAKING: "GiveUp",
-    EventReason.RESIZED: "Resize",
-    EventReason.DRIFTING: "Forget",
-    EventReason.CROWDED: "Ignore",
-    EventReason.RUNNING_LONG: "Observe",
-    EventReason.MENDED: "Mend",
-    EventReason.LENT: "Resize",
-    EventReason.TAKEN_BACK: "Resize",
-    EventReason.RESCUED: "Resize",
-    EventReason.NOT_RESCUED: "Observe",
-    EventReason.SMALLER_CHUNKS: "Split",
-    EventReason.SMALLER_PARTITIONS: "Split",
-    EventReason.HELD: "Hold",
-    EventReason.RELEASED: "Release",
-    EventReason.LEASED: "Observe",
-}
+_REPEATED: Final = frozenset({EventReason.RESIZED, EventReason.LENT, EventReason.TAKEN_BACK})
+"""They are announced when they are done, and a pod may get the same size more than once."""
 _WHY_RELEASED: Final = {
     "turn": "it is its turn",
     "overtaken": "many have overtaken it",
@@ -86,19 +52,6 @@ _WHY_RELEASED: Final = {
     "blind": "it is not known what runs on the nodes",
     "away": "no controller leads",
 }
-_WARNINGS: Final = frozenset(
-    {
-        EventReason.LIFTED,
-        EventReason.NOT_RETRIED,
-        EventReason.LEAKING,
-        EventReason.CROWDED,
-        EventReason.RUNNING_LONG,
-        EventReason.MENDED,
-        EventReason.NOT_RESCUED,
-        EventReason.SMALLER_CHUNKS,
-    }
-)
-"""Somebody should look at a kill, at a task that is left alone and at a run that may hang."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +83,25 @@ class Happening:
 
     note: one sentence for people. key: distinguishes happenings of the same reason and object, such
         as an attempt's number or a size; the same key means the same happening.
+    at_s: when it happened, Unix seconds; None for what happens now.
     """
 
     reason: EventReason
     note: str
     key: str = ""
+    at_s: float | None = None
+
+
+def done(happening: Happening, now_s: float) -> Happening:
+    """Return a happening that is announced now, apart from an earlier one that was alike."""
+    if happening.reason not in _REPEATED:
+        return happening
+    return replace(happening, key=f"{happening.key}@{now_s:.0f}")
+
+
+def at(happening: Happening, at_s: float | None) -> Happening:
+    """Return a happening that may be seen late, with its time."""
+    return replace(happening, at_s=at_s)
 
 
 def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening:
@@ -220,6 +187,12 @@ def retried(new_pod: str, attempt: int, allocation_bytes: int | None) -> Happeni
     size = "what was written" if allocation_bytes is None else words_for_bytes(allocation_bytes)
     note = f"attempt {attempt} is pod {new_pod} with {size}"
     return Happening(EventReason.RETRIED, note, new_pod)
+
+
+def retry_not_made(new_pod: str, attempt: int, words: str) -> Happening:
+    """Plimsoll does not make a bare pod's next attempt. words: how that ended."""
+    note = f"attempt {attempt} of this run, pod {new_pod}, is {words}; nobody makes it"
+    return Happening(EventReason.NOT_RETRIED, note, new_pod)
 
 
 def replaced() -> Happening:
@@ -348,50 +321,3 @@ def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
 def leased(words: str) -> Happening:
     """A Job whose pods leased its items has ended."""
     return Happening(EventReason.LEASED, words, "leased")
-
-
-def event_for(
-    happening: Happening, regarding: Regarding, *, at_s: float, instance: str
-) -> dict[str, Any]:
-    """Return an events.k8s.io/v1 Event.
-
-    at_s: Unix seconds. instance: the name of the pod of the controller that reports it.
-    """
-    return {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {
-            "name": event_name(happening, regarding),
-            "namespace": regarding.namespace,
-            "labels": {"app.kubernetes.io/managed-by": "plimsoll"},
-        },
-        "eventTime": datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": CONTROLLER,
-        "reportingInstance": instance[:MAX_INSTANCE] or "plimsoll",
-        "action": _ACTIONS[happening.reason],
-        "reason": happening.reason.value,
-        "type": "Warning" if happening.reason in _WARNINGS else "Normal",
-        "note": _cut_to_bytes(happening.note, MAX_NOTE),
-        "regarding": {
-            "apiVersion": regarding.api_version,
-            "kind": regarding.kind,
-            "namespace": regarding.namespace,
-            "name": regarding.name,
-            "uid": regarding.uid,
-        },
-    }
-
-
-def event_name(happening: Happening, regarding: Regarding) -> str:
-    """Return the object's name and a hash of the happening, as a valid name."""
-    identity = "\0".join((regarding.uid, happening.reason.value, happening.key))
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]
-    spelled = re.sub(r"[^a-z0-9.-]+", "-", regarding.name.lower())
-    return f"{spelled[: MAX_NAME - _HASH_DIGITS - 1].strip('-.') or 'plimsoll'}.{digest}"
-
-
-def _cut_to_bytes(text: str, limit: int) -> str:
-    encoded = text.encode()
-    if len(encoded) <= limit:
-        return text
-    return encoded[: limit - len("…".encode())].decode(errors="ignore") + "…"

@@ -39,6 +39,8 @@ from plimsoll_predictor.model.task_model import Model
 
 MAX_DECISIONS: Final = 10
 MAX_DECISION: Final = 512
+MAX_SENTENCES: Final = 12
+"""An older definition takes no more, and may be installed: it would refuse the whole status."""
 _CPU_FIELDS: Final = ("runs", "used", "peak", "request", "why")
 _ROUNDED: Final = 4
 """Decimals of a figure. With more, small changes would cost patches."""
@@ -55,7 +57,7 @@ def status_of(
     knowledge, old = facts.knowledge, previous or {}
     asked, given = facts.tally.requested_gb_h, facts.tally.allocated_gb_h
     return {
-        "about": [cut(words, MAX_DECISION) for words in profile_story(facts)],
+        "about": [cut(words, MAX_DECISION) for words in profile_story(facts)[:MAX_SENTENCES]],
         "task": knowledge.task.name,
         "phase": _phase(facts).value,
         "mode": knowledge.policy.mode.value,
@@ -133,7 +135,10 @@ def _phase(facts: ProfileFacts) -> Phase:
 
 
 def _killed_below_request(facts: ProfileFacts) -> dict[str, Any] | None:
-    """Return how much of an error budget is spent; None before the first run."""
+    """Return how many runs were killed below their request; None before the first run.
+
+    If there is an error budget, say how much of it that is.
+    """
     if facts.standing is None:
         return None
     spent, budget = facts.standing.spent, facts.knowledge.policy.error_budget
@@ -161,20 +166,22 @@ def _would_fields(facts: ProfileFacts) -> dict[str, Any]:
     """Return the result that enforcing would have had; None unless runs were recommended."""
     would = facts.standing.would if facts.standing else Would()
     if facts.knowledge.policy.mode is not Mode.RECOMMEND or not would.runs:
-        absent = ("wouldRuns", "wouldSave", "wouldSaveGbH", "wouldKill", "wouldKillShare")
-        return dict.fromkeys(absent)
+        sums = ("wouldRuns", "wouldSave", "wouldSaveGbH", "wouldAskedGbH")
+        return dict.fromkeys((*sums, "wouldKill", "wouldKillShare"))
     return {
         "wouldRuns": would.runs,
         "wouldSave": saving_words(would.asked_gb_h, would.decided_gb_h),
         "wouldSaveGbH": _rounded(would.saved_gb_h),
+        "wouldAskedGbH": _rounded(would.asked_gb_h),
         "wouldKill": would.killed,
         "wouldKillShare": _rounded(would.killed / would.runs),
     }
 
 
 def _costs(standing: StandingFacts | None, shown: object) -> dict[str, float | None] | None:
-    """Return each expert's cost divided by the champion's; more digits would change every run.
+    """Return each expert's cost divided by the champion's.
 
+    It is rounded: with more digits the status would change after every run.
     shown: the costs in the previous status; an expert that left is deleted.
     """
     if standing is None:

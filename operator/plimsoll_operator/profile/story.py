@@ -53,38 +53,42 @@ def _does(facts: ProfileFacts) -> str:
 
 
 def _history(facts: ProfileFacts) -> Iterator[str]:
-    knowledge, tally = facts.knowledge, facts.tally
+    knowledge = facts.knowledge
     yield _learned(facts)
     yield from _troubles(facts)
     yield _sizes(knowledge)
-    yield words_for_reached(knowledge.shown.floor_bytes)
-    yield words_for_burst(knowledge)
-    asked, given = tally.requested_gb_h, tally.allocated_gb_h
-    if asked > 0 and (knowledge.policy.mode is Mode.ENFORCE or given != asked):
-        saving = sentence_for_saving(asked, given, did="saved", took="took")
-        yield f"{saving} asked for"
-    if facts.asks is not None:
-        yield f"asks for {facts.asks}"
-    if facts.standing is not None:
-        spent, budget = facts.standing.spent, knowledge.policy.error_budget
-        yield words_for_spent(spent, facts.standing.kill_causes, budget)
-    yield _would(facts)
-    if facts.left is not None:
-        yield f"steps back, as of its latest pod {facts.left}"
-    if facts.leaking is not None:
-        yield f"left alone: {facts.leaking}"
     if knowledge.floor is not None:
         yield knowledge.floor.words
     if facts.standing is not None and facts.standing.drift.drifting:
         yield facts.standing.drift.words
+    if facts.asks is not None:
+        yield f"asks for {facts.asks}"
+    yield _saving(facts)
+    yield _would(facts)
+    if facts.standing is not None:
+        spent, budget = facts.standing.spent, knowledge.policy.error_budget
+        yield words_for_spent(spent, facts.standing.kill_causes, budget)
+    # Of a task with everything to tell, a status has no room for what comes last.
+    yield facts.costs
+    yield words_for_reached(knowledge.shown.floor_bytes)
+    yield words_for_burst(knowledge)
 
 
 def _troubles(facts: ProfileFacts) -> Iterator[str]:
+    if facts.leaking is not None:
+        yield f"left alone: {facts.leaking}"
+    if facts.left is not None:
+        yield f"steps back, as of its latest pod {facts.left}"
     if facts.causes:
         attempts = counted(len(facts.causes), "attempt")
         yield f"lately {attempts} did not succeed: {words_for_causes(facts.causes)}"
-    if facts.costs:
-        yield f"of the latest attempts, {facts.costs}"
+
+
+def _saving(facts: ProfileFacts) -> str:
+    asked, given = facts.tally.requested_gb_h, facts.tally.allocated_gb_h
+    if asked > 0 and (facts.knowledge.policy.mode is Mode.ENFORCE or given != asked):
+        return f"{sentence_for_saving(asked, given, did='saved', took='took')} asked for"
+    return ""
 
 
 def _learned(facts: ProfileFacts) -> str:

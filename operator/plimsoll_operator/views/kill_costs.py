@@ -20,6 +20,7 @@ SUFFIX: Final = "/rescue"
 class KillCosts:
     """Sums over attempts.
 
+    attempts: so many, killed or not.
     kills: attempts that were killed. lost_s, lost_gb_h: the time and memory-time they lost.
     rescues: attempts that succeeded and needed more than they had at first. kept_s: how long they
         had run when they were first raised, which a kill would have lost.
@@ -28,6 +29,7 @@ class KillCosts:
         another reason; for killed ones, ``lost_gb_h`` contains it.
     """
 
+    attempts: int = 0
     kills: int = 0
     lost_s: float = 0.0
     lost_gb_h: float = 0.0
@@ -43,16 +45,32 @@ class KillCosts:
 
 
 NO_COSTS: Final = KillCosts()
+COUNTED_DECISIONS: Final = 100
+"""All decisions that the store keeps of a task; a raise is one, too."""
 
 
 def kill_costs_of(
     observations: Sequence[Observation], decisions: Sequence[DecisionRecord]
 ) -> KillCosts:
-    """Count what a task's kills and rescues cost. decisions: those that the store keeps of it."""
+    """Count what a task's kills and rescues cost.
+
+    decisions: the newest ``COUNTED_DECISIONS`` that the store keeps of it.
+    """
+    counted = _as_far_back_as(decisions, observations)
     raises = {
         each.attempt_uid.removesuffix(SUFFIX): each for each in decisions if each.reason == RESCUED
     }
-    return sum((_cost(each, raises) for each in observations), NO_COSTS)
+    return sum((_cost(each, raises) for each in counted), KillCosts(attempts=len(counted)))
+
+
+def _as_far_back_as(
+    decisions: Sequence[DecisionRecord], observations: Sequence[Observation]
+) -> Sequence[Observation]:
+    """Return the attempts whose raises are known: kills of older ones would outnumber rescues."""
+    if len(decisions) < COUNTED_DECISIONS:
+        return observations
+    oldest_s = min(each.at_s for each in decisions)
+    return [each for each in observations if (each.started_s or each.submitted_s or 0) >= oldest_s]
 
 
 def _cost(attempt: Observation, raises: Mapping[str, DecisionRecord]) -> KillCosts:

@@ -40,6 +40,7 @@ class ProfileStatus:
     would_runs: int
     would_save: str | None
     would_save_gb_h: float | None
+    would_asked_gb_h: float | None
     would_kill: int | None
     would_kill_share: float | None
     model: str | None
@@ -72,6 +73,7 @@ class ProfileStatus:
             would_runs=_whole(status.get("wouldRuns")) or 0,
             would_save=_text(status.get("wouldSave")),
             would_save_gb_h=_number(status.get("wouldSaveGbH")),
+            would_asked_gb_h=_number(status.get("wouldAskedGbH")),
             would_kill=_whole(status.get("wouldKill")),
             would_kill_share=_number(status.get("wouldKillShare")),
             model=_text(status.get("model")),

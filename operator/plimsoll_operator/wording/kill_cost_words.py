@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from plimsoll_operator.wording.figure_words import words_for_gb_h
-from plimsoll_predictor.core.units import plural
+from plimsoll_predictor.core.units import counted, plural
 
 _HOUR_MIN = 60
 
 
 class Costs(Protocol):
     """The fields of ``views.kill_costs.KillCosts``."""
+
+    @property
+    def attempts(self) -> int:
+        """Return how many attempts were counted."""
 
     @property
     def kills(self) -> int:
@@ -47,11 +51,13 @@ def words_for_kill_costs(costs: Costs) -> str:
     """Return what they cost; empty if nothing was killed or raised.
 
     >>> from types import SimpleNamespace as Sums
-    >>> costs = {"kills": 2, "lost_s": 720, "lost_gb_h": 0.4, "kept_s": 0, "added_gb_h": 0.1}
-    >>> words_for_kill_costs(Sums(**costs, rescues=0, in_vain=1))
-    '2 kills lost 12 min and 0.4 GB·h; 1 raise in vain; raises added 0.1 GB·h'
+    >>> costs = {"kills": 2, "lost_s": 720, "lost_gb_h": 0.4, "kept_s": 0, "added_gb_h": 0}
+    >>> words_for_kill_costs(Sums(**costs, attempts=50, rescues=0, in_vain=0))
+    'over the latest 50 attempts: 2 kills lost 12 min and 0.4 GB·h'
     """
-    return "; ".join(_parts(costs))
+    parts = "; ".join(_parts(costs))
+    over = "attempt" if costs.attempts == 1 else counted(costs.attempts, "attempt")
+    return parts and f"over the latest {over}: {parts}"
 
 
 def _parts(costs: Costs) -> Iterator[str]:

@@ -244,6 +244,29 @@ def test_no_shown_series_ever_falls_while_it_is_shown() -> None:
         before = now
 
 
+def test_a_forgotten_task_has_no_series() -> None:
+    metrics = ControllerMetrics(tasks_shown=2)
+    for name in ("kept", "gone"):
+        metrics.by_task.wasted(TaskId("shop", name), 5.0)
+        metrics.by_task.forecast(TaskId("shop", name), {"0.5": 60.0})
+    metrics.by_task.forget(TaskId("shop", "gone"))
+    metrics.by_task.forget(TaskId("shop", "never seen"))
+    families = list(metrics.by_task.collect())
+    named = {each.labels["task"] for family in families for each in family.samples}
+    assert named == {"kept", "other"}
+    metrics.by_task.wasted(TaskId("shop", "gone"), 1.0)
+    assert shown_tasks(metrics.by_task)["gone"] == 1.0, "it begins anew"
+
+
+async def test_a_task_that_people_forget_has_no_series_any_more(tmp_path: Path) -> None:
+    async with an_inside(tmp_path, tasks_shown=2) as inside:
+        metrics, book = inside.controller.metrics, inside.controller.book
+        metrics.by_task.wasted(TRAIN, 5.0)
+        assert set(shown_tasks(metrics.by_task)) == {"train", "other"}
+        book.forget(TRAIN)
+        assert set(shown_tasks(metrics.by_task)) == {"other"}
+
+
 def test_a_task_called_other_is_not_taken_for_the_others() -> None:
     tasks = TaskMetrics(1)
     tasks.wasted(TaskId("shop", "other"), 5.0)

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from plimsoll_operator.profile import events
-from plimsoll_operator.profile.events import Happening, Regarding, event_for, event_name
+from plimsoll_operator.profile.event_manifests import event_for, event_name
+from plimsoll_operator.profile.events import Happening, Regarding
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import GIB, MIB
 
@@ -48,6 +49,13 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "Retried",
             "Normal",
             "attempt 2 is pod train-2 with 1Gi",
+        ),
+        pytest.param(
+            events.retry_not_made("train-2", 2, "given up: a webhook forbids it"),
+            "NotRetried",
+            "Warning",
+            "attempt 2 of this run, pod train-2, is given up: a webhook forbids it; nobody makes"
+            " it",
         ),
         pytest.param(
             events.rescued(512 * MIB, GIB, "it grows"),

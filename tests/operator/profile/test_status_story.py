@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
 from plimsoll_operator.policy.policy_levels import PausedBy
-from plimsoll_operator.profile.status import status_of
+from plimsoll_operator.profile.status import MAX_SENTENCES, status_of
+from plimsoll_operator.profile.story import profile_story
+from plimsoll_operator.wording.asking_words import TooLittle
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.knowledge.curve import Straight
+from plimsoll_predictor.knowledge.error_budget import Spent
 from plimsoll_predictor.knowledge.expert_names import CURVES
+from plimsoll_predictor.knowledge.floor import Floor, FloorKind
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.store import TaskSummary
+from tests.builders.experts.standings import SHIFTED_MIB, a_fleet, facts_of
 from tests.builders.reports import START_S, TASK
 from tests.operator.profile.sized_task import facts, knowing
+
+CRDS = Path(__file__).parents[3] / "deploy" / "crds"
 
 
 def test_the_story_begins_with_what_is_done_to_pods() -> None:
@@ -36,9 +49,9 @@ def test_the_story_of_a_task_nobody_knows_yet_promises_nothing() -> None:
 
 
 def test_the_story_says_what_kills_and_rescues_cost() -> None:
-    costs = "2 kills lost 12 min and 0.4 GB·h"
+    costs = "over the latest 9 attempts: 2 kills lost 12 min and 0.4 GB·h"
     about = status_of(facts(costs=costs), now_s=START_S)["about"]
-    assert f"Of the latest attempts, {costs}." in about
+    assert f"O{costs[1:]}." in about
     assert not any("kills lost" in words for words in status_of(facts(), now_s=START_S)["about"])
 
 
@@ -76,3 +89,33 @@ def test_a_task_of_which_nothing_runs_and_nothing_fails_says_nothing_of_that() -
     told = status_of(facts(), now_s=0.0)
     assert told["reached"] is None
     assert not any("follows" in each or "burst" in each for each in told["about"])
+
+
+def test_a_story_has_no_more_sentences_than_any_definition_takes_and_tells_the_worst() -> None:
+    standing = replace(
+        facts_of(a_fleet(SHIFTED_MIB)),
+        would=Would(runs=9, killed=1, asked_gb_h=9.0, decided_gb_h=4.0),
+        spent=Spent(runs=300, killed=2),
+    )
+    everything = replace(
+        knowing(
+            policy=Policy(mode=Mode.RECOMMEND, error_budget=0.01),
+            shown=Shown(floor_bytes=2048 * MIB),
+            lifts={f"r{number}": Lift(2, 2, 1) for number in range(11)},
+            floor=Floor(None, FloorKind.ELASTIC),
+        ),
+        causes=(Cause.OWN_LIMIT,),
+        costs="over the latest 9 attempts: 2 kills lost 12 min and 0.4 GB·h",
+        standing=standing,
+        too_little=TooLittle(100 * MIB, 210 * MIB),
+        left="report-1: the VPA sets it",
+        leaking="lifted 3 times",
+    )
+    assert len(profile_story(everything)) == 15, "all that there is to tell"
+    about = status_of(everything, now_s=0.0)["about"]
+    schema = yaml.safe_load((CRDS / "taskprofiles.yaml").read_text())["spec"]["versions"][0]
+    status = schema["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    assert len(about) <= MAX_SENTENCES <= status["about"]["maxItems"]
+    story = " ".join(about)
+    for worst in ("Left alone: lifted 3 times", "Steps back", "Asks for too little", "Enforcing"):
+        assert worst in story

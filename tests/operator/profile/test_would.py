@@ -183,6 +183,7 @@ def test_in_recommend_mode_the_status_says_what_enforcing_would_have_saved_and_k
         2,
         0.05,
     )
+    assert status["wouldAskedGbH"] == 20.0
     about = status["about"]
     assert isinstance(about, list)
     assert any(words.startswith("Enforcing would have saved 62% (12.4 GB·h)") for words in about)
@@ -198,5 +199,5 @@ def test_in_recommend_mode_the_status_says_what_enforcing_would_have_saved_and_k
 )
 def test_elsewhere_it_says_nothing_of_it(mode: Mode, would: Would) -> None:
     status = status_in(mode, would)
-    fields = ("wouldRuns", "wouldSave", "wouldSaveGbH", "wouldKill", "wouldKillShare")
-    assert [status[field] for field in fields] == [None] * 5
+    fields = ("wouldRuns", "wouldSave", "wouldSaveGbH", "wouldAskedGbH", "wouldKill")
+    assert [status[field] for field in (*fields, "wouldKillShare")] == [None] * 6

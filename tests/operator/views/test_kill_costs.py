@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll_operator.views.kill_costs import (
+    COUNTED_DECISIONS,
     NO_COSTS,
     RESCUED,
     SUFFIX,
@@ -16,6 +19,7 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GB
 from plimsoll_predictor.store import DecisionRecord
+from plimsoll_predictor.store.attempts.decisions import KEPT_PER_TASK
 
 TRAIN = TaskId("shop", "train")
 HOUR_S = 3600.0
@@ -91,13 +95,35 @@ def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
     ],
 )
 def test_costs(attempt: Observation, raised: list[DecisionRecord], costs: KillCosts) -> None:
-    assert kill_costs_of([attempt], raised) == costs
+    assert kill_costs_of([attempt], raised) == replace(costs, attempts=1)
 
 
 def test_what_only_a_failed_attempt_held_is_told() -> None:
     costs = kill_costs_of([an_attempt(Outcome.FAILED)], [a_raise()])
-    assert words_for_kill_costs(costs) == "raises added 1 GB·h"
+    assert words_for_kill_costs(costs) == "over the latest attempt: raises added 1 GB·h"
     assert words_for_kill_costs(NO_COSTS) == ""
+
+
+def test_kills_and_rescues_are_counted_over_the_same_attempts() -> None:
+    """The store keeps fewer decisions than attempts, and older raises are not known any more."""
+    attempts, decisions = [], []
+    for number in range(300):
+        uid, start_s = f"a{number}", number * HOUR_S
+        is_rescued = number % 3 == 0
+        outcome = Outcome.SUCCEEDED if is_rescued else Outcome.OOM_KILLED
+        ended_s = start_s + HOUR_S
+        attempt = replace(an_attempt(outcome), started_s=start_s, finished_s=ended_s)
+        attempts.append(replace(attempt, attempt_uid=uid))
+        decisions.append(replace(a_raise("learned", uid), at_s=start_s - 1))
+        if is_rescued:
+            decisions.append(replace(a_raise(uid=f"{uid}{SUFFIX}"), at_s=start_s + 600))
+    decisions.sort(key=lambda each: -each.at_s)
+    costs = kill_costs_of(attempts, decisions[:COUNTED_DECISIONS])
+    assert (costs.attempts, costs.rescues, costs.kills) == (75, 25, 50)
+    assert words_for_kill_costs(costs).startswith("over the latest 75 attempts: 50 kills lost")
+    assert COUNTED_DECISIONS == KEPT_PER_TASK
+    few = kill_costs_of(attempts[:30], decisions[-40:])
+    assert (few.attempts, few.rescues, few.kills) == (30, 10, 20), "none is missing"
 
 
 def test_costs_add_up() -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import structlog
 
@@ -21,6 +22,7 @@ from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.profile import events
+from plimsoll_operator.profile.event_manifests import event_for
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
 from plimsoll_predictor.core.decision import Reason
@@ -33,6 +35,10 @@ log = structlog.get_logger()
 
 MAX_QUEUED = 10_000
 TRIES = 5
+TOLD_WITHIN_S: Final = 3600.0
+"""Nothing older is told. The API server keeps Events for an hour: an earlier one may be gone, and a
+controller that starts would tell the pasts of all pods again as news.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +91,9 @@ class Announcer:
         await self._writer.decide(replace(record, bids=bids))
         if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
             happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
-            self.announce(happening, pod)
+            self.announce(events.at(happening, at_s), pod)
         elif note.reason is Reason.LEFT:
-            self.announce(events.stepped_back(note.why), pod)
+            self.announce(events.at(events.stepped_back(note.why), at_s), pod)
 
     async def resized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
         """Announce a waiting pod's new size; its decision replaces admission's."""
@@ -124,10 +130,12 @@ class Announcer:
     def tell(
         self, happening: events.Happening, regarding: events.Regarding, task: TaskId | None = None
     ) -> None:
-        """Queue an Event, unless there are too many (see ``events_budget``).
+        """Queue an Event, unless it is old or there are too many (see ``events_budget``).
 
         task: the task of the object; None if it has none.
         """
+        if happening.at_s is not None and self._now_s() - happening.at_s > TOLD_WITHIN_S:
+            return
         now_s = asyncio.get_running_loop().time()
         # Each reason has its own share: a batch's sizes must not use up the share of its kills.
         share = None if task is None else f"{task} {happening.reason}"
@@ -136,7 +144,7 @@ class Announcer:
             return
         self._hushed.pop(task, None)
         try:
-            self._queue.put_nowait((happening, regarding))
+            self._queue.put_nowait((events.done(happening, self._now_s()), regarding))
         except asyncio.QueueFull:
             self.results["dropped"] += 1
 
@@ -152,9 +160,10 @@ class Announcer:
                 self._hushed.pop(next(iter(self._hushed)))
 
     async def _send(self, happening: events.Happening, regarding: events.Regarding) -> None:
-        manifest = events.event_for(
-            happening, regarding, at_s=self._now_s(), instance=self._instance
-        )
+        # A node's clock may be ahead.
+        now_s = self._now_s()
+        at_s = now_s if happening.at_s is None else min(now_s, happening.at_s)
+        manifest = event_for(happening, regarding, at_s=at_s, instance=self._instance)
         for attempt in range(TRIES):
             try:
                 await self._kube.create_event(manifest)

@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 from prometheus_client import Counter
 
 from plimsoll_operator.attempts.healing import Healing, healing_of
+from plimsoll_operator.attempts.over import ended_s
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
@@ -125,7 +126,7 @@ class Lifts:
         if healing is Healing.AS_WRITTEN:
             lift = lift_to_written(failed)
         happening = events.failed_lowered(failed.allocation_bytes or 0, lift.attempt)
-        self.announcer.announce(happening, ended.pod)
+        self._announce(happening, ended)
         return await self.retries.follow(ended, lift)
 
     async def _evicted(self, ended: AttemptEnded) -> bool:
@@ -174,7 +175,7 @@ class Lifts:
         happening = events.given_back(
             lift.after_bytes, lift.attempt, had_less.cause, certain=certain
         )
-        self.announcer.announce(happening, ended.pod)
+        self._announce(happening, ended)
         return lift
 
     async def _succeeded(self, ended: AttemptEnded) -> None:
@@ -209,6 +210,11 @@ class Lifts:
         # Even if no lift would help: a lowered run gets its written memory before it is given up.
         return await self.retries.follow(ended, lift or await self._give_back(ended))
 
+    def _announce(self, happening: events.Happening, ended: AttemptEnded) -> None:
+        """Announce what follows from an attempt's end, with the time of that end."""
+        at_s = ended_s(ended.pod, ended.status)
+        self.announcer.announce(events.at(happening, at_s), ended.pod)
+
     def _healing(self, ended: AttemptEnded) -> Healing:
         watched = ended.watched
         paused = self.book.policies.pauses(watched.task)
@@ -230,12 +236,12 @@ class Lifts:
         """Announce the kill, and promise no retry: only the next run is sized by what it taught."""
         watched, killed = ended.watched, ended.observation
         if watched.retrier is Retrier.KUBELET:
-            self.announcer.announce(events.stuck(), ended.pod)
+            self._announce(events.stuck(), ended)
         else:
             happening = events.not_retried(
                 killed.allocation_bytes or 0, watched.attempts.by, killed.cause
             )
-            self.announcer.announce(happening, ended.pod)
+            self._announce(happening, ended)
 
     async def _lift(self, ended: AttemptEnded) -> Lift | None:
         killed, watched = ended.observation, ended.watched
@@ -261,7 +267,7 @@ class Lifts:
             held = replace(held_lift(failed), killed_s=killed_s)
             await self._put(killed, held)
             happening = events.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
-            self.announcer.announce(happening, ended.pod)
+            self._announce(happening, ended)
             return held
         bounds = self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes)
         answer = next_allocation(failed, knowledge, bounds)
@@ -269,7 +275,7 @@ class Lifts:
             return None
         if isinstance(answer, Leaking):
             self.leaking.leaked(killed, answer.reason)
-            self.announcer.announce(events.leaking(answer.reason, killed.run), ended.pod)
+            self._announce(events.leaking(answer.reason, killed.run), ended)
             return None
         await self._put(killed, replace(answer, killed_s=killed_s))
         self.made.inc()
@@ -281,7 +287,7 @@ class Lifts:
             cause=killed.cause,
         )
         happening = events.because(happening, lift_reasons(answer, failed, knowledge, bounds))
-        self.announcer.announce(happening, ended.pod)
+        self._announce(happening, ended)
         return answer
 
     async def _put(self, killed: Observation, lift: Lift) -> None:

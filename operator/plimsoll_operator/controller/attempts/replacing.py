@@ -27,8 +27,9 @@ import structlog
 
 from plimsoll_operator.attempts.held_up import is_held_up
 from plimsoll_operator.attempts.kept_work import kept_work
+from plimsoll_operator.attempts.over import ended_s
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.attempts.retry_making import GIVE_UP_AFTER_S
+from plimsoll_operator.controller.attempts.retry_creation import GIVE_UP_AFTER_S
 from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
@@ -63,7 +64,7 @@ class Replacements:
         restarts = restart_policy(ended.pod) is not RestartPolicy.NEVER
         if ended.watched.retrier not in NEXT_IS_LIFTED:
             if restarts:
-                self.announcer.announce(events.stuck(), ended.pod)
+                self._say_stuck(ended)
             return
         if not restarts and not is_held_up(ended.pod, ended.watched):
             return
@@ -126,9 +127,13 @@ class Replacements:
                 return None
             kept = kept_work(pod, watched.attempt.container)
             if kept is not None:
-                self.announcer.announce(events.stuck(kept), pod)
+                self._say_stuck(ended, kept)
                 return None
         return events.replaced()
+
+    def _say_stuck(self, ended: AttemptEnded, kept: str | None = None) -> None:
+        at_s = ended_s(ended.pod, ended.status)
+        self.announcer.announce(events.at(events.stuck(kept), at_s), ended.pod)
 
     def _goes_on(self, now: AttemptStatus) -> bool:
         runs_since_s = now.started_s if now.terminated is None else None

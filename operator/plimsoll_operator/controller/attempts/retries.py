@@ -1,11 +1,12 @@
 """Makes the next attempt after a lift, once, if nobody else makes it.
 
-An intent is committed, the retry is made of it (``retry_making.py``), and the intent is closed.
+An intent is committed, the retry is made of it (``retry_creation.py``), and the intent is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from plimsoll_operator.attempts.over import changed_s, is_over
-from plimsoll_operator.attempts.retry_pod import NextAttempt, retry_name
+from plimsoll_operator.attempts.retry_pod import NextAttempt, planned_note, retry_name
 from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
@@ -22,8 +23,11 @@ from plimsoll_operator.controller.attempts.replacing import (
     Replacements,
     may_follow,
 )
-from plimsoll_operator.controller.attempts.retry_making import (
+from plimsoll_operator.controller.attempts.retry_creation import (
+    CREATED,
     EXCLUDED,
+    EXPIRED,
+    GIVEN_UP,
     KEYS,
     NO_MANIFEST,
     PASSED_OVER,
@@ -38,10 +42,12 @@ from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import annotations_of
+from plimsoll_operator.pods.status import pod_uid
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Retry
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import RetryIntent, Store, Writer
@@ -143,15 +149,12 @@ class Retries:
         )
         intent = self._intent(ended, name, following.to_json())
         if not await self.writer.call(self.store.retries.plan, intent):
-            return  # planned before: it was announced then, or it was passed over
+            return  # planned before
         if labels.RETRIED_AS in annotations_of(pod):
             # The store was restored from a backup, and lacks the retry that the pod names.
             await self._close(intent, THERE_ALREADY)
             return
         self._begin(intent)
-        size_bytes = None if lift.as_written else lift.allocation_bytes
-        happening = events.retried(name, lift.attempt, size_bytes)
-        self.announcer.announce(happening, pod)
 
     def _begin(self, intent: RetryIntent) -> None:
         if intent.attempt_uid in self._under_way:
@@ -172,6 +175,7 @@ class Retries:
         while True:
             ending = await self._tried(maker, intent)
             if ending is not None:
+                self._tell(intent, ending)
                 await self._close(intent, ending)
                 return
             await asyncio.sleep(pause_s)
@@ -184,6 +188,20 @@ class Retries:
             # Nobody else makes this retry, so an error of ours must not end it.
             log.exception("retry failed, trying again", pod=intent.new_pod)
             return None
+
+    def _tell(self, intent: RetryIntent, ending: Ending) -> None:
+        """Tell people what became of a retry; if the store then fails, it is told once more."""
+        note = ending.note or planned_note(json.loads(intent.manifest or "{}"))
+        happening = None if note is None else _happening(intent, ending, note)
+        if note is None or happening is None:
+            return
+        killed = events.Regarding(
+            kind="Pod",
+            namespace=intent.namespace,
+            name=intent.pod,
+            uid=pod_uid(intent.attempt_uid),
+        )
+        self.announcer.tell(happening, killed, TaskId.parse(note.task))
 
     async def _close(self, intent: RetryIntent, ending: Ending) -> None:
         await self.writer.call(self.store.retries.close, intent.attempt_uid, ending.words)
@@ -202,6 +220,17 @@ def _is_over_for_good(ended: AttemptEnded) -> bool:
         return True
     killed = status.terminated is not None and status.terminated.reason == OOM_KILLED
     return killed and is_over(ended.pod)
+
+
+def _happening(intent: RetryIntent, ending: Ending, note: DecisionNote) -> events.Happening | None:
+    """Return what people are told; None for a retry that nobody waits for."""
+    if ending.key in (CREATED.key, THERE_ALREADY.key):
+        as_written = note.reason is Reason.NOT_LOWERED
+        size_bytes = None if as_written else note.allocation_bytes
+        return events.retried(intent.new_pod, note.attempt, size_bytes)
+    if ending.key in (GIVEN_UP, EXPIRED.key):
+        return events.retry_not_made(intent.new_pod, note.attempt, ending.words)
+    return None
 
 
 def _note(watched: WatchedPod, lift: Lift) -> str:

@@ -20,7 +20,7 @@ from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
-from plimsoll_operator.views.kill_costs import kill_costs_of
+from plimsoll_operator.views.kill_costs import COUNTED_DECISIONS, kill_costs_of
 from plimsoll_operator.views.left_pods import left_by
 from plimsoll_operator.views.report.counting import causes_of
 from plimsoll_operator.views.training_facts import facts_of
@@ -38,8 +38,6 @@ PEAK_DELAY_S: Final = 30.0
 LATEST: Final = 50
 """Attempts searched for the last success, the causes of other ends, and the latest requests."""
 LISTED_DECISIONS: Final = 10
-COUNTED_DECISIONS: Final = 100
-"""All decisions that the store keeps of a task; a rescue is one, too."""
 RECENT_RUNTIMES: Final = 200
 """The status shows the shape and trend of this many runs."""
 

@@ -230,7 +230,9 @@ class MetTasks:
         if task not in self._book:
             if self._troubles.is_crowded(task.namespace):
                 if self._turned_away.add(str(metadata_of(pod)["uid"])):
-                    self._announcer.announce(events.crowded(self._troubles.most_tasks), pod)
+                    made_s = read_time(metadata_of(pod).get("creationTimestamp"))
+                    crowded = events.crowded(self._troubles.most_tasks)
+                    self._announcer.announce(events.at(crowded, made_s), pod)
                 return False
             self._book.get(task)
             self._profiles.mark(task, after_s=0.0)

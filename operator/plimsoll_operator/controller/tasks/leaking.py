@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     Hub,
@@ -9,6 +11,7 @@ from plimsoll_operator.controller.hub.hub import (
     ProfileOutdated,
     TaskForgotten,
 )
+from plimsoll_operator.profile.conditions import Leak
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 
@@ -31,7 +34,20 @@ class LeakingTasks:
 
     def leaked(self, killed: Observation, why: str) -> None:
         """Note that a task cannot be lifted, unless a run of it has succeeded since."""
-        task, at_s = killed.task, killed.finished_s or 0.0
+        self._leaks(killed.task, why, killed.finished_s or 0.0)
+
+    def restore(self, task: TaskId, leak: Leak, latest: Iterable[Observation]) -> None:
+        """Go on with a leak that a status tells of: the killed pod may be gone.
+
+        latest: the task's attempts as they are stored. A success among them may have ended the leak
+        without a new status.
+        """
+        for each in latest:
+            if each.outcome is Outcome.SUCCEEDED:
+                self._succeeded(task, each.finished_s or 0.0)
+        self._leaks(task, leak.why, leak.since_s)
+
+    def _leaks(self, task: TaskId, why: str, at_s: float) -> None:
         if at_s >= self._succeeded_s.get(task, 0.0):
             self._leaked_s[task] = at_s
             self._set(task, why)
@@ -41,11 +57,13 @@ class LeakingTasks:
         if event.observation.outcome is not Outcome.SUCCEEDED:
             return
         task, at_s = event.observation.task, event.observation.finished_s or 0.0
-        # Pods come in any order after a restart: only the last success counts.
-        if at_s >= self._succeeded_s.get(task, 0.0):
-            self._succeeded_s[task] = at_s
+        self._succeeded(task, at_s)
         if at_s >= self._leaked_s.get(task, 0.0):
             self._set(task, None)
+
+    def _succeeded(self, task: TaskId, at_s: float) -> None:
+        # Pods come in any order after a restart: only the last success counts.
+        self._succeeded_s[task] = max(at_s, self._succeeded_s.get(task, 0.0))
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Forget all of it."""

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.hub.hub import (
     Hub,
     PolicyChanged,
@@ -83,10 +84,12 @@ class Publications:
                 self._ahead -= ahead
         if self._show is not None:
             await self._show()
-        for task in self._unpublished:
-            self._board.publish(self.deciding(task))
-            self._hub.publish(TaskPublished(task))
-        self._unpublished.clear()
+        turns = Turns()
+        for task in tuple(self._unpublished):
+            # While others had their turn, it may have been published, or forgotten.
+            if task in self._unpublished:
+                self._publish(task)
+                await turns.rest()
 
     def task_learned(self, event: TaskLearned) -> None:
         """Publish the task with the next publication."""
@@ -96,14 +99,17 @@ class Publications:
 
     def task_changed(self, event: TaskChanged) -> None:
         """Publish the task now, with all that was learned of it."""
-        self._unpublished.pop(event.task, None)
-        self._board.publish(self.deciding(event.task))
-        self._hub.publish(TaskPublished(event.task))
+        self._publish(event.task)
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Publish nothing of the task any more."""
         self._unpublished.pop(event.task, None)
         self._ahead.pop(event.task, None)
+
+    def _publish(self, task: TaskId) -> None:
+        self._board.publish(self.deciding(task))
+        self._unpublished.pop(task, None)
+        self._hub.publish(TaskPublished(task))
 
 
 @dataclass(frozen=True, slots=True)

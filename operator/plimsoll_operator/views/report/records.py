@@ -140,10 +140,17 @@ class TaskDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReport:
-    """One task. asks: that it asks for too little, in words. detail: None if it is only listed."""
+    """One task.
+
+    figures: of the attempts that were read. kept: of all attempts in the store, so that tasks
+        compare and add up; its runs are those with a known need, it has no ``retries``, and it
+        counts imported runs and kills, too.
+    asks: that it asks for too little, in words. detail: None if it is only listed.
+    """
 
     task: TaskId
     figures: Figures
+    kept: Figures
     phase: Phase
     champion: str
     asks: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
-from plimsoll_operator.views.kill_costs import kill_costs_of
+from plimsoll_operator.views.kill_costs import COUNTED_DECISIONS, kill_costs_of
 from plimsoll_operator.views.report.counting import (
     cpu_figures_of,
     figures_of,
@@ -42,8 +42,6 @@ READ_IN_ALL: Final = 60_000
 """This takes about two seconds of one core, of a controller that also does its other work."""
 LISTED_LIFTS: Final = 200
 LISTED_DECISIONS: Final = 10
-COUNTED_DECISIONS: Final = 100
-"""All decisions that the store keeps of a task."""
 LISTED_TRAININGS: Final = 5
 
 
@@ -117,6 +115,7 @@ def _detailed(
     return TaskReport(
         task=task,
         figures=figures_of(latest),
+        kept=_kept(summary),
         phase=_phase(summary, champion, saved),
         champion=champion,
         asks=asks_words(too_little(latest)),
@@ -129,19 +128,24 @@ def _listed(store: Store, standings: StoredStandings, summary: TaskSummary) -> T
     champion = _without_experts(saved)
     if standing is not None and standing.past.runs:
         champion = standing.champion
-    figures = Figures(
+    kept = _kept(summary)
+    return TaskReport(
+        task=summary.task,
+        figures=kept,
+        kept=kept,
+        phase=_phase(summary, champion, saved),
+        champion=champion,
+    )
+
+
+def _kept(summary: TaskSummary) -> Figures:
+    return Figures(
         runs=summary.runs_known,
         attempts=summary.observations,
         oom_kills=summary.oom_kills,
         requested_gb_h=summary.requested_gb_h,
         allocated_gb_h=summary.allocated_gb_h,
         peak_gb_h=summary.peak_gb_h,
-    )
-    return TaskReport(
-        task=summary.task,
-        figures=figures,
-        phase=_phase(summary, champion, saved),
-        champion=champion,
     )
 
 

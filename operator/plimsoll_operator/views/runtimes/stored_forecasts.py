@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.attempts.running_long import LEAST_KNOWN_RUNS
+from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -91,7 +91,7 @@ def _learned(forecaster: Forecaster, task: TaskId, runs: Sequence[PastRuntime]) 
     name, shares = str(task), {}
     for each in runs:
         forecast = forecaster.forecast(name, task.namespace, each.started_s)
-        if forecast.known_runs >= LEAST_KNOWN_RUNS:
+        if forecast.known_runs >= LEAST_RUNS_TO_WARN:
             shares[each.attempt_uid] = forecast.share_below(each.ran_s)
         forecaster.learn(name, task.namespace, each.ran_s, each.finished_s)
     return shares

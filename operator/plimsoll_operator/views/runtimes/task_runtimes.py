@@ -91,8 +91,10 @@ class TaskRuntimes:
             return None
         if share >= LONG_FROM:
             return Anomaly.LONG
-        # The longest runs are not short, though most of their forecast may be longer still.
-        return Anomaly.SHORT if share <= SHORT_TO and each.ran_s < KNOWN_TO_S else None
+        # The longest runs are not short, though most of their forecast may be longer still; nor are
+        # the shortest: no forecast tells apart what a clock of whole seconds does not.
+        within = SMALLEST_S < each.ran_s < KNOWN_TO_S
+        return Anomaly.SHORT if share <= SHORT_TO and within else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

@@ -30,6 +30,10 @@ class _Read:
     at_s: float
     took_s: float
 
+    def is_old(self, now_s: float) -> bool:
+        """Say whether it had better be read again."""
+        return now_s - self.at_s > max(FRESH_S, REST * self.took_s)
+
 
 class TaskIndex:
     """Lines in the order of their names. Several threads may use it.
@@ -55,7 +59,7 @@ class TaskIndex:
                 if self._read is last:
                     self._read_now()
                 return self._read.rows if self._read else ()
-        if now_s - last.at_s > max(FRESH_S, REST * last.took_s):
+        if last.is_old(now_s):
             self._later(self.refresh)
         return last.rows
 
@@ -64,10 +68,14 @@ class TaskIndex:
         return self._read.campaigns if self._read else ()
 
     def refresh(self) -> None:
-        """Read now, unless a reading is under way. A StoreError leaves the latest lines."""
+        """Read now, unless a reading is under way. A StoreError leaves the latest lines.
+
+        Each who looks at old lines asks for it; only the first of them has it read.
+        """
         if self._reading.acquire(blocking=False):
             try:
-                self._read_now()
+                if self._read is None or self._read.is_old(self._clock()):
+                    self._read_now()
             finally:
                 self._reading.release()
 

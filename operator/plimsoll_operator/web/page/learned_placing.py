@@ -27,6 +27,10 @@ class _Learned:
     at_s: float
     took_s: float
 
+    def is_old(self, now_s: float) -> bool:
+        """Say whether it had better be learned again."""
+        return now_s - self.at_s > max(FRESH_S, REST * self.took_s)
+
 
 class LearnedPlacing:
     """What the newest runs taught. Several threads may use it.
@@ -55,15 +59,19 @@ class LearnedPlacing:
                 if self._learned is None:
                     self._learn()
                 return self._learned.facts if self._learned else None
-        if self._clock() - last.at_s > max(FRESH_S, REST * last.took_s):
+        if last.is_old(self._clock()):
             self._later(self.refresh)
         return last.facts
 
     def refresh(self) -> None:
-        """Learn now, unless learning is under way. A StoreError leaves the latest."""
+        """Learn now, unless learning is under way. A StoreError leaves the latest.
+
+        Each who looks at what is old asks for it; only the first of them has it learned.
+        """
         if self._learning.acquire(blocking=False):
             try:
-                self._learn()
+                if self._learned is None or self._learned.is_old(self._clock()):
+                    self._learn()
             finally:
                 self._learning.release()
 

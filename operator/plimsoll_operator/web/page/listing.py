@@ -22,7 +22,7 @@ class Totals:
     """The sums of tasks. would_save_gb_h, would_kill: None if no task has a value.
 
     asking: how many ask for too little.
-    recommended_gb_h: requested by the tasks that have a ``would_save_gb_h``.
+    would_asked_gb_h: requested by the runs of ``would_save_gb_h``; None if it is not known of all.
     """
 
     tasks: int
@@ -31,7 +31,7 @@ class Totals:
     would_kill: int | None
     recommending: int
     asking: int
-    recommended_gb_h: float
+    would_asked_gb_h: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,7 @@ def totals_of(rows: Sequence[TaskRow]) -> Totals:
     """The sums of tasks."""
     summaries = [row.summary for row in rows]
     would = [row for row in rows if row.would_save_gb_h is not None]
+    asked = [row.would_asked_gb_h for row in would if row.would_asked_gb_h is not None]
     kills = [row.would_kill for row in rows if row.would_kill is not None]
     return Totals(
         tasks=len(rows),
@@ -93,7 +94,7 @@ def totals_of(rows: Sequence[TaskRow]) -> Totals:
         would_kill=sum(kills) if kills else None,
         recommending=sum(row.mode == "recommend" for row in rows),
         asking=sum(row.asks is not None for row in rows),
-        recommended_gb_h=sum(row.summary.requested_gb_h for row in would),
+        would_asked_gb_h=sum(asked) if asked and len(asked) == len(would) else None,
     )
 
 

@@ -62,6 +62,7 @@ class TaskRow:
     asks: says that the task asks for too little; None if it asks for enough.
     would_save_gb_h, would_kill: the effect if all recommended sizes had been enforced; None if the
         profile does not have it, for instance if the task is enforced.
+    would_asked_gb_h: of the runs of ``would_save_gb_h``; an older controller did not write it.
     runtime: of the next run, p50 and p95 in words; None while nothing is forecast.
     """
 
@@ -72,6 +73,7 @@ class TaskRow:
     champion: str
     asks: str | None = None
     would_save_gb_h: float | None = None
+    would_asked_gb_h: float | None = None
     would_save: str | None = None
     would_kill: int | None = None
     decision: str = ""
@@ -101,6 +103,7 @@ def row_of(summary: TaskSummary, live: LiveTask) -> TaskRow:
         champion=_cut(status.champion) or live.champion,
         asks=_cut(status.asks),
         would_save_gb_h=status.would_save_gb_h if recommended else None,
+        would_asked_gb_h=status.would_asked_gb_h if recommended else None,
         would_save=_cut(status.would_save) if recommended else None,
         would_kill=status.would_kill if recommended else None,
         decision=_cut(status.last_decision) or "",

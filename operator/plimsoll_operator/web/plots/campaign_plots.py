@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,8 @@ _SPREAD_IN: Final = 7
 _MOST_TICKS: Final = 6
 _MOST: Final = 1e150
 _LEAST: Final = 1e-150
+"""Places are cut at the first, and drawn by their logarithms only above the second, so that
+differences and ratios of two places are finite."""
 _FRAME: Final = Frame.inside(SIZE, right=20, top=30, bottom=26)
 
 
@@ -51,7 +54,10 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Across:
-    """The axis of a feature. place: of a value and its run's number; None for no value."""
+    """The axis of a feature.
+
+    place(value, number): where the mark with that number is drawn; None if the value has no place.
+    """
 
     place: Callable[[str, int], float | None]
     labels: Sequence[Markup]
@@ -59,18 +65,19 @@ class _Across:
 
 def effect_plot(facts: CampaignFacts, effect: Effect) -> Markup:
     """Need by value: runs, kills, expected needs of uncertain scenarios, ceilings of bins."""
-    marks, open_ = marks_of(facts, effect.feature), facts.found.uncertain
-    sizes = [mark.size_bytes for mark in marks] + [_upper(each) for each in open_]
+    marks, uncertain = marks_of(facts, effect.feature), facts.found.uncertain
+    sizes = [mark.size_bytes for mark in marks] + [_upper(each) for each in uncertain]
     sizes += facts.found.ceilings_bytes
     y = _FRAME.y(0, max([*sizes, MIB]) * _ROOM_ABOVE)
     named = [mark.value for mark in marks]
-    named += [each.values[effect.feature] for each in open_ if effect.feature in each.values]
-    across = _kinds(effect) if effect.kind is ValueKind.CATEGORY else _places(named, effect.kind)
+    named += [each.values[effect.feature] for each in uncertain if effect.feature in each.values]
+    is_category = effect.kind is ValueKind.CATEGORY
+    across = _categories(effect) if is_category else _places(named, effect.kind)
     parts = [
         *_FRAME.rows(y, linear_ticks_bytes(y.high), size_words),
         *across.labels,
         *_ceilings(facts.found.ceilings_bytes, y),
-        *_expected(open_, effect.feature, across, y),
+        *_expected(uncertain, effect.feature, across, y),
         *_runs(marks, across, y),
         svg.text((4, _FRAME.top - 17), "need", "axis"),
     ]
@@ -102,7 +109,8 @@ def marks_of(facts: CampaignFacts, feature: str) -> list[_Mark]:
     ]
     found.sort(key=lambda mark: mark.size_bytes)
     # Counted from the end, so that the largest is drawn.
-    return found[:: -max(1, -(-len(found) // DRAWN_RUNS))][::-1]
+    every = max(1, math.ceil(len(found) / DRAWN_RUNS))
+    return found[::-every][::-1]
 
 
 def _mark(run: CampaignRun, feature: str) -> _Mark | None:
@@ -121,7 +129,6 @@ def _places(texts: Sequence[str], kind: ValueKind) -> _Across:
 
     def at(text: str) -> float | None:
         place = kind.place(text)
-        # This keeps the difference of two places a number, too.
         return None if place is None else max(-_MOST, min(_MOST, place))
 
     places = [place for text in texts if (place := at(text)) is not None] or [0.0]
@@ -152,15 +159,16 @@ def _ticks(x: Scale, kind: ValueKind) -> Sequence[float]:
     if not x.log:
         return range_ticks(x.low, x.high, _MOST_TICKS)
     ticks = decade_ticks(x.low, x.high)
-    return ticks[:: max(1, -(-len(ticks) // (_MOST_TICKS + 1)))]
+    every = max(1, math.ceil(len(ticks) / (_MOST_TICKS + 1)))
+    return ticks[::every]
 
 
-def _kinds(effect: Effect) -> _Across:
-    kinds = [level.values for level in effect.levels]
-    step = (_FRAME.right - _FRAME.left) / max(1, len(kinds))
-    middles = {kind: _FRAME.left + step * (at + 0.5) for at, kind in enumerate(kinds)}
+def _categories(effect: Effect) -> _Across:
+    categories = [level.values for level in effect.levels]
+    step = (_FRAME.right - _FRAME.left) / max(1, len(categories))
+    middles = {each: _FRAME.left + step * (at + 0.5) for at, each in enumerate(categories)}
     letters = max(2, int(step / _LETTER))
-    labels = [_FRAME.under(round(at, 1), cut(kind, letters)) for kind, at in middles.items()]
+    labels = [_FRAME.under(round(at, 1), cut(each, letters)) for each, at in middles.items()]
 
     def place(text: str, number: int) -> float | None:
         aside = (number % _SPREAD_IN) / (_SPREAD_IN - 1) - 0.5

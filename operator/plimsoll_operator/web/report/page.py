@@ -48,7 +48,7 @@ def render(pages: ReportData, now_s: float) -> str:
     template = file_environment("plimsoll_operator.web.report").get_template("page.html.j2")
     return template.render(
         pages=pages,
-        total=total(Figures, [report.figures for report in pages.tasks]),
+        total=total(Figures, [report.kept for report in pages.tasks]),
         sections=sections,
         anchors={section.report.task: section.anchor for section in sections},
         now_s=now_s,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.attempts.retry_making import RetryMaker
+from plimsoll_operator.controller.attempts.retry_creation import RetryMaker
 from plimsoll_operator.names.labels import RETRIED_AS, RETRY, RUN_OF
 from plimsoll_operator.pods.spec import Pod, container_of
 from plimsoll_operator.profile.events import Happening
@@ -34,7 +34,7 @@ from tests.operator.controller.attempts.test_own_failures import (
     lowered,
     retries,
 )
-from tests.operator.controller.attempts.test_retry_making import closed, deleting
+from tests.operator.controller.attempts.test_retry_creation import closed, deleting
 
 Said = dict[str, Any]
 

@@ -15,7 +15,7 @@ from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import an_inside, made
 from tests.builders.pods import APod
 from tests.operator.controller.attempts.test_own_failures import AS_WRITTEN, lowered, retries
-from tests.operator.controller.attempts.test_retry_making import deleting
+from tests.operator.controller.attempts.test_retry_creation import deleting
 
 
 def resized(pod: APod, from_mib: int | None) -> APod:

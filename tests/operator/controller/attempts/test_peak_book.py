@@ -172,9 +172,13 @@ class Store:
     def __init__(self) -> None:
         self.kept: list[PeakReport] = []
         self.trouble: Exception | None = None
+        self.asked = asyncio.Semaphore(0)
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     async def persist(self, reports: Sequence[PeakReport]) -> None:
-        await asyncio.sleep(0)
+        self.asked.release()
+        await self.answers.wait()
         if self.trouble is not None:
             raise self.trouble
         self.kept.extend(reports)
@@ -273,3 +277,22 @@ async def test_finals_that_cannot_be_stored_are_not_acknowledged(
     store.trouble = None
     assert (await post(a_body(final=True)))[0] == 200
     assert len(store.kept) == 1
+
+
+async def test_finals_that_a_slow_store_is_still_taking_are_not_handed_to_it_again(
+    post: Callable[..., Any], store: Store
+) -> None:
+    """An agent waits for ten seconds and sends the same again; the store goes on with the first."""
+    store.answers.clear()
+    first = asyncio.create_task(post(a_body(final=True)))
+    await store.asked.acquire()
+    async with asyncio.timeout(10):
+        assert [(await post(a_body(final=True)))[0] for _ in range(3)] == [503] * 3
+        assert (await post(a_body(final=False)))[0] == 200, "the store is not asked for it"
+    assert store.asked.locked()
+    another = asyncio.create_task(post(a_body(final=True) | {"node": "n2"}))
+    await store.asked.acquire()
+    store.answers.set()
+    assert [(await each)[0] for each in (first, another)] == [200, 200]
+    assert (await post(a_body(final=True)))[0] == 200
+    assert len(store.kept) == 3

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from plimsoll_operator.controller.hub.hub import (
@@ -11,9 +14,13 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
 )
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.profile.status import status_of
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Novelty
+from tests.builders.controller.ledgers import NOW_S, a_train, an_inside, decided, ended
+from tests.builders.controller.ledgers import killed as killed_pod
+from tests.operator.profile.sized_task import facts
 
 TRAIN = TaskId("shop", "train")
 WHY = "three lifts were not enough"
@@ -61,6 +68,46 @@ def test_a_change_is_published_once_and_no_other_end_is_one() -> None:
     leaking.observed(ObservationAmended(killed(30.0), Novelty(new=True, learned=False)))
     assert heard == [ProfileOutdated(TRAIN)]
     assert leaking.why(TRAIN) == WHY
+
+
+LEAKED = status_of(facts(leaking=WHY), now_s=NOW_S)
+"""A profile's status: its Leaking is True since then."""
+
+
+async def test_the_next_controller_goes_on_with_a_leak_though_the_killed_pod_is_gone(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed_pod(decided(a_train()).owned_by_job()))
+    async with an_inside(tmp_path, shown=LEAKED) as inside:
+        assert inside.controller.leaking.why(TRAIN) == WHY
+        await inside.see(ended(decided(a_train("train-2")), at="2026-01-01T00:02:00Z"))
+        assert inside.controller.leaking.why(TRAIN) is None
+
+
+async def test_a_leak_that_a_success_has_ended_since_is_not_gone_on_with(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(ended(decided(a_train()), at="2026-01-01T00:02:00Z"))
+    async with an_inside(tmp_path, shown=LEAKED) as inside:
+        assert inside.controller.leaking.why(TRAIN) is None
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {},
+        status_of(facts(), now_s=NOW_S),
+        {"conditions": [{"type": "Leaking", "status": "True", "message": WHY}]},
+        {"conditions": [{"type": "Leaking", "status": "True", "lastTransitionTime": "x"}]},
+    ],
+)
+async def test_a_status_that_tells_of_no_leak_is_none(
+    tmp_path: Path, shown: dict[str, Any]
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed_pod(decided(a_train()).owned_by_job()))
+    async with an_inside(tmp_path, shown=shown) as inside:
+        assert inside.controller.leaking.why(TRAIN) is None
 
 
 def test_a_forgotten_task_does_not_leak() -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import suppress
+
 import pytest
 
 from plimsoll_operator.controller.attempts.living import Placed, Placement
 from plimsoll_operator.controller.tasks import book as book_module
 from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
+from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Need
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.store import StoreError
 from tests.builders.controller.books import books
 
@@ -66,6 +71,41 @@ async def test_a_run_does_not_decide_while_the_experts_cannot_learn() -> None:
     made.ended(TRAIN, Need(MIB, censored=False))
     await made.publications.publish()
     assert (made.published[-1].runs, made.published[-1].max_need_bytes) == (0, MIB)
+
+
+async def test_others_run_while_many_tasks_are_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a start, all tasks with their models are; the lead is renewed on the same loop."""
+    monkeypatch.setattr(FeedBoard, "publish", takes_2_ms)
+    made = books()
+    tasks = [TaskId("shop", f"train-{number}") for number in range(300)]
+    for task in tasks:
+        made.book.restore(Knowledge(task=task, policy=Policy()))
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+            if turns == 3:  # none of the three is published yet
+                made.book.lift(tasks[-1], "r", LIFT)
+                made.book.forget(tasks[-2])
+                made.ended(tasks[-3], Need(MIB, censored=False))
+
+    other = asyncio.create_task(take_turns())
+    await made.publications.publish()
+    other.cancel()
+    with suppress(asyncio.CancelledError):
+        await other
+    assert turns >= 10
+    told = [each.task for each in made.published]
+    assert set(told) == {*tasks} - {tasks[-2]}
+    assert len(told) == len(set(told))
+    assert tasks[-1] in told[: len(told) // 2], "a lift is told at once, and only then"
+
+
+def takes_2_ms(_board: FeedBoard, _knowledge: Knowledge) -> None:
+    time.sleep(0.002)
 
 
 def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:

@@ -149,6 +149,21 @@ def test_the_index_is_read_anew_beside_whoever_looks(store: Store) -> None:
     assert len(later) == 1, "what is fresh is not read again"
 
 
+def test_many_who_look_at_once_have_the_index_read_once(store: Store) -> None:
+    store.observations.record([an_attempt("r1")])
+    now, later = [0.0], list[Any]()
+    index = TaskIndex(store, bare(store).live, later.append, lambda: now[0])
+    index.rows()
+    now[0] = FRESH_S + 0.1
+    for _ in range(5):
+        index.rows()
+    later[0]()
+    read = index.rows()
+    for refresh in later[1:]:
+        refresh()
+    assert index.rows() is read
+
+
 def test_an_index_nobody_looked_at_for_long_is_not_shown(store: Store) -> None:
     store.observations.record([an_attempt("r1")])
     now, later = [0.0], list[Any]()

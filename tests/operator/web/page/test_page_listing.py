@@ -126,7 +126,8 @@ def test_that_a_task_asks_for_too_little_is_a_column_of_its_own_where_one_does()
 
 def test_would_have_is_told_of_recommended_tasks_only() -> None:
     summary = TaskSummary(task=TaskId("a", "b"), observations=9, runs_known=9, requested_gb_h=10.0)
-    status = {"wouldSave": "63% (6.3 GB·h)", "wouldSaveGbH": 6.3, "wouldKill": 2}
+    status = {"wouldSave": "63% (6.3 GB·h)", "wouldSaveGbH": 6.3, "wouldAskedGbH": 10.0}
+    status |= {"wouldKill": 2}
     told = row_of(summary, LiveTask(policy=RECOMMEND, status=status))
     assert (told.would_save_gb_h, told.would_kill, told.would_share) == (6.3, 2, "63%")
     enforced = row_of(summary, LiveTask(policy=ENFORCE, status=status))
@@ -136,8 +137,18 @@ def test_would_have_is_told_of_recommended_tasks_only() -> None:
         None,
     )
     totals = totals_of([told, enforced])
-    assert (totals.would_save_gb_h, totals.recommended_gb_h, totals.would_kill) == (6.3, 10.0, 2)
+    assert (totals.would_save_gb_h, totals.would_asked_gb_h, totals.would_kill) == (6.3, 10.0, 2)
     assert totals_of([enforced]).would_save_gb_h is None
+
+
+def test_what_enforcing_would_save_is_a_share_of_what_its_runs_asked_for() -> None:
+    kept = TaskSummary(task=TaskId("a", "b"), observations=9, requested_gb_h=2.0)
+    status = {"wouldSaveGbH": 6.0, "wouldAskedGbH": 10.0}
+    told = row_of(kept, LiveTask(policy=RECOMMEND, status=status))
+    assert totals_of([told, told]).would_asked_gb_h == 20.0
+    older = row_of(kept, LiveTask(policy=RECOMMEND, status={"wouldSaveGbH": 6.0}))
+    both = totals_of([told, older])
+    assert (both.would_save_gb_h, both.would_asked_gb_h) == (12.0, None), "no share of a part"
 
 
 @pytest.mark.parametrize(

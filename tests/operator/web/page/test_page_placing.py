@@ -81,6 +81,10 @@ def test_it_is_learned_at_most_once_a_minute_and_beside_the_readers(store: Store
     assert later == []
     now_s[0] = FRESH_S + 1
     assert placing.facts() is first
-    (learn,) = later
+    assert placing.facts() is first
+    learn, again = later
     learn()
-    assert placing.facts() is not first
+    anew = placing.facts()
+    assert anew is not first
+    again()
+    assert placing.facts() is anew

@@ -223,7 +223,13 @@ async def test_a_lost_reader_finds_the_way_home(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         _, deep = await reader.get("/a/b/c")
         _, task = await reader.get("/tasks/shop/nobody")
+        _, folder = await reader.get("/tasks/")
+        _, slashed = await reader.get("/tasks/shop/train/")
+        _, spaced = await reader.get("/a%2Fb")
     assert 'href="../../"' in deep
+    assert 'href="../"' in folder
+    assert 'href="../../../"' in slashed
+    assert 'href="./"' in spaced
     assert 'href="../../"' in task
     assert "No attempt of shop/nobody was observed" in task
 

@@ -13,9 +13,10 @@ from plimsoll_operator.commands.sizes.report import report_command
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
 from plimsoll_operator.views.report.counting import figures_of
-from plimsoll_operator.views.report.records import ReportData
+from plimsoll_operator.views.report.records import Figures, ReportData, total
 from plimsoll_operator.views.report.task_views import DETAILED_TASKS, LISTED_TASKS, gather
 from plimsoll_operator.web.report.page import render
+from plimsoll_operator.wording.figure_words import words_for_gb_h
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
@@ -196,7 +197,7 @@ def test_what_kills_and_rescues_cost_is_on_the_page_and_summed(store: Store) -> 
     assert "memory 400Mi → 512Mi: it grows" in text
     costs = "1 kill lost 10 min and 0.0895 GB·h; 1 rescue kept 5 min of work"
     assert text.count(costs) == 2
-    assert f"In all, {costs}" in text
+    assert f"In all, over the latest 2 attempts: {costs}" in text
 
 
 def test_older_attempts_than_are_read_are_owned_up_to(
@@ -209,6 +210,26 @@ def test_older_attempts_than_are_read_are_owned_up_to(
     assert (len(data.tasks[0].detail.points), data.tasks[0].figures.attempts) == (10, 10)
     assert "older ones are kept but not shown" in render(data, START_S)
     assert "older ones" not in render(a_report(a_task_report(a_life(6))), START_S)
+
+
+def test_the_overview_counts_all_that_is_kept_of_every_task_and_sections_what_was_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll_operator.views.report.task_views.READ_IN_ALL", 10)
+    monkeypatch.setattr("plimsoll_operator.views.report.task_views.DETAILED_TASKS", 1)
+    small = [replace(each, task=TaskId("shop", "small")) for each in a_life(7, imported=0, runs=9)]
+    store.observations.record(a_life(6, imported=5, runs=30) + small[:12])
+    data = gather(store)
+    summaries = store.totals.by_task().values()
+    asked = total(Figures, [report.kept for report in data.tasks]).requested_gb_h
+    assert asked == pytest.approx(sum(each.requested_gb_h for each in summaries))
+    large = data.tasks[0]
+    assert large.figures.attempts == 10
+    assert large.kept.attempts >= 35
+    text = render(data, START_S)
+    overview = text[text.index('id="overview"') : text.index('id="task-0"')]
+    assert f'data-label="asked">{words_for_gb_h(large.kept.requested_gb_h)}<' in overview
+    assert f'data-label="runs">{large.kept.runs}<' in overview
 
 
 def test_only_what_was_asked_for_is_gathered(store: Store) -> None:

@@ -17,7 +17,11 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from plimsoll_operator.attempts.healing import Healing, healing_of
-from plimsoll_operator.attempts.retry_pod import planned_as_written, planned_manifest
+from plimsoll_operator.attempts.retry_pod import (
+    planned_as_written,
+    planned_manifest,
+    planned_note,
+)
 from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
@@ -25,6 +29,7 @@ from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFo
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import Pod, annotations_of, metadata_of
 from plimsoll_operator.pods.status import pod_uid
+from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import RetryIntent
@@ -45,10 +50,15 @@ NO_MANIFEST: Final = ""
 
 
 class Ending(NamedTuple):
-    """How a retry ended. key: the metric's result. words: for the log and the store."""
+    """How a retry ended.
+
+    key: the metric's result. words: for the log, the store and people.
+    note: the decision on the retry's pod, where it was made now; people may have changed the plan.
+    """
 
     key: str
     words: str
+    note: DecisionNote | None = None
 
 
 CREATED = Ending("created", "created")
@@ -56,7 +66,10 @@ THERE_ALREADY = Ending("there-already", "was there already")
 PASSED_OVER = Ending("passed-over", "passed over: killed as written, while its task was paused")
 EXCLUDED = Ending(PASSED_OVER.key, "passed over: its namespace is excluded")
 GONE = Ending("gone", "not made: the killed pod is gone or being deleted")
-EXPIRED = Ending("expired", "not made: it was planned too long ago")
+EXPIRED = Ending(
+    "expired",
+    "not made: a day has passed since it was planned, as when a quota is full or its task paused",
+)
 GIVEN_UP: Final = "given-up"
 KEYS: Final = (
     *(CREATED.key, THERE_ALREADY.key, GIVEN_UP),
@@ -86,7 +99,8 @@ class RetryMaker:
             plan = self._plan(json.loads(intent.manifest), killed)
             if plan is None:
                 return None
-            return await self._create(intent, killed, planned_manifest(plan, killed))
+            ending = await self._create(intent, killed, planned_manifest(plan, killed))
+            return ending and ending._replace(note=planned_note(plan))
         except NotFound as error:
             return _given_up(str(error))
         except (Unreachable, Changed) as error:

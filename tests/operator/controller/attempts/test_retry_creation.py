@@ -6,14 +6,20 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from plimsoll_operator.attempts.retry_pod import planned_manifest
-from plimsoll_operator.controller.attempts.retry_making import RETRY_WITHIN_S, Ending, RetryMaker
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts import retry_creation
+from plimsoll_operator.controller.attempts.retry_creation import RETRY_WITHIN_S, Ending, RetryMaker
 from plimsoll_operator.names import labels
+from plimsoll_operator.profile import events
+from plimsoll_operator.profile.events import EventReason
+from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import RetryIntent
 from tests.builders.controller.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
 from tests.builders.kubernetes.pod_servers import a_pod_server
@@ -34,6 +40,22 @@ async def closed(inside: Inside, **results: int) -> None:
     async with asyncio.timeout(120):
         while inside.store.retries.waiting() or counted() != results:
             await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    """Reason, pod and note of all that is told of retries, by whichever controller."""
+    heard: list[tuple[str, str, str]] = []
+
+    def tell(_: Announcer, happening: events.Happening, pod: events.Regarding, *_a: object) -> None:
+        if happening.reason in (EventReason.RETRIED, EventReason.NOT_RETRIED):
+            heard.append((happening.reason.value, pod.uid, happening.note))
+
+    monkeypatch.setattr(Announcer, "tell", tell)
+    return heard
+
+
+Told = list[tuple[str, str, str]]
 
 
 def deleting(pod: APod) -> APod:
@@ -201,6 +223,84 @@ async def test_an_intent_that_waited_too_long_is_closed_at_a_start(
             await closed(inside, **{result: 1})
             assert not inside.store.retries.plan(intent), "never again, however it ended"
         assert bool(server.created) is (result == "created")
+
+
+async def test_a_retry_that_is_refused_is_not_told_as_made_and_its_end_is(
+    tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        server.refuses = "the pod violates PodSecurity"
+        server.has(the_killed())
+        await inside.see(the_killed())
+        (intent,) = inside.store.retries.waiting()
+        await asyncio.sleep(0.1)
+        assert told == [], "nothing is made yet"
+        monkeypatch.setattr(retry_creation, "GIVE_UP_AFTER_S", 0.0)
+        await closed(inside, given_up=1)
+    ((reason, pod, words),) = told
+    assert (reason, pod) == ("NotRetried", "uid-train-1")
+    assert words == (
+        f"attempt 2 of this run, pod {intent.new_pod}, is given up:"
+        " the pod violates PodSecurity; nobody makes it"
+    )
+
+
+async def test_a_retry_is_told_of_when_its_pod_is_there_also_by_the_next_controller(
+    tmp_path: Path, told: Told
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(the_killed())
+        (intent,) = inside.store.retries.waiting()
+    assert told == [], "the API server was away"
+    async with a_pod_server() as server:
+        server.has(the_killed())
+        async with an_inside(tmp_path, host=server.url) as inside:
+            await closed(inside, created=1)
+    words = f"attempt 2 is pod {intent.new_pod} with 256Mi"
+    assert told == [("Retried", "uid-train-1", words)]
+
+
+async def test_a_retry_whose_pod_a_crashed_controller_made_is_told_of(
+    tmp_path: Path, told: Told
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(the_killed())
+        (intent,) = inside.store.retries.waiting()
+    async with a_pod_server() as server:
+        server.has(the_killed().annotated({labels.RETRIED_AS: intent.new_pod}))
+        async with an_inside(tmp_path, host=server.url) as inside:
+            await closed(inside, there_already=1)
+    assert [reason for reason, _, _ in told] == ["Retried"]
+
+
+async def test_a_retry_that_a_pause_sized_as_written_is_told_so(tmp_path: Path, told: Told) -> None:
+    lowered = killed(decided(a_train(), was_bytes=4 * GIB))
+    async with an_inside(tmp_path) as inside:
+        await inside.see(lowered)
+        (intent,) = inside.store.retries.waiting()
+    async with a_pod_server() as server:
+        server.has(lowered)
+        async with an_inside(tmp_path, host=server.url, said={"paused": True}) as inside:
+            await closed(inside, created=1)
+    assert [words for _, _, words in told] == [
+        f"attempt 2 is pod {intent.new_pod} with what was written"
+    ]
+
+
+async def test_a_retry_that_waited_for_a_day_is_told_as_not_made(
+    tmp_path: Path, told: Told
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(the_killed())
+        (intent,) = inside.store.retries.waiting()
+        inside.store.retries.close(intent.attempt_uid, "to plan it again, earlier")
+        early = replace(intent, attempt_uid="uid-train-1/2", planned_s=NOW_S - RETRY_WITHIN_S - 60)
+        inside.store.retries.plan(early)
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        await closed(inside, expired=1)
+    ((reason, _, words),) = told
+    assert reason == "NotRetried"
+    assert "is not made: a day has passed since it was planned" in words
 
 
 @pytest.mark.slow
