@@ -127,6 +127,7 @@ def _status(task: TaskId) -> Mapping[str, Any]:
         "about": [f"{task} is sized by the least expected cost over its runs."] * 5,
         "wouldSave": "62% (12.4 GB·h)",
         "wouldSaveGbH": 12.4,
+        "wouldAskedGbH": 20.0,
         "wouldKill": 3,
         "lastDecisions": ["4Gi asked for, 1Gi given: the least expected cost"] * 10,
         "conditions": [

@@ -24,7 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.admission.inputs import a_model
-from plimsoll_operator.admission.answering import Answerer, Freshness
+from plimsoll_operator.admission.answering import Answerer
+from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import FeedClient, FeedSource

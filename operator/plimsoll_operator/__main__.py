@@ -124,13 +124,13 @@ def run_as(name: str) -> None:
     try:
         app(prog_name=name)
     except Exception as error:
-        from plimsoll_operator.processes.logs import words_for
+        from plimsoll_operator.processes.logs import is_of_usage, words_for
 
         words: Any = words_for(error)
         if words is None:
             raise
         typer.echo(f"plimsoll: {words}", err=True)
-        sys.exit(2)
+        sys.exit(2 if is_of_usage(error) else 1)
 
 
 if __name__ == "__main__":

@@ -189,6 +189,7 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
     return TaskReport(
         task=TaskId("shop", name),
         figures=figures_of(observations),
+        kept=figures_of(observations),
         phase=Phase.SIZING,
         champion=CLASSIFIER,
         detail=detail,

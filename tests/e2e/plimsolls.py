@@ -189,6 +189,8 @@ def _refuse_another(cluster: Cluster) -> None:
             with contextlib.suppress(OSError):
                 socket.create_connection((address[0], int(address[2])), timeout=2).close()
                 raise AssertionError(f"another Plimsoll serves this cluster at {url}; end it first")
+            # One that was killed has left it, and a run at other ports would not take it over.
+            cluster.kubectl("delete", "mutatingwebhookconfiguration", NAME)
 
 
 def _await_ready(process: subprocess.Popen[bytes], state: Path) -> None:

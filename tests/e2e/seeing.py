@@ -8,7 +8,7 @@ from typing import Any
 from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.profile.events import CONTROLLER
+from plimsoll_operator.profile.event_manifests import CONTROLLER
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.e2e.workloads import Manifest, a_pod
 from tests.rigs.images.eater import goes_on

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from plimsoll_operator.admission.early import Early, early
+from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.reviews import (
     JOB,
@@ -45,73 +46,6 @@ A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
 """Returns the annotations for a Job's template; None if its pods are not Plimsoll's."""
 _EXCLUDED: Final = Sized(Treatment.EXCLUDED, [])
-MAX_SILENCE_S: Final = 600.0
-"""By then Kubernetes has started a failed controller on another node, and it was heard."""
-MAX_UNANSWERED_S: Final = 5.0
-"""A question or two may fail while one controller replaces another; a Job makes its second pod
-ten seconds after the first was killed."""
-
-
-@dataclass(slots=True)
-class Freshness:
-    """Whether admission's knowledge is recent enough to size by. Its clock cannot jump.
-
-    heard_s: monotonic seconds when the controller last answered, or a snapshot was loaded; None
-        before either. A snapshot's own age is not counted: it comes from a wall clock, which may
-        have jumped.
-    max_age_s: pods are left as they are if knowledge is older.
-    max_silence_s: after a longer silence, sizes are raised only: a pod that is killed meanwhile
-        may never be lifted, because only the controller sees it.
-    failed_s: monotonic seconds of the first unanswered question since then; None if all were
-        answered. A question that hangs fails after some 40 s.
-    from_feed: whether the controller has answered since the start. A snapshot does not count: after
-        a power failure, admission can be back long before the controller.
-    """
-
-    max_age_s: float
-    heard_s: float | None = None
-    from_feed: bool = False
-    max_silence_s: float = MAX_SILENCE_S
-    failed_s: float | None = None
-
-    def hear(self, now_s: float) -> None:
-        """Note that the controller answered."""
-        self.heard_s = now_s
-        self.failed_s = None
-        self.from_feed = True
-
-    def fail(self, now_s: float) -> None:
-        """Note that the controller did not answer a question."""
-        if self.failed_s is None:
-            self.failed_s = now_s
-
-    def load(self, now_s: float) -> None:
-        """Note that a snapshot was loaded."""
-        self.heard_s = now_s
-
-    def age_s(self, now_s: float) -> float | None:
-        """Seconds since ``heard_s``; None if nothing was heard."""
-        return None if self.heard_s is None else now_s - self.heard_s
-
-    def trouble(self, now_s: float) -> str | None:
-        """Say why nothing may be sized, in one word for counting; None if all is well."""
-        age_s = self.age_s(now_s)
-        if age_s is None:
-            return "no-knowledge"
-        return "stale" if age_s > self.max_age_s else None
-
-    def unhealed(self, now_s: float) -> str | None:
-        """Say why runs that are killed now might not be lifted; None while all is well.
-
-        The words depend on no time, so that a pod that is asked for twice gets the same answer.
-        """
-        if not self.from_feed or self.heard_s is None:
-            return "the controller was not heard since this admission started"
-        if self.failed_s is not None and now_s - self.failed_s > MAX_UNANSWERED_S:
-            return "the controller does not answer"
-        if now_s - self.heard_s > self.max_silence_s:
-            return "the controller has been silent for too long"
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +215,7 @@ class Answerer:
         if hinted is None or hinted.best is None:
             return
         best = hinted.best
-        if sized.identity is not None and not creation.tried:
+        if sized.identity is not None and not creation.dry_run:
             self.state.placing.expect(str(sized.identity.task), best, now_s, hinted.need)
 
     def _unhealed(self) -> str | None:

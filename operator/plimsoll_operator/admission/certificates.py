@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.admission.expiry import expires_of
+from plimsoll_operator.admission.certificate_expiry import expires_of
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 
 log = structlog.get_logger()

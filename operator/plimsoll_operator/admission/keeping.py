@@ -27,11 +27,12 @@ log = structlog.get_logger()
 SHARE_OF_TIME: Final = 0.05
 """Writing takes at most this share of the time: many models are a large file."""
 OLD_S: Final = 24 * 3600.0
+"""A copy older than this is worth a warning."""
 
 
 @dataclass(slots=True)
 class SnapshotKeeper:
-    """Loads the snapshot at the start and writes it after changes. path None keeps none."""
+    """Loads the snapshot at the start and writes it after changes. path: None keeps no copy."""
 
     path: Path | None
     state: AdmissionState
@@ -42,9 +43,10 @@ class SnapshotKeeper:
     """A write continues in its thread when its caller is cancelled; the last write waits for it."""
 
     def load(self, now_s: float) -> bool:
-        """Load the file; True if it was loaded. A bad file is logged and put aside.
+        """Load the file; True if it was loaded.
 
-        now_s: Unix seconds; only to warn of an old file.
+        A damaged file is logged and put aside; an unreadable one is only logged.
+        now_s: Unix seconds; only to warn of an old file, or of a clock that was set back.
         """
         if self.path is None:
             return False
@@ -60,8 +62,12 @@ class SnapshotKeeper:
             log.warning("snapshot-entry-ignored", error=words)
         self.client.position = loaded.position
         age_s = now_s - loaded.saved_s
-        report = log.info if 0 <= age_s <= OLD_S else log.warning
-        report("snapshot-loaded", tasks=len(self.state.tasks), age_s=round(age_s))
+        report, event = log.info, "snapshot-loaded"
+        if age_s > OLD_S:
+            report, event = log.warning, "snapshot-is-old"
+        elif age_s < 0:
+            report, event = log.warning, "snapshot-is-from-the-future"
+        report(event, tasks=len(self.state.tasks), age_s=round(age_s))
         return True
 
     async def keep(self, every_s: float) -> None:

@@ -24,7 +24,7 @@ _FAILED_OPEN: Final = (
     "foreign",
     "malformed",
     "no-knowledge",
-    "not-a-new-pod",
+    "not-a-creation",
     "oversized",
     "stale",
     "version",

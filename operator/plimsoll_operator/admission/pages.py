@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from plimsoll_operator.admission.answering import Freshness
+from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.sizing.state import AdmissionState
 

@@ -24,7 +24,7 @@ _UID_WITHIN_BYTES: Final = 4096
 
 
 class Unanswerable(ValueError):
-    """A request that cannot be sized.
+    """A request that gets no decision; it is let through.
 
     reason: one of few words, for counting. uid, version: what could be read of them.
     """
@@ -37,7 +37,7 @@ class Unanswerable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class Resource:
     """A kind of object whose creation is answered, by its group, version and resource."""
 
     group: str
@@ -45,22 +45,22 @@ class Created:
     resource: str
 
 
-POD: Final = Created("", "v1", "pods")
-JOB: Final = Created("batch", "v1", "jobs")
+POD: Final = Resource("", "v1", "pods")
+JOB: Final = Resource("batch", "v1", "jobs")
 
 
 @dataclass(frozen=True, slots=True)
 class Creation:
     """A request to admit a new object.
 
-    namespace: None if the review does not say it. tried: whether it is asked only for the answer,
-        and the object will not be created.
+    namespace: None if the review does not say it.
+    dry_run: the API server only asks; the object is not created.
     """
 
     uid: str
     object: Mapping[str, Any]
     namespace: str | None
-    tried: bool = False
+    dry_run: bool = False
 
 
 class _Request(msgspec.Struct, rename="camel"):
@@ -84,7 +84,7 @@ class _Review(msgspec.Struct, rename="camel"):
 _decoder: Final = msgspec.json.Decoder(_Review)
 
 
-def read_review(body: bytes, created: Created = POD) -> Creation:
+def read_review(body: bytes, resource: Resource = POD) -> Creation:
     """Read the review of an object's creation.
 
     Raises:
@@ -100,8 +100,8 @@ def read_review(body: bytes, created: Created = POD) -> Creation:
         raise Unanswerable("foreign", uid)
     if version != V1:
         raise Unanswerable("version", uid, V1BETA1 if version == V1BETA1 else V1)
-    if not _is_creation(request, created) or not isinstance(request.object, dict):
-        raise Unanswerable("not-a-new-pod", uid)
+    if not _is_creation(request, resource) or not isinstance(request.object, dict):
+        raise Unanswerable("not-a-creation", uid)
     namespace = request.namespace if isinstance(request.namespace, str) else None
     return Creation(uid, request.object, namespace, request.dry_run is True)
 
@@ -114,12 +114,12 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _is_creation(request: _Request, created: Created) -> bool:
-    resource = mapping(request.resource)
+def _is_creation(request: _Request, resource: Resource) -> bool:
+    asked = mapping(request.resource)
     return (
-        resource.get("resource") == created.resource
-        and (resource.get("group") or "") == created.group
-        and resource.get("version") == created.version
+        asked.get("resource") == resource.resource
+        and (asked.get("group") or "") == resource.group
+        and asked.get("version") == resource.version
         and not request.sub_resource
         and request.operation == "CREATE"
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from plimsoll_operator.admission.answering import MAX_SILENCE_S
+from plimsoll_operator.admission.freshness import MAX_SILENCE_S
 from plimsoll_operator.feed.settings import FeedReaderSettings
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 

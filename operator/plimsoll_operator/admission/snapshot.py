@@ -92,8 +92,8 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     """Fill ``state`` from the file; None if there is none.
 
     Raises:
-        SnapshotError: if it is damaged, foreign or unreadable; the state is then as before, and
-            the file out of the way under ``<name>.bad``.
+        SnapshotError: if it is damaged, foreign or unreadable; the state is then as before. A
+            damaged or foreign file is put aside as ``<name>.bad``; an unreadable one stays.
     """
     try:
         text = path.read_bytes()

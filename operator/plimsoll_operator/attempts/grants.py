@@ -1,6 +1,7 @@
-"""What a controller lets an agent raise by itself, in advance, and what the agent reports of it.
+"""Permissions that the controller gives an agent in advance: to raise certain pods by itself.
 
-Only if the chart says so (``rescue.byAgent``); all other agents only send alarms.
+The agent reports what it did with them. Only agents that the chart lets raise pods
+(``rescue.byAgent``) get any; all others only send alarms.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class OwnRaise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What an agent reports first, and then asks for. pods: the UIDs of those that rise."""
+    """What an agent reports first, and then asks for.
+
+    pods: the UIDs of pods whose memory grows, or soon may, for which it asks for grants.
+    """
 
     node: Annotated[str, Meta(min_length=1, max_length=253)]
     raised: Annotated[tuple[OwnRaise, ...], Meta(max_length=MOST_TOLD)] = ()
@@ -60,7 +64,9 @@ class Grant:
         raise. raises: how many there were. needs_bytes: of its task's newest runs.
     most_bytes: the largest limit that policy, LimitRanges and quotas allow; None: no bound.
     free_bytes: what its node may allocate, less what raises are about to take; the agent knows what
-        its pods use. added_bytes: by rescues, on the node; in_namespace_bytes: in its namespace.
+        its pods use.
+    added_bytes, in_namespace_bytes: what rescues have added so far on its node, to all pods and to
+        those of its namespace.
     """
 
     pod_uid: Id

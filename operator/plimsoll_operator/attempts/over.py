@@ -20,7 +20,7 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
-from plimsoll_operator.pods.status import DISRUPTION_TARGET, read_time
+from plimsoll_operator.pods.status import DISRUPTION_TARGET, AttemptStatus, read_time
 
 _FINAL: Final = ("Succeeded", "Failed")
 _STATUSES: Final = "containerStatuses"
@@ -66,6 +66,13 @@ def is_decided(pod: Pod) -> bool:
         return True
     states = (mapping(mapping(each).get("state")) for each in sequence(status.get(_STATUSES)))
     return is_over(pod) and any(mapping(each.get("terminated")).get("exitCode") for each in states)
+
+
+def ended_s(pod: Pod, status: AttemptStatus) -> float | None:
+    """Return when an attempt ended. None if unknown, and it may have ended just now."""
+    if status.finished_s is not None or status.phase not in _FINAL:
+        return status.finished_s
+    return changed_s(pod)
 
 
 def changed_s(pod: Pod) -> float | None:

@@ -16,7 +16,12 @@ from plimsoll_operator.pods.creation import author_chose_node
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.queue_managers import written_at_admission
 from plimsoll_operator.pods.spec import Pod, mapping, qos_of
-from plimsoll_operator.sizing.decision_note import note_from_json, note_to_json
+from plimsoll_operator.sizing.decision_note import (
+    DecisionNote,
+    note_from_json,
+    note_to_json,
+    read_note,
+)
 from plimsoll_operator.sizing.node_hint import without_hint
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.decision import Reason
@@ -107,6 +112,14 @@ def _as_written(text: str) -> str:
         note, allocation_bytes=note.was_request_bytes, reason=Reason.NOT_LOWERED, why=why
     )
     return note_to_json(given)
+
+
+def planned_note(plan: Mapping[str, Any]) -> DecisionNote | None:
+    """Return the decision that the retry will have; None if the plan does not say.
+
+    plan: the output of ``NextAttempt.to_json``, or an older version's whole pod.
+    """
+    return note_from_json(str(plan["note"])) if "note" in plan else read_note(plan)
 
 
 def planned_manifest(plan: Mapping[str, Any], killed: Pod) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
 LONG_SHARE: Final = 0.99
 """A run is running long once this share of the forecast runs would have ended."""
-LEAST_KNOWN_RUNS: Final = 5
-"""The fewest known runs of a task before its forecast is compared with a run."""
+LEAST_RUNS_TO_WARN: Final = 5
+"""The fewest known runs of a task before its forecast says that a run takes unusually long."""
 _COMPACTED_FROM: Final = 1_000
 
 
@@ -49,7 +49,7 @@ class RunForecast:
         may last longer than forecasts can tell.
         """
         forecast = self.forecast
-        if self.started_s is None or forecast.known_runs < LEAST_KNOWN_RUNS:
+        if self.started_s is None or forecast.known_runs < LEAST_RUNS_TO_WARN:
             return None
         if forecast.known_share < LONG_SHARE:
             return None

@@ -12,12 +12,34 @@ from typing import Final
 from plimsoll_predictor.core.record import Cause
 
 _GPU_WORDS: Final = (
-    *("cuda", "gpu", "cublas", "cudnn", "cusolver", "cusparse", "cufft", "curand", "cupy"),
-    *("nccl", "rmm::", "hip error", "hiperror", "hip out of memory", "hip_", "rocm", "xpu out of"),
+    "cuda",
+    "gpu",
+    "cublas",
+    "cudnn",
+    "cusolver",
+    "cusparse",
+    "cufft",
+    "curand",
+    "cupy",
+    "nccl",
+    "rmm::",
+    "hip error",
+    "hiperror",
+    "hip out of memory",
+    "hip_",
+    "rocm",
+    "xpu out of",
 )
 _FULL_WORDS: Final = (
-    *("out of memory", "out_of_memory", "outofmemory", "alloc_failed", "allocation_failed"),
-    *("memoryallocation", "failed to allocate", "malloc failed", "insufficient_resources"),
+    "out of memory",
+    "out_of_memory",
+    "outofmemory",
+    "alloc_failed",
+    "allocation_failed",
+    "memoryallocation",
+    "failed to allocate",
+    "malloc failed",
+    "insufficient_resources",
 )
 """A line with a word of each group says that a GPU's memory was full."""
 _GPU_SENTENCES: Final = (
@@ -33,9 +55,9 @@ _HOST_WORDS: Final = (
     "by allocator mklcpu",
     "defaultcpuallocator",
 )
-"""These words name the host's memory."""
+"""A line with one of these is about the host's memory, whatever else it names."""
 
-_HEAPS: Final = (
+_HOST_CAUSES: Final = (
     (Cause.SPARK, ("sparkoutofmemoryerror",)),
     (
         Cause.JVM,
@@ -67,6 +89,7 @@ _HEAPS: Final = (
             "array buffer allocation failed",
         ),
     ),
+    # Dask's nanny says: "Worker ... exceeded 95% memory budget".
     (Cause.PYTHON, ("memoryerror", "% memory budget")),
     (
         Cause.ALLOCATION,
@@ -80,6 +103,7 @@ _HEAPS: Final = (
             "memory exhausted",
             "nomemoryerror",
             "std::bad_alloc",
+            # Beside one of _HOST_WORDS they are about the host. Other lines with them are a GPU's.
             *_GPU_SENTENCES,
         ),
     ),
@@ -103,7 +127,7 @@ def cause_said(message: str) -> Cause | None:
     words = message.lower()
     if any(_is_gpus(line) for line in words.splitlines()):
         return Cause.CUDA
-    for cause, sentences in _HEAPS:
+    for cause, sentences in _HOST_CAUSES:
         # The class's name ends like Python's, but is not Python's.
         text = words.replace("outofmemoryerror", "") if cause is Cause.PYTHON else words
         if any(sentence in text for sentence in sentences):

@@ -73,7 +73,7 @@ from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.publishing import Publications, SizingState, connect_book
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.controller.training_rounds.trainers import Trainers
-from plimsoll_operator.controller.trainings import Learning
+from plimsoll_operator.controller.trainings import Trainings
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
 from plimsoll_operator.controller.watching import ClusterWatch
@@ -190,11 +190,11 @@ class ControllerParts:
             policies=policies,
             now_s=now_s,
         )
-        self.learning = Learning(book, self.profiles, store, writer, hub)
+        self.trainings = Trainings(book, self.profiles, store, writer, hub)
         self.queue, self.rounds = make_trainers(
             settings,
             (store, writer),
-            (self.learning, self.runtimes),
+            (self.trainings, self.runtimes),
             (kube, spawn, metrics.training_rounds),
             now_s,
         )
@@ -305,7 +305,7 @@ class ControllerParts:
             self.leaking.observed,
             profiles.observed,
             self.book.observed,
-            self.learning.observed,
+            self.trainings.observed,
             self.standings.news,
             self.runtimes.news,
             self.late_peaks.attempt_ended,
@@ -322,7 +322,7 @@ class ControllerParts:
             self.leaking.observed,
             profiles.observed,
             self.book.observed,
-            self.learning.observed,
+            self.trainings.observed,
             self.standings.news,
             self.live_needs.observation_amended,
             self.campaigns.observation_amended,
@@ -338,13 +338,14 @@ class ControllerParts:
         hub.subscribe(TaskPublished, lambda event: self.late_binding.learned(event.task))
         hub.subscribe(
             TaskForgotten,
-            self.learning.task_forgotten,
+            self.trainings.task_forgotten,
             self.leaking.task_forgotten,
             self.live_needs.task_forgotten,
             self.chunks.task_forgotten,
             self.lease_lessons.task_forgotten,
             self.smaller.task_forgotten,
             lambda event: board.remove(event.task),
+            lambda event: metrics.by_task.forget(event.task),
         )
 
         hub.subscribe(
@@ -372,7 +373,7 @@ class ControllerParts:
                 leaking=lambda: len(self.leaking),
                 spent_budgets=lambda: spent_budgets(self.book),
                 held_ratios=self.book.fleet.ratios,
-                models_trained_s=self.learning.models_trained_s.values,
+                models_trained_s=self.trainings.models_trained_s.values,
                 trainings_waiting=lambda: trainers.waiting,
                 trainings_running=lambda: trainers.running,
                 training_waits_s=lambda: trainers.longest_wait_s,

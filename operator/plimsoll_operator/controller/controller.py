@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
+from plimsoll_operator.controller.learning.log_fold import LogFold
+from plimsoll_operator.controller.profiles.gathering import LATEST
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import Healing
 from plimsoll_operator.controller.tasks.missed_deletions import MissedDeletions
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
+from plimsoll_operator.profile.conditions import leak_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -24,6 +28,8 @@ log = structlog.get_logger()
 
 CARRY_ON_AFTER_S: Final = 5.0
 
+SAVED_WITHIN_S: Final = 5.0
+"""How long an ending controller waits for what it learned to be saved."""
 PRUNE_EVERY_S: Final = 3600.0
 REFRESH_EVERY_S: Final = 10.0
 """How often the store is asked for tasks that another process (an import) has written to."""
@@ -149,8 +155,9 @@ class Controller(ControllerParts):
                 left_alone += 1
                 continue
             self.book.restore(remembered.knowledge)
-            self.learning.restore(remembered.summary, remembered.saved)
-            self.learning.consider(task)
+            self.trainings.restore(remembered.summary, remembered.saved)
+            self.trainings.consider(task)
+            await self._restore_leak(task)
             self.profiles.mark(task, after_s=0.0)
         if left_alone:
             words = "their TaskProfiles stay as they are, and nothing is learned"
@@ -164,6 +171,12 @@ class Controller(ControllerParts):
         await self.smaller.restore()
         await self.publications.publish()
         await self.retries.resume()
+
+    async def _restore_leak(self, task: TaskId) -> None:
+        leak = leak_of(self.profiles.status(task))
+        if leak is not None:
+            read = partial(self.store.observations.of_task, task, limit=LATEST)
+            self.leaking.restore(task, leak, await self.writer.read(read))
 
     def known_need(self, pod_uid: str) -> int | None:
         """Return up to which need reports of a running pod are no news; None if nothing is known.
@@ -192,8 +205,7 @@ class Controller(ControllerParts):
         await asyncio.gather(*self._beside, return_exceptions=True)
         await self.retries.close()
         await self.queue.close()
-        await self.standings.close()
-        await self.runtimes.close()
+        await asyncio.gather(_save(self.standings), _save(self.runtimes))
         await self.writer.close()
 
     async def _look_for_imports(self) -> None:
@@ -217,8 +229,11 @@ class Controller(ControllerParts):
             if not summary.observations:
                 await self._forget(task)
                 continue
+            # The book counts all runs, and the store forgets the oldest.
+            forgotten = max(0, self.book.look(task).runs - summary.runs_known)
             self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
-            self.learning.consider(task)
+            self.trainings.runs_forgotten(task, forgotten)
+            self.trainings.consider(task)
             self.profiles.mark(task)
         if imported.tasks:
             self.standings.news()
@@ -272,6 +287,14 @@ def _mend(store: Store) -> None:
         store.totals.mend()
     except StoreError as error:
         log.warning("the sums that an older version wrote stay as they are", error=str(error))
+
+
+async def _save(part: LogFold) -> None:
+    """Save what was folded. While the store cannot be written, that would wait without end."""
+    try:
+        await asyncio.wait_for(part.close(), SAVED_WITHIN_S)
+    except TimeoutError:
+        log.warning("not saved in time; the next start learns again", of=part.of)
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:

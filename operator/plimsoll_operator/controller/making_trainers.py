@@ -8,7 +8,7 @@ from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.training_rounds.round_jobs import RoundJobs
 from plimsoll_operator.controller.training_rounds.rounds import RoundParts, TrainingRounds
-from plimsoll_operator.controller.trainings import Learning
+from plimsoll_operator.controller.trainings import Trainings
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.metrics.training_rounds import RoundMetrics
 from plimsoll_operator.training.queue import Spawns, TrainingQueue
@@ -18,13 +18,13 @@ from plimsoll_predictor.store import Store, Writer
 def make_trainers(
     settings: ControllerSettings,
     stored: tuple[Store, Writer],
-    learning: tuple[Learning, Runtimes],
+    learners: tuple[Trainings, Runtimes],
     outside: tuple[Kube, Spawns, RoundMetrics],
     now_s: Callable[[], float],
 ) -> tuple[TrainingQueue, TrainingRounds | None]:
     """Return the queue, and the rounds; None without a template. now_s: Unix seconds."""
-    (store, writer), (lessons, runtimes), (kube, spawn, metrics) = stored, learning, outside
-    queue = TrainingQueue(spawn, store, lessons.training_ended)
+    (store, writer), (trainings, runtimes), (kube, spawn, metrics) = stored, learners, outside
+    queue = TrainingQueue(spawn, store, trainings.training_ended)
     if settings.training_job is None:
         return queue, None
     parts = RoundParts(
@@ -32,7 +32,7 @@ def make_trainers(
         store=store,
         writer=writer,
         queue=queue,
-        on_result=lessons.training_ended,
+        on_result=trainings.training_ended,
         fitted=runtimes.expert_fitted,
         metrics=metrics,
         now_s=now_s,

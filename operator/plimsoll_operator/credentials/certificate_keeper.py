@@ -12,7 +12,14 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.credentials.deciding import Clocks, NextStep, Prepared, State, Step, decide
+from plimsoll_operator.credentials.certificate_steps import (
+    Clocks,
+    NextStep,
+    Prepared,
+    State,
+    Step,
+    decide,
+)
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.credentials.keeping import if_there, write_secret
 from plimsoll_operator.credentials.reading import (
@@ -99,7 +106,7 @@ class CertificateKeeper:
         if prepared is None or prepared.published_s is not None:
             return
         if prepared.pair.authority in published:
-            self._prepared = replace(prepared, published_s=self._clocks().running_s)
+            self._prepared = replace(prepared, published_s=self._clocks().monotonic_s)
 
     async def _do(self, following: NextStep, objects: _Objects) -> None:
         words = {"secret": str(self._plan.secret), "why": following.why}
@@ -130,7 +137,7 @@ class CertificateKeeper:
         }
         await self._objects.patch_webhook(self._plan.webhook, body)
         if self._prepared is not None:
-            self._prepared = replace(self._prepared, published_s=self._clocks().running_s)
+            self._prepared = replace(self._prepared, published_s=self._clocks().monotonic_s)
 
     async def _serve(self, objects: _Objects, trusted: tuple[bytes, ...]) -> None:
         assert self._prepared is not None

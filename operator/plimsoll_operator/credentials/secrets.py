@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.profile.events import EventReason, Happening, Regarding, event_for
+from plimsoll_operator.profile.event_manifests import event_for
+from plimsoll_operator.profile.events import EventReason, Happening, Regarding
 
 TLS: Final = "kubernetes.io/tls"
 OPAQUE: Final = "Opaque"

@@ -5,6 +5,7 @@ Objects are plain JSON: making typed objects of an answer takes longer than the 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ import aiohttp
 import yaml
 from kubernetes_asyncio import client, config
 
-from plimsoll_operator.kube.errors import NoCluster, Unreachable, error_of
+from plimsoll_operator.kube.errors import NoCluster, Unknown, Unreachable, error_of
+from plimsoll_operator.kube.kubeconfig_settings import KubeconfigSettings, token_of
 
 GROUP: Final = "plimsoll.dev"
 VERSION: Final = "v1alpha1"
@@ -150,6 +152,31 @@ class ApiServer:
         body: Object | Sequence[Object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
+        token = token_of(self.settings)
+        try:
+            return await self._ask(method, path, query, body, headers)
+        except Unknown:
+            if not await self._renewed(token):
+                raise
+        return await self._ask(method, path, query, body, headers)
+
+    async def _renewed(self, refused: str | None) -> bool:
+        """Say whether the kubeconfig gives another token than the one that was refused."""
+        if not isinstance(self.settings, KubeconfigSettings):
+            return False  # a service account's token is read again every minute
+        try:
+            return await asyncio.wait_for(self.settings.renew(refused), self._within_s)
+        except TimeoutError:
+            return False
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Object | Sequence[Object] | None,
+        headers: Mapping[str, str] | None,
+    ) -> bytes:
         try:
             answer = await self._api.call_api(
                 path,
@@ -203,15 +230,14 @@ async def api_settings(kubeconfig: str | None, context: str | None) -> client.Co
     Raises:
         NoCluster: if neither a service account nor a kubeconfig has them.
     """
-    settings = client.Configuration()
     if kubeconfig is not None and not Path(kubeconfig).exists():
         raise NoCluster(f"kubeconfig {kubeconfig} is not there; name one with --kubeconfig")
     try:
-        if kubeconfig is None and context is None and _in_cluster(settings):
-            return settings
-        await config.load_kube_config(
-            config_file=kubeconfig, context=context, client_configuration=settings
-        )
+        in_cluster = client.Configuration()
+        if kubeconfig is None and context is None and _in_cluster(in_cluster):
+            return in_cluster
+        settings = KubeconfigSettings(kubeconfig, context)
+        await settings.load()
     except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:
         # The client raises TypeError for an empty file, and ValueError for one that is no text.
         where, why = kubeconfig or "$KUBECONFIG or ~/.kube/config", str(error).partition("\n")[0]

@@ -30,6 +30,10 @@ class Refused(ApiError):
     """Quota, admission, validation or RBAC refuses the call: the same call will fail again."""
 
 
+class Unknown(Refused):
+    """The API server does not accept the credentials; other ones may be accepted."""
+
+
 class NoCluster(ApiError):
     """Nothing names the cluster."""
 
@@ -47,7 +51,7 @@ def error_of(status: int | None, body: object, reason: str | None = None) -> Api
     answer = _status_object(body)
     words = str(answer.get("message") or _text(body) or reason)[:MOST_WORDS].strip()
     if status == 401:
-        return Refused(f"the API server does not know you: {words}")
+        return Unknown(f"the API server does not know you: {words}")
     if status == 404:
         return NotFound(words)
     if status == 409:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -26,6 +26,9 @@ from plimsoll_operator.leadership.lease import (
 from plimsoll_operator.leadership.watchdog import Watchdog, boot_clock_s, end_process
 
 log = structlog.get_logger()
+
+AGAIN_AFTER_S: Final = 0.2
+"""A renewal that failed is tried again after this pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,9 @@ class Election:
 
     async def keep(self) -> None:
         """Renew until cancelled. A lost lead ends the process: whatever it holds may be stale."""
+        pause_s = self._terms.renew_every_s
         while True:
-            await asyncio.sleep(self._terms.renew_every_s)
+            await asyncio.sleep(pause_s)
             unfit = self._fitness.unfit_to_lead()
             if unfit is not None:
                 log.error("steps down", why=unfit)
@@ -127,8 +131,11 @@ class Election:
                 await self._renew()
             except ApiError as error:
                 self._note(f"lease {self._terms.name} is not renewed: {error}")
+                # The call may have taken its whole time, and the watchdog counts on.
+                pause_s = AGAIN_AFTER_S
             else:
                 self._note(None)
+                pause_s = self._terms.renew_every_s
             if self.leader != self._terms.me:
                 self._end(f"{self.leader or 'nobody'} holds the lease")
                 return

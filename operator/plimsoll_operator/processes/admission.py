@@ -17,8 +17,9 @@ from typing import Final
 import structlog
 import uvloop
 
-from plimsoll_operator.admission.answering import Answerer, Freshness
+from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
+from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
 from plimsoll_operator.admission.letting_go.gate_watch import GateWatch

@@ -48,6 +48,13 @@ def words_for(error: Exception) -> str | None:
     return str(error) if kinds & _MENDABLE else None
 
 
+def is_of_usage(error: Exception) -> bool:
+    """Whether the command line, or a setting in its place, is what is wrong."""
+    return not {"SettingsError", "ValidationError"}.isdisjoint(
+        kind.__name__ for kind in type(error).__mro__
+    )
+
+
 def _of_setting(wrong: Mapping[str, Any]) -> str:
     """Return what is wrong with one setting, as pydantic found it."""
     name = "_".join(str(part) for part in wrong["loc"])

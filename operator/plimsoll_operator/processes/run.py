@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
@@ -15,13 +14,19 @@ import structlog
 from kubernetes_asyncio import client
 
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
-from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
-from plimsoll_operator.kube.own_objects import WEBHOOKS
+from plimsoll_operator.kube.own_objects import ANSWER_WITHIN_S
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
 from plimsoll_operator.names.service_urls import with_brackets
-from plimsoll_operator.processes.ending import when_terminated
+from plimsoll_operator.processes.ending import beside, when_terminated
+from plimsoll_operator.processes.run_certificate import RunCertificate, utc_now
+from plimsoll_operator.processes.run_claims import (
+    NotReady,
+    check_free,
+    check_unclaimed,
+    registered,
+)
 from plimsoll_operator.processes.run_processes import Command, keep_running
-from plimsoll_operator.processes.run_webhook import NAME, make_certificates, webhook_configuration
+from plimsoll_operator.processes.run_webhook import webhook_configuration
 from plimsoll_predictor.core.policy import Mode
 
 log = structlog.get_logger()
@@ -59,13 +64,21 @@ class RunSettings:
         return excluded_namespaces(self.excluded_namespaces, OWN_NAMESPACE)
 
     @property
+    def ports(self) -> dict[str, tuple[str, int]]:
+        """Where its processes listen: option -> host and port."""
+        here = "127.0.0.1"
+        return {
+            "--controller-port": (here, self.controller_port),
+            "--page-port": (here, self.page_port),
+            "--admission-port": (self.host, self.admission_port),
+            "--metrics-port": (self.host, self.metrics_port),
+            "--leases-port": (self.host, self.leases_port),
+        }
+
+    @property
     def store(self) -> str:
         """URL of the store, a file in ``state_dir``."""
         return f"sqlite:///{self.state_dir.resolve()}/plimsoll.db"
-
-
-class NotReady(Exception):
-    """A part was not ready in time; the message says which part, and where to look."""
 
 
 def run(settings: RunSettings) -> None:
@@ -77,24 +90,30 @@ async def _run(settings: RunSettings) -> None:
     ending = when_terminated()
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     token = _token_file(settings.state_dir)
-    authority = make_certificates(
-        settings.state_dir / "certificates", [settings.host, "localhost"], datetime.now(UTC)
+    certificate = RunCertificate.make(
+        settings.state_dir / "certificates", [settings.host, "localhost"], utc_now()
     )
     api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
     async with api_client:
         api = ApiServer(api_client)
+        address = f"https://{settings.host}:{settings.admission_port}"
+        await check_unclaimed(api, address)
+        await check_free(settings.ports)
         commands = _commands(settings, token)
         children = [asyncio.create_task(keep_running(command)) for command in commands]
         ready_file = settings.state_dir / "ready.json"
         try:
             await _until_ready(settings, ending)
-            await _register(api, settings, authority)
-            ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
-            log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
-            await ending.wait()
+            if ending.is_set():
+                return
+            body = webhook_configuration(address, certificate.authority, settings.left_alone)
+            async with registered(api, address, body):
+                ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
+                log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
+                async with beside(certificate.keep(api.within(ANSWER_WITHIN_S))):
+                    await ending.wait()
         finally:
             ready_file.unlink(missing_ok=True)
-            await _unregister(api)
             for child in children:
                 child.cancel()
             await asyncio.gather(*children, return_exceptions=True)
@@ -165,21 +184,3 @@ async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
             return answer.status == 200
     except (aiohttp.ClientError, TimeoutError):
         return False
-
-
-async def _register(api: ApiServer, settings: RunSettings, authority: bytes) -> None:
-    address = f"https://{settings.host}:{settings.admission_port}"
-    body = webhook_configuration(address, authority, settings.left_alone)
-    try:
-        await api.create(WEBHOOKS, body)
-    except AlreadyThere:
-        await api.patch(f"{WEBHOOKS}/{NAME}", body)
-
-
-async def _unregister(api: ApiServer) -> None:
-    try:
-        await api.delete(f"{WEBHOOKS}/{NAME}")
-    except NotFound:
-        return  # it ended before it was registered
-    except ApiError as error:
-        log.warning("webhook configuration not removed; pods start as without it", error=str(error))

@@ -40,27 +40,42 @@ async def keep_running(command: Command) -> None:
     loop = asyncio.get_running_loop()
     while True:
         began_s = loop.time()
-        process = await _start(command)
         try:
-            code = await process.wait()
-        except asyncio.CancelledError:
-            await _end(process)
-            raise
-        pause_s = RESTART_PAUSE_S if loop.time() - began_s > STABLE_S else pause_s
-        log.error(
-            "a process ended by itself and is started again",
-            process=command.name,
-            code=code,
-            log=str(command.log_file),
-            pause_s=pause_s,
-        )
+            code = await _run_to_its_end(command)
+        except OSError as error:
+            # There may be no room for its log, or no memory for the process, for a while.
+            log.error(
+                "a process cannot be started and is tried again",
+                process=command.name,
+                why=str(error),
+                pause_s=pause_s,
+            )
+        else:
+            pause_s = RESTART_PAUSE_S if loop.time() - began_s > STABLE_S else pause_s
+            log.error(
+                "a process ended by itself and is started again",
+                process=command.name,
+                code=code,
+                log=str(command.log_file),
+                pause_s=pause_s,
+            )
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, LONGEST_RESTART_PAUSE_S)
 
 
+async def _run_to_its_end(command: Command) -> int:
+    process = await _start(command)
+    try:
+        _write_number(command.log_file.with_suffix(".pid"), process.pid)
+        return await process.wait()
+    except asyncio.CancelledError:
+        await _end(process)
+        raise
+
+
 async def _start(command: Command) -> asyncio.subprocess.Process:
     with command.log_file.open("ab") as out:
-        process = await asyncio.create_subprocess_exec(
+        return await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
             "-m",
@@ -72,11 +87,16 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
             # If the parent is killed outright, its children must not keep running on its ports.
             preexec_fn=_end_with_parent,
         )
+
+
+def _write_number(path: Path, number: int) -> None:
     # The file is replaced as a whole, because others read it while we restart.
-    written = command.log_file.with_suffix(".pid.new")
-    written.write_text(f"{process.pid}\n", encoding="utf-8")
-    written.replace(command.log_file.with_suffix(".pid"))
-    return process
+    written = path.with_suffix(".pid.new")
+    try:
+        written.write_text(f"{number}\n", encoding="utf-8")
+        written.replace(path)
+    except OSError as error:
+        log.warning("a process's number cannot be written", file=str(path), why=str(error))
 
 
 def _end_with_parent() -> None:

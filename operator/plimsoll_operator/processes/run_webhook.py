@@ -6,12 +6,12 @@ On a cluster the chart makes both; here they are the same, by URL instead of by 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from plimsoll_operator.credentials.issuing import issue
+from plimsoll_operator.credentials.issuing import Pair, issue
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.namespaces import (
     NAME_LABEL,
@@ -20,8 +20,11 @@ from plimsoll_operator.names.namespaces import (
     excluded_namespaces,
     selector_of,
 )
+from plimsoll_operator.names.objects import metadata_of
 
 NAME = "plimsoll"
+MADE_BY_RUN: Final[Mapping[str, str]] = {"app.kubernetes.io/managed-by": "plimsoll"}
+"""Its labels; those of a chart's name Helm."""
 TIMEOUT_S = 2
 LIFETIME = timedelta(days=365)
 LEFT_ALONE = excluded_namespaces(OWN_NAMESPACE)
@@ -75,9 +78,20 @@ def webhook_configuration(
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "plimsoll"}},
+        "metadata": {"name": NAME, "labels": dict(MADE_BY_RUN)},
         "webhooks": [unlabelled, by_policy, pods, jobs, unlabelled_jobs, jobs_by_policy],
     }
+
+
+def is_made_by_run(configuration: Mapping[str, Any], address: str) -> bool:
+    """Say whether ``plimsoll run`` made it, for admission at this address."""
+    its_labels = metadata_of(configuration).get("labels") or {}
+    urls = [
+        str((each.get("clientConfig") or {}).get("url"))
+        for each in configuration.get("webhooks") or ()
+    ]
+    is_ours = MADE_BY_RUN.items() <= its_labels.items()
+    return is_ours and bool(urls) and all(url.startswith(f"{address}/") for url in urls)
 
 
 def _without_label(address: str, authority: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -121,8 +135,13 @@ def make_certificates(folder: Path, hosts: list[str], now: datetime) -> bytes:
     """
     pair = issue(hosts, now, LIFETIME)
     folder.mkdir(parents=True, exist_ok=True)
+    write_pair(folder, pair)
+    return pair.authority
+
+
+def write_pair(folder: Path, pair: Pair) -> None:
+    """Write its ``tls.crt`` and ``tls.key``; admission looks for new ones every second."""
     (folder / "tls.crt").write_bytes(pair.certificate)
     key_file = folder / "tls.key"
     key_file.touch(mode=0o600)
     key_file.write_bytes(pair.key)
-    return pair.authority

@@ -20,14 +20,21 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
+from plimsoll_operator.training.limits import (
+    GRACE_S,
+    PATIENCE,
+    STORE_BUSY_TIMEOUT_S,
+    cap_memory,
+    give_way,
+)
 from plimsoll_operator.training.spawning import STORE_URL
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 
 _LIBRARIES: Final = ("imblearn.over_sampling", "skopt", "sklearn.svm", "xgboost")
+MOST_BUDGET_S: Final = 7 * 86_400.0
 _ALARM_GRACE_S: Final = 120.0
-"""It is longer than a controller waits: it is for the case that the controller is gone."""
+"""The alarm comes so much later than a controller ends a training: it is for when none is left."""
 
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ class TrainingOrder:
 
 def run(order: TrainingOrder) -> int:
     """Train in the calling process, which stays capped; print the result; return the status."""
-    give_way(order.budget_s + _ALARM_GRACE_S)
+    give_way(PATIENCE * order.budget_s + GRACE_S + _ALARM_GRACE_S)
     return print_result(lambda: train_one(order))
 
 
@@ -68,6 +75,9 @@ def print_result(work: Callable[[], Mapping[str, Any]]) -> int:
 
 def train_one(order: TrainingOrder) -> dict[str, Any]:
     """Train in the calling process, which stays capped, and return its result's line."""
+    missing = _missing(order.store_url)
+    if missing is not None:
+        return {"ok": False, "task": str(order.task), "message": missing, "recorded": False}
     try:
         trained = _train(order)
     except Exception as error:
@@ -80,6 +90,17 @@ def train_one(order: TrainingOrder) -> dict[str, Any]:
         "message": message,
         "recorded": is_over or record_failure(order, message),
     }
+
+
+def _missing(store_url: str) -> str | None:
+    """Say that there is no such store: opening it would make an empty one."""
+    # Loaded only now: numpy reads its number of threads as it loads.
+    from plimsoll_operator.commands.reaching.stored import sqlite_file
+
+    file = sqlite_file(store_url)
+    if file is None or file.exists():
+        return None
+    return f"there is no store {file}; is the --store right?"
 
 
 def _train(order: TrainingOrder) -> Mapping[str, Any]:
@@ -194,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=os.environ.get(STORE_URL),
         help=f"default: the environment's {STORE_URL}",
     )
-    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", dest="budget_s")
+    parser.add_argument("--budget", type=budget, default=60.0, metavar="SECONDS", dest="budget_s")
     parser.add_argument("--memory-mib", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--policy", type=_policy, default=Policy(), metavar="JSON")
@@ -202,6 +223,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not order.store_url:
         parser.error(f"no store: give --store, or set {STORE_URL}")
     return run(order)
+
+
+def budget(text: str) -> float:
+    """Seconds to search.
+
+    Raises:
+        ArgumentTypeError: if the text is no such time.
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= MOST_BUDGET_S:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds above 0, a week at most"
+        )
+    return seconds
 
 
 def _task(text: str) -> TaskId:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from plimsoll_operator.processes.trainer import (
     TrainingOrder,
+    budget,
     load_libraries,
     print_result,
     record_failure,
@@ -258,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--store", metavar="URL", dest="store_url", default=os.environ.get(STORE_URL)
     )
-    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", dest="budget_s")
+    parser.add_argument("--budget", type=budget, default=60.0, metavar="SECONDS", dest="budget_s")
     parser.add_argument("--memory-mib", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=1)
     order = WorkerOrder(**vars(parser.parse_args(arguments)))

@@ -21,9 +21,10 @@ Z_90: Final = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """How many times longer one kind takes beside one of another; nine of ten are from low to high.
+    """How many times longer one kind takes beside one of another.
 
-    known: whether the interval is narrow enough to say so.
+    low, high: the true value lies between them in nine of ten cases.
+    known: whether they are near enough to each other to say so.
     """
 
     times: float
@@ -38,9 +39,10 @@ class Matrix:
 
     theta: ln of how many times longer the row's kind takes for each neighbour of the column's.
     deviation: one standard deviation of theta. own: a row's ln that no neighbour explains (the
-    error of its forecast alone). shares: of the latest runs. apart: one standard deviation of theta
-    less what other neighbours do to the row's kind. If a task never runs alone, that may be known
-    while theta is not. None if it was not computed.
+    error of its forecast alone). shares: of the latest runs.
+    apart: one standard deviation of (theta - the mean effect of other neighbours on the row's
+    kind); None if it was not computed. If a task never runs alone, that difference may be known
+    while theta is not.
     """
 
     kinds: tuple[str, ...]
@@ -71,21 +73,22 @@ class Matrix:
 
     @property
     def times_forecast(self) -> Array:
-        """How many times its forecast alone the row's kind takes beside one of the column's.
+        """The runtime of the row's kind beside one of the column's, divided by a forecast.
 
-        It includes what no neighbour explains. It is known even if a task never runs alone: its
-        time beside each is seen, and only the split between itself and its neighbours is not.
+        The forecast is for the kind alone. The quotient includes what no neighbour explains. It is
+        known even if a task never runs alone: its time beside each is seen, and only the split
+        between itself and its neighbours is not.
         """
         return np.exp(self.own[:, None] + self.theta)
 
     @property
     def known_pairs(self) -> int:
         """Pairs of kinds that are told apart and have a known slowdown, in each direction."""
-        told = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]
-        return int((self.deviation[np.ix_(told, told)] <= TELLING).sum())
+        named = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]
+        return int((self.deviation[np.ix_(named, named)] <= TELLING).sum())
 
     def moved_since(self, before: Matrix, unknown: float) -> float:
-        """Return the largest change of a θ that is told now.
+        """Return the largest change of a θ that is known at least half as well as one that is told.
 
         unknown: what was believed of pairs that were not told apart.
         """

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from plimsoll_operator.profile import events
-from plimsoll_operator.profile.events import Happening, Regarding, event_for
+from plimsoll_operator.profile.event_manifests import event_for
+from plimsoll_operator.profile.events import Happening, Regarding
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.apiserver.crds import a_namespace, answer
 from tests.builders.reports import START_S

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from kubernetes_asyncio import client
 
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
-from plimsoll_operator.credentials.deciding import SETTLE_S, Clocks
+from plimsoll_operator.credentials.certificate_steps import SETTLE_S, Clocks
 from plimsoll_operator.credentials.issuing import Pair, issue
 from plimsoll_operator.credentials.keeping import Keeping
 from plimsoll_operator.credentials.reading import read_authorities, read_served
@@ -37,7 +37,7 @@ class Kept:
     shop: Shop
     objects: OwnObjects
     now_s: float
-    running_s: float = 0.0
+    monotonic_s: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,13 +47,13 @@ class Kept:
         """A keeper as in a leader that has just begun."""
         name = SecretName(self.shop.namespace, TLS)
         plan = CertificatePlan(name, self.names, LIFETIME_S, self.shop.namespace)
-        keeper = CertificateKeeper(self.objects, plan, lambda: Clocks(self.now_s, self.running_s))
+        keeper = CertificateKeeper(self.objects, plan, lambda: Clocks(self.now_s, self.monotonic_s))
         return Keeping({"certificate": keeper.look}, lambda: None)
 
     async def settle(self, keeping: Keeping) -> None:
         """Look twice, and in between let API servers have time to learn a new authority."""
         await keeping.look()
-        self.running_s += SETTLE_S
+        self.monotonic_s += SETTLE_S
         await keeping.look()
 
     async def data(self) -> dict[str, bytes]:
@@ -136,7 +136,7 @@ async def test_a_secret_that_is_deleted_comes_back_when_its_authority_is_trusted
     await keeping.look()
     new, old = await kept.trusted()
     assert old == shown
-    kept.running_s += SETTLE_S
+    kept.monotonic_s += SETTLE_S
     await keeping.look()
     assert read_served(await kept.data(), kept.names).authorities[0] == new
     assert shown in await kept.trusted()

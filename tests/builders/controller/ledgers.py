@@ -34,6 +34,8 @@ from plimsoll_predictor.store import Store
 from tests.builders.pods import APod, a_pod
 
 TRAIN = TaskId("shop", "train")
+NOW_S = 1_767_225_660.0
+"""2026-01-01T00:01:00Z, when an attempt of these pods ends by default."""
 NOBODY = "http://127.0.0.1:9"
 
 
@@ -70,20 +72,27 @@ async def an_inside(
     host: str = NOBODY,
     excluded: frozenset[str] = frozenset(),
     said: Mapping[str, Any] | None = None,
+    now_s: float = NOW_S,
+    shown: Mapping[str, Any] | None = None,
+    tasks_shown: int = 0,
 ) -> AsyncIterator[Inside]:
     """Started on the folder's store as the controller starts, with nothing running beside.
 
-    said: the spec of the namespace's SizingPolicy, which is read first.
+    said: the spec of the namespace's SizingPolicy, which is read first. now_s: its clock stands.
+    shown: the status of the task's profile. tasks_shown: how many tasks have series of their own.
     """
-    store = Store.open(f"sqlite:///{folder}/store.db", clock=_now_s)
+    store = Store.open(f"sqlite:///{folder}/store.db", clock=lambda: now_s)
     spawner = Spawner(store_url="", command=("false",))
     address = client.Configuration(host=host)
     address.ssl_ca_cert = str(folder / "authority.pem")
     (folder / "authority.pem").write_bytes(_authority())
     async with client.ApiClient(address) as api:
-        settings = ControllerSettings(mode=mode, instance="test", excluded_namespaces=excluded)
-        controller = Controller(settings, Kube(api), store, spawner, _now_s)
+        settings = ControllerSettings(
+            mode=mode, instance="test", excluded_namespaces=excluded, task_metrics=tasks_shown
+        )
+        controller = Controller(settings, Kube(api), store, spawner, lambda: now_s)
         controller.book.policies.set_namespace_spec("shop", said)
+        controller.profiles.shown(TRAIN, shown or {}, None)
         await controller.restore()
         if not excluded:
             controller.book.get(TRAIN)
@@ -172,16 +181,8 @@ def a_final(pod: str = "train-1", need_bytes: int = 90 * MIB) -> PeakReport:
     )
 
 
-NOW_S = 1_767_225_660.0
-"""2026-01-01T00:01:00Z, when an attempt of these pods ends by default."""
-
-
 def made(pod: APod, at: str) -> APod:
     """Say when the pod was created."""
     built = pod.built()
     built["metadata"]["creationTimestamp"] = at
     return APod(built)
-
-
-def _now_s() -> float:
-    return NOW_S

@@ -91,6 +91,7 @@ def a_profile(name: str = "train-demand", namespace: str = "shop", **status: Any
         "wouldRuns": 40,
         "wouldSave": "63% (1.2 GB·h)",
         "wouldSaveGbH": 1.2,
+        "wouldAskedGbH": 1.9,
         "wouldKill": 1,
         "wouldKillShare": 0.025,
         "lastDecisions": ["train-demand-x1: 4Gi would be → 512Mi"],

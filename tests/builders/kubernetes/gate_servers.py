@@ -26,6 +26,7 @@ Pod = dict[str, Any]
 class GateServer:
     """pods, jobs: by name. lease: None is no Lease. permitted: whether they may be patched.
 
+    webhooks: configurations by name.
     forbidden: resources that may neither be listed nor patched. classes: PriorityClasses.
     lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
     hosts in a pod, or that a gate goes.
@@ -38,6 +39,7 @@ class GateServer:
     url: str = ""
     pods: dict[str, Pod] = field(default_factory=dict)
     jobs: dict[str, Pod] = field(default_factory=dict)
+    webhooks: dict[str, Pod] = field(default_factory=dict)
     classes: list[Pod] = field(default_factory=list)
     forbidden: set[str] = field(default_factory=set)
     lease: Pod | None = None
@@ -101,7 +103,10 @@ class GateServer:
         if self.broken is not None:
             return web.json_response({"message": "broken"}, status=self.broken, headers=headers)
         body = await request.json() if request.can_read_body else None
-        status, document = self._answered(request, body)
+        if "/mutatingwebhookconfigurations/" in request.path:
+            status, document = self._webhook(request.method, request.path.rpartition("/")[2])
+        else:
+            status, document = self._answered(request, body)
         return web.json_response(document, status=status, headers=headers)
 
     def _answered(self, request: web.Request, body: Any) -> tuple[int, Any]:
@@ -127,6 +132,11 @@ class GateServer:
         if request.method == "GET":
             return 200, pod
         return self._patch(pod, body, tried="dryRun" in request.query)
+
+    def _webhook(self, method: str, name: str) -> tuple[int, Any]:
+        if name not in self.webhooks:
+            return 404, {}
+        return 200, self.webhooks.pop(name) if method == "DELETE" else self.webhooks[name]
 
     def _patch(self, pod: Pod, body: Any, *, tried: bool) -> tuple[int, Any]:
         if (

@@ -30,6 +30,10 @@ class PodServer:
     deletes_failing: int = 0
     """How many of the next deletions are answered as by a busy API server."""
     reads: int = 0
+    refuses: str = ""
+    """Why no pod may be created, in the API server's words; "" if pods may be."""
+    events: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By name; the API server forgets them after an hour."""
 
     def has(self, pod: APod) -> Pod:
         """Keep a pod, and replace one of the same name."""
@@ -86,10 +90,20 @@ class PodServer:
         self.calls.append(("PATCH status", pod["metadata"]["name"]))
         return web.json_response(pod)
 
+    async def answer_event(self, request: web.Request) -> web.Response:
+        """Answer the creation of an Event."""
+        body = await request.json()
+        if body["metadata"]["name"] in self.events:
+            return _status(409, "AlreadyExists")
+        self.events[body["metadata"]["name"]] = body
+        return web.json_response(body, status=201)
+
     def _create(self, body: Pod) -> web.Response:
         name = body["metadata"]["name"]
         if name in self.pods:
             return _status(409, "AlreadyExists")
+        if self.refuses:
+            return _status(403, "Forbidden", self.refuses)
         self.calls.append(("POST", name))
         self.pods[name] = body
         body["metadata"].update(uid=f"uid-{name}", resourceVersion="1")
@@ -116,6 +130,8 @@ async def a_pod_server() -> AsyncIterator[PodServer]:
     app.router.add_route("*", "/api/v1/namespaces/{namespace}/pods/{name}", server.answer)
     path = "/api/v1/namespaces/{namespace}/pods/{name}/status"
     app.router.add_patch(path, server.answer_status)
+    path = "/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+    app.router.add_post(path, server.answer_event)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -127,6 +143,6 @@ async def a_pod_server() -> AsyncIterator[PodServer]:
         await runner.cleanup()
 
 
-def _status(code: int, reason: str) -> web.Response:
-    answer = {"kind": "Status", "code": code, "reason": reason, "message": reason}
+def _status(code: int, reason: str, message: str = "") -> web.Response:
+    answer = {"kind": "Status", "code": code, "reason": reason, "message": message or reason}
     return web.json_response(answer, status=code)

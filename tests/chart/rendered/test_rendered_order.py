@@ -97,7 +97,7 @@ def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
             "apiGroups": ["admissionregistration.k8s.io"],
             "resources": ["mutatingwebhookconfigurations"],
             "resourceNames": [NAME],
-            "verbs": ["delete"],
+            "verbs": ["get", "delete"],
         },
     ]
     for kind, name in (("ServiceAccount", RELEASE), ("ClusterRoleBinding", RELEASE)):

@@ -12,6 +12,7 @@ from deploy.chart.rendering import NAME, VALUE_SETS
 
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.processes.run_webhook import webhook_configuration
+from plimsoll_predictor.core.units import MIB
 from tests.chart.helm import Document, Helm, named, pod_specs
 
 SETS = list(VALUE_SETS)
@@ -169,6 +170,16 @@ def test_no_replica_of_admission_ends_before_another_serves(rendered: list[Docum
     assert (
         named(rendered, "PodDisruptionBudget", "plimsoll-admission")["spec"]["maxUnavailable"] == 1
     )
+
+
+@pytest.mark.parametrize("models_mi", [80, 1000, 65536])
+def test_admission_has_room_for_all_models_in_each_file_it_keeps(
+    helm: Helm, models_mi: int
+) -> None:
+    """Its snapshot, a newer one that it writes beside it, and one that it put aside as damaged."""
+    spec = pod_specs(helm.render({"admission": {"modelsMi": models_mi}}))["plimsoll-admission"]
+    (state,) = (each["emptyDir"] for each in spec["volumes"] if each["name"] == "state")
+    assert parse_bytes(state["sizeLimit"]) >= 3 * models_mi * MIB + 256 * MIB
 
 
 def _controller(helm: Helm, values: dict[str, Any]) -> Document:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
-from plimsoll_operator.admission.expiry import expires_of, expires_s
+from plimsoll_operator.admission.certificate_expiry import expires_of, expires_s
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_predictor.core.decision import Decision, Reason

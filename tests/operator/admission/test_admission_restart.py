@@ -114,17 +114,24 @@ async def test_the_feed_goes_on_where_the_snapshot_ended(tmp_path: Path) -> None
             await until_true(lambda: set(server.state.tasks) == {TRAIN, JOIN})
 
 
+@pytest.mark.parametrize(
+    ("now_s", "event"), [(1e10, "snapshot-is-old"), (0.0, "snapshot-is-from-the-future")]
+)
 async def test_a_wall_clock_that_jumped_only_warns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    now_s: float,
+    event: str,
 ) -> None:
     await a_first_life(tmp_path)
-    monkeypatch.setattr("plimsoll_operator.processes.admission.time.time", lambda: 1e10)
+    monkeypatch.setattr("plimsoll_operator.processes.admission.time.time", lambda: now_s)
     async with (
         running(settings_in(tmp_path, NOBODY)) as server,
         calling(server.port, tmp_path) as caller,
     ):
         assert patch_in(await caller.review(POD)) != []
-    assert "[warning  ] snapshot-loaded" in capsys.readouterr().out
+    assert f"[warning  ] {event}" in capsys.readouterr().out
 
 
 async def test_a_snapshot_that_cannot_be_written_does_not_stop_serving(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.admission.answering import MAX_SILENCE_S, MAX_UNANSWERED_S, Freshness
+from plimsoll_operator.admission.freshness import MAX_SILENCE_S, MAX_UNANSWERED_S, Freshness
 from plimsoll_operator.admission.snapshot import load_snapshot, take_snapshot, write_snapshot
 from plimsoll_operator.feed.applying import apply
 from plimsoll_operator.feed.client import Position

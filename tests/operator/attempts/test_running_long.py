@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from plimsoll_operator.attempts.running_long import (
-    LEAST_KNOWN_RUNS,
+    LEAST_RUNS_TO_WARN,
     Deadlines,
     RunForecast,
     running_long_words,
@@ -48,7 +48,7 @@ def test_a_run_has_a_deadline_of_its_own_from_its_start() -> None:
 
 
 def test_a_task_of_few_runs_is_not_held_against_them() -> None:
-    for runs, held in ((LEAST_KNOWN_RUNS - 1, False), (LEAST_KNOWN_RUNS, True)):
+    for runs, held in ((LEAST_RUNS_TO_WARN - 1, False), (LEAST_RUNS_TO_WARN, True)):
         run = replace(forecast_of(*[60.0] * runs), started_s=NOON_S)
         assert (run.deadline_s is not None) is held
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.controller.attempts.retry_making import EXCLUDED
+from plimsoll_operator.controller.attempts.retry_creation import EXCLUDED
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import TRAIN, a_final, a_train, an_inside, decided, killed
 from tests.rigs.servers.admission_servers import until_true

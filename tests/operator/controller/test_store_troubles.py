@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from plimsoll_operator.controller import controller as controller_module
 from plimsoll_predictor.store import DecisionRecord, Store, StoreError
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S
+from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S, StandingRecords
 from tests.builders.controller.ledgers import NOW_S, TRAIN, an_inside
 from tests.builders.stores import an_attempt
 
@@ -66,3 +67,20 @@ async def test_sums_that_cannot_be_mended_do_not_keep_the_controller_from_starti
     monkeypatch.setattr(TotalRecords, "mend", fail)
     async with asyncio.timeout(10), an_inside(tmp_path) as inside:
         assert inside.known.runs == 1
+
+
+async def test_a_store_that_cannot_be_written_does_not_keep_the_controller_from_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lead is given back only afterwards."""
+    monkeypatch.setattr(controller_module, "SAVED_WITHIN_S", 0.2)
+    async with an_inside(tmp_path) as inside:
+        controller = inside.controller
+        monkeypatch.setattr(controller.writer, "_close_timeout_s", 0.2)
+        await controller.writer.record(an_attempt().of(TRAIN).built)
+        monkeypatch.setattr(StandingRecords, "save", fail)
+        async with asyncio.timeout(20):
+            await controller.close()
+    monkeypatch.undo()
+    async with an_inside(tmp_path) as inside:
+        assert inside.controller.standings.through > 0, "the next start learns it"

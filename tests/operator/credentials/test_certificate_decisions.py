@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from plimsoll_operator.credentials.deciding import (
+from plimsoll_operator.credentials.certificate_steps import (
     KEPT,
     SETTLE_S,
     Clocks,
@@ -48,7 +48,7 @@ class World:
     """
 
     now_s: float = START_S
-    running_s: float = 0.0
+    monotonic_s: float = 0.0
     secret: dict[str, bytes] | None = None
     published: tuple[bytes, ...] | None = ()
     prepared: Prepared | None = None
@@ -66,7 +66,7 @@ class World:
 
     def step(self) -> NextStep:
         """One step of the leader."""
-        decision = decide(self.state(), Clocks(self.now_s, self.running_s), LIFETIME_S)
+        decision = decide(self.state(), Clocks(self.now_s, self.monotonic_s), LIFETIME_S)
         self.steps.append(decision)
         if decision.step is Step.PREPARE:
             self.prepared = Prepared(a_pair(self.now_s))
@@ -75,7 +75,7 @@ class World:
         elif decision.step is Step.PUBLISH:
             self.published = decision.trusted
             if self.prepared:
-                self.prepared = replace(self.prepared, published_s=self.running_s)
+                self.prepared = replace(self.prepared, published_s=self.monotonic_s)
         elif decision.step is Step.SERVE:
             assert self.prepared is not None
             pair = self.prepared.pair
@@ -115,12 +115,12 @@ class World:
 
     def passes(self, seconds: float) -> None:
         self.now_s += seconds
-        self.running_s += seconds
+        self.monotonic_s += seconds
 
     def crashes(self) -> None:
         """Let another leader take over: it remembers nothing, and its clock began elsewhere."""
         self.prepared = None
-        self.running_s = 7.0
+        self.monotonic_s = 7.0
 
 
 def settled() -> World:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
-from plimsoll_operator.credentials.deciding import SETTLE_S, Clocks
+from plimsoll_operator.credentials.certificate_steps import SETTLE_S, Clocks
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.credentials.reading import AUTHORITIES, CERTIFICATE, KEY
 from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest

@@ -185,6 +185,11 @@ def test_shapes_and_features_are_learned_by_workers_too(
         pytest.param(("--round", "a", "--shard", "1"), "no store: give --store", id="no store"),
         pytest.param(("--round", "a", "--store", "x"), "no index: give --shard", id="no index"),
         pytest.param(
+            ("--round", "a", "--store", "x", "--shard", "1", "--budget", "nan"),
+            "'nan' is no number of seconds above 0",
+            id="no budget",
+        ),
+        pytest.param(
             ("--round", "a", "--store", "x", "--shard", "-1"), "no index", id="an index below 0"
         ),
     ],

@@ -102,6 +102,14 @@ def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_store_that_is_not_there_is_told_and_not_made(database: Path) -> None:
+    ended = train(database)
+    assert (ended.status, ended.said["recorded"]) == (1, False)
+    assert f"there is no store {database}; is the --store right?" in ended.said["message"]
+    assert not database.exists()
+
+
+@pytest.mark.slow
 def test_a_store_that_is_none_is_named(database: Path) -> None:
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE dag_run (id INTEGER)")
@@ -121,6 +129,14 @@ def test_a_store_that_is_none_is_named(database: Path) -> None:
         ),
         pytest.param(("a/b", "--policy", "{"), "is no policy as JSON", id="torn policy"),
         pytest.param(("a/b", "--policy", '{"mode": 1}'), "is no policy as JSON", id="no policy"),
+        *(
+            pytest.param(
+                ("a/b", "--store", "x", "--budget", text),
+                f"--budget: {text!r} is no number of seconds above 0, a week at most",
+                id=text,
+            )
+            for text in ("nan", "inf", "0", "-5", "1e300", "soon")
+        ),
     ],
 )
 def test_a_wrong_argument_is_told(options: tuple[str, ...], words: str) -> None:
@@ -161,6 +177,18 @@ def test_a_process_that_nobody_ends_ends_itself() -> None:
     )
     done = subprocess.run((sys.executable, "-c", program), check=False)
     assert done.returncode == -14
+
+
+@pytest.mark.parametrize("budget_s", [1.0, 60.0, 3600.0])
+def test_a_trainer_ends_itself_later_than_the_queue_would_end_it(
+    monkeypatch: pytest.MonkeyPatch, budget_s: float
+) -> None:
+    alarms: list[float] = []
+    monkeypatch.setattr(trainer, "give_way", alarms.append)
+    monkeypatch.setattr(trainer, "train_one", lambda _order: {"ok": True})
+    trainer.main([str(TRAIN), "--store", "none", "--budget", str(budget_s)])
+    rules = QueueRules()
+    assert alarms[0] > rules.patience * budget_s + rules.grace_s
 
 
 @pytest.mark.slow

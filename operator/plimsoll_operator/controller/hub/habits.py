@@ -1,12 +1,13 @@
-"""Two habits that the controller's parts share.
+"""Three habits that the controller's parts share.
 
 Keys that were met are remembered for a while. Reads of the store never give up, because a lost
-event is never sent again.
+event is never sent again. Long work lets others run: the lead is renewed on the same loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
@@ -22,6 +23,8 @@ T = TypeVar("T")
 REMEMBERED: Final = 50_000
 READ_PAUSE_S: Final = 1.0
 """A store that cannot be read is asked again after this pause."""
+SLICE_S: Final = 0.02
+"""Long work holds the event loop for this long at a time."""
 
 
 class FirstTimes:
@@ -45,6 +48,19 @@ class FirstTimes:
     def discard(self, key: str) -> None:
         """Forget the key."""
         self._keys.pop(key, None)
+
+
+class Turns:
+    """Lets other tasks run once in a slice; the first slice begins when this is made."""
+
+    def __init__(self) -> None:
+        self._since_s = time.monotonic()
+
+    async def rest(self) -> None:
+        """Let others run, if the event loop was held for a whole slice."""
+        if time.monotonic() - self._since_s > SLICE_S:
+            await asyncio.sleep(0)
+            self._since_s = time.monotonic()
 
 
 async def read_patiently(

@@ -15,8 +15,8 @@ from typing import Final
 import structlog
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
-from plimsoll_operator.controller.learning.log_fold import Turns
 from plimsoll_operator.controller.placing.first_list import FirstList
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.status import AttemptStatus

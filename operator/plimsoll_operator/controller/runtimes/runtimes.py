@@ -17,8 +17,9 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.running_long import RunForecast
+from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, RanLong
-from plimsoll_operator.controller.learning.log_fold import LogFold, Turns
+from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.runtimes.runtimes_folding import Folding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 Rest = Callable[[], Awaitable[None]]
 
-KNOWN_RUNS: Final = 3
+LEAST_RUNS_TO_TELL_SLOWDOWN: Final = 3
 """A forecast by fewer runs of its task cannot tell what slowed a run down."""
 
 
@@ -190,7 +190,7 @@ class Folding:
             self.forecaster.learn(str(task), task.namespace, runtime_s, at_s, asked)
         else:
             forecast = self.under_way[uid].forecast
-            known = forecast.known_runs >= KNOWN_RUNS
+            known = forecast.known_runs >= LEAST_RUNS_TO_TELL_SLOWDOWN
             forecast_s = forecast.quantile_s(0.5) if known else None
             self._scores[uid] = ForecastScore(share, forecast_s)
         self._end(uid, share)

@@ -123,7 +123,9 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
         return _response(request, await pages.campaign(name))
 
     async def missing(request: web.Request) -> web.Response:
-        return _response(request, pages.missing("../" * request.path.strip("/").count("/") or "./"))
+        # As a browser reads the address: each slash begins a folder, also the last; %2F does not.
+        folders = request.rel_url.raw_path.count("/") - 1
+        return _response(request, pages.missing("../" * folders or "./"))
 
     return [
         web.get("/", index),

@@ -65,6 +65,7 @@ def peak_routes(
     heard: gets the node of each body; a body without reports says that its agent lives.
     """
     controller = uuid.uuid4().hex
+    finals = _Finals(persist)
 
     async def take(request: web.Request) -> web.Response:
         if not is_bearer(request, token):
@@ -75,13 +76,9 @@ def peak_routes(
             return _words(413, f"at most {MAX_BODY_BYTES} bytes at once; send fewer reports")
         except BadReportsError as error:
             return _words(400, str(error))
-        try:
-            if finals := [report for report in reports if report.final]:
-                await persist(finals)
-        except Exception as error:
-            # Whatever the store's error is, the agent keeps its reports and sends them again.
-            log.error("final peaks not stored", node=node, why=str(error))
-            return _words(503, "the store cannot take them now; keep them")
+        why = await finals.store(node, [report for report in reports if report.final])
+        if why is not None:
+            return _words(503, f"{why}; keep them")
         book.add(reports)
         heard(node)
         living = {report.pod_uid for report in reports if not report.final}
@@ -95,6 +92,32 @@ def peak_routes(
         return web.json_response(to_document(answered))
 
     return [web.post(PEAKS_PATH, take)]
+
+
+class _Finals:
+    """Has final reports stored, those of one body of a node at a time."""
+
+    def __init__(self, persist: Persist) -> None:
+        self._persist = persist
+        self._storing = set[str]()
+
+    async def store(self, node: str, finals: Sequence[PeakReport]) -> str | None:
+        """Return when they are stored, or say why they are not."""
+        if not finals:
+            return None
+        if node in self._storing:
+            # Its agent gave up waiting, and sends the same again. Each time, they would be queued.
+            return "the store still takes those before them"
+        self._storing.add(node)
+        try:
+            await self._persist(finals)
+        except Exception as error:
+            # Whatever the store's error is, the agent keeps its reports and sends them again.
+            log.error("final peaks not stored", node=node, why=str(error))
+            return "the store cannot take them now"
+        finally:
+            self._storing.discard(node)
+        return None
 
 
 def read_reports(body: bytes) -> tuple[str, list[PeakReport]]:

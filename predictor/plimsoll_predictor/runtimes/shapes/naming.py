@@ -23,7 +23,7 @@ WIDE_FROM: Final = {Normalisation.RATIO: 0.6, Normalisation.DELTA: 600.0}
 LONG_TAILED_FROM: Final = 4.0
 """The 95th's distance from the usual, in interquartile ranges; about 1.2 for a normal one."""
 LEAST_MODE: Final = 0.12
-"""Share of the mass that makes a second mode."""
+"""Share of the mass that makes a mode."""
 VALLEY: Final = 0.35
 """Between two modes the mass falls below this share of the lower one."""
 
@@ -70,9 +70,14 @@ def distance(one: FloatArray, other: FloatArray) -> float:
 
 
 def word_for(pmf: FloatArray, statistics: ShapeStatistics, normalisation: Normalisation) -> str:
-    """A shape's form, in a word."""
-    if modes_in(pmf) > 1:
-        return "two-moded"
+    """A word for the shape's look.
+
+    The words are those of ``summary.Form``. The thresholds are this file's own, because here the
+    runs are normalised.
+    """
+    modes = modes_in(pmf)
+    if modes > 1:
+        return "two-moded" if modes == 2 else "many-moded"
     spread = statistics.interquartile
     low, high = RANGES[normalisation]
     usual = 1.0 if normalisation is Normalisation.RATIO else 0.0
@@ -85,7 +90,7 @@ def word_for(pmf: FloatArray, statistics: ShapeStatistics, normalisation: Normal
 
 
 def modes_in(pmf: FloatArray) -> int:
-    """Peaks with a share of the mass each, with a valley between them."""
+    """How many modes: parts between valleys that each hold LEAST_MODE of the mass."""
     cuts = []
     last_peak = float(pmf[0])
     lowest, lowest_at = last_peak, 0

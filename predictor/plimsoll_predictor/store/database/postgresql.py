@@ -105,6 +105,13 @@ def tune(engine: sa.Engine, write_option: str, lock_timeout_s: float) -> None:
             ).one()
             connection.info[_TRANSACTION] = row[1]
 
+    @event.listens_for(engine, "handle_error")
+    def leave(context: sa.ExceptionContext) -> None:
+        # A standby answers and keeps connections open, but the address may lead elsewhere by now.
+        # A disconnect has the pool connect anew.
+        if isinstance(context.original_exception, psycopg.errors.ReadOnlySqlTransaction):
+            context.is_disconnect = True
+
 
 def take_time(connection: sa.Connection) -> None:
     """Let this transaction take as long as it takes, such as one that rewrites all rows."""

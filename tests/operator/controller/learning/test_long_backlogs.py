@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.learning import log_fold
-from plimsoll_operator.controller.learning.log_fold import Turns
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.learned.standings import LESSONS_AT_ONCE

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from plimsoll_operator.controller.learning.log_fold import Turns
+from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.panel import EXPERTS, PANEL

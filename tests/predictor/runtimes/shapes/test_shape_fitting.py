@@ -15,7 +15,7 @@ from plimsoll_predictor.runtimes.shapes.fitting import (
     smoothed,
     statistics_of,
 )
-from plimsoll_predictor.runtimes.shapes.naming import distance, matches, modes_in
+from plimsoll_predictor.runtimes.shapes.naming import distance, matches, modes_in, word_for
 from plimsoll_predictor.runtimes.shapes.normalising import BINS, SUPPORT, Normalisation, histogram
 from tests.builders.runtimes.shapes import (
     Runtimes,
@@ -240,3 +240,8 @@ def test_modes_of_a_shape_are_peaks_with_mass_and_a_valley_between() -> None:
     assert modes_in(hump(20, 0.7) + hump(80, 0.3)) == 2
     assert modes_in(hump(20, 0.95) + hump(80, 0.05)) == 1
     assert modes_in(hump(20, 0.5) + hump(26, 0.5)) == 1
+    statistics = statistics_of(np.ones(SUPPORT), RATIO)
+    assert word_for(hump(20, 0.7) + hump(80, 0.3), statistics, RATIO) == "two-moded"
+    assert word_for(hump(20, 0.4) + hump(80, 0.3) + hump(140, 0.3), statistics, RATIO) == (
+        "many-moded"
+    )

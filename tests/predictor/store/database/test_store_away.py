@@ -269,6 +269,31 @@ def test_a_server_that_will_not_write_says_why(away: Server, statement: str, wor
     store.close()
 
 
+async def test_a_server_that_only_reads_is_left_for_the_one_that_writes(away: Server) -> None:
+    """As after a failover: the old primary is a standby, and its connections stay open."""
+    store = open_store_at(away.url)
+    writer = Writer(store)
+    await writer.record(an_attempt("before").built)
+    set_read_only(away, "on")
+    store._database.engine.dispose()
+    waiting = asyncio.create_task(writer.record(an_attempt("meanwhile").built))
+    assert "standby" in await until_in_trouble(writer)
+    assert len(await writer.read(store.observations.of_task, TRAIN)) == 1
+    set_read_only(away, "off")
+    async with asyncio.timeout(30):
+        assert (await waiting).new
+    assert writer.trouble is None
+    await writer.close()
+    store.close()
+
+
+def set_read_only(away: Server, value: str) -> None:
+    """Sessions that are open keep what they began with."""
+    words = f"ALTER DATABASE {away.database} SET default_transaction_read_only = {value}"
+    with away.server.administering() as connection:
+        connection.execute(words.encode())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -45,8 +45,7 @@ class Step(Enum):
 class Prepared:
     """A pair that is not served yet.
 
-    published_s: when its authority was first seen published, by a clock that only runs on; None
-        before.
+    published_s: monotonic seconds when its authority was first seen published; None before.
     """
 
     pair: Pair
@@ -70,10 +69,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """now_s: Unix seconds, which may jump. running_s: seconds that only run on."""
+    """now_s: Unix seconds, which may jump. monotonic_s: seconds on a clock that cannot jump."""
 
     now_s: float
-    running_s: float
+    monotonic_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +94,7 @@ def decide(state: State, clocks: Clocks, lifetime_s: float) -> NextStep:
     trusted = _trusted(state)
     # While any authority is trusted, replicas may show what they read before the Secret vanished.
     nobody_serves = state.served is None and state.broken is None and not state.published
+    # Without a configuration nobody asks admission, so nothing must trust the authority first.
     if state.prepared is not None and (nobody_serves or state.published is None):
         return NextStep(Step.SERVE, due or "", trusted[:KEPT])
     if state.published is not None and state.published != trusted:
@@ -105,7 +105,7 @@ def decide(state: State, clocks: Clocks, lifetime_s: float) -> NextStep:
     if state.prepared is None:
         return NextStep(Step.REST)
     published_s = state.prepared.published_s
-    if published_s is None or clocks.running_s - published_s < SETTLE_S:
+    if published_s is None or clocks.monotonic_s - published_s < SETTLE_S:
         return NextStep(Step.WAIT)
     return NextStep(Step.SERVE, due or "", trusted[:KEPT])
 
@@ -123,7 +123,10 @@ def _why_renew(state: State, now_s: float, lifetime_s: float) -> str | None:
 
 
 def _trusted(state: State) -> tuple[bytes, ...]:
-    """The new authority, then those whose certificates may be shown. The first wins its place."""
+    """The new authority, then those whose certificates may be shown.
+
+    Each is named once, at its first place.
+    """
     new = () if state.prepared is None else (state.prepared.pair.authority,)
     # If the Secret cannot be read, replicas still show what they read before it broke.
     old = state.published or () if state.served is None else state.served.authorities[:KEPT]

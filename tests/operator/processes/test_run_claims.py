@@ -1,0 +1,243 @@
+"""``plimsoll run`` beside another Plimsoll: it replaces and deletes nothing that others made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from plimsoll_operator.processes import run
+from plimsoll_operator.processes.run import RunSettings
+from plimsoll_operator.processes.run_claims import NotReady
+from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
+
+OURS = webhook_configuration("https://127.0.0.1:9443", b"old")
+CHARTS = {
+    "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "Helm"}},
+    "webhooks": [
+        {
+            "name": "size.plimsoll.dev",
+            "clientConfig": {"service": {"namespace": "plimsoll", "name": "plimsoll-admission"}},
+        }
+    ],
+}
+ANOTHER_RUNS = webhook_configuration("https://10.0.0.7:9443", b"theirs")
+
+
+@dataclass
+class Webhooks:
+    """An API server with at most one webhook configuration. calls: those that change it."""
+
+    url: str = ""
+    kept: dict[str, Any] | None = None
+    calls: list[str] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        body: dict[str, Any] = await request.json() if request.can_read_body else {}
+        if request.method != "GET":
+            self.calls.append(request.method)
+        if request.method == "POST":
+            if self.kept is not None:
+                return web.json_response({"reason": "AlreadyExists"}, status=409)
+            self.kept = body
+        elif self.kept is None:
+            return web.json_response({}, status=404)
+        elif request.method == "PATCH":
+            self.kept = {**self.kept, **body}
+        elif request.method == "DELETE":
+            self.kept = None
+        return web.json_response(self.kept or {})
+
+
+@pytest_asyncio.fixture
+async def api() -> AsyncIterator[Webhooks]:
+    webhooks, app = Webhooks(), web.Application()
+    app.router.add_route("*", "/{path:.*}", webhooks.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    webhooks.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield webhooks
+    await runner.cleanup()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the children that were started, which do nothing."""
+    names: list[str] = []
+
+    async def keep(command: Any) -> None:
+        names.append(command.name)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(run, "keep_running", keep)
+    return names
+
+
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """What SIGTERM sets."""
+    event = asyncio.Event()
+    monkeypatch.setattr(run, "when_terminated", lambda: event)
+    return event
+
+
+def becomes_ready(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
+    async def until_ready(*_: object) -> None:
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(run, "_until_ready", until_ready)
+
+
+def settings(api: Webhooks, folder: Path, **changes: Any) -> RunSettings:
+    path = folder / "kubeconfig"
+    cluster = {"name": "c", "cluster": {"server": api.url}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    document = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+    path.write_text(json.dumps({**document, "users": [{"name": "u", "user": {}}]}))
+    # Port 0 is any: the children are not started here.
+    ports = dict.fromkeys(("controller_port", "page_port", "metrics_port", "leases_port"), 0)
+    asked = {"state_dir": folder / "state", "kubeconfig": str(path), **ports, **changes}
+    return RunSettings(**asked)
+
+
+async def is_registered(api: Webhooks, folder: Path) -> None:
+    async with asyncio.timeout(30):
+        while not (folder / "state" / "ready.json").exists():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "where"),
+    [
+        pytest.param(CHARTS, "the Service plimsoll/plimsoll-admission", id="the chart's"),
+        pytest.param(ANOTHER_RUNS, "https://10.0.0.7:9443", id="another run's"),
+        pytest.param(
+            {**OURS, "metadata": CHARTS["metadata"]},
+            "https://127.0.0.1:9443",
+            id="no label of ours",
+        ),
+        pytest.param({"metadata": {"name": NAME}}, "nobody", id="an empty one"),
+    ],
+)
+async def test_a_configuration_that_somebody_else_made_is_neither_changed_nor_deleted(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+    theirs: Any,
+    where: str,
+) -> None:
+    becomes_ready(monkeypatch)
+    api.kept = theirs
+    ending.set()
+    with pytest.raises(NotReady, match="not of this `plimsoll run`") as refused:
+        await run._run(settings(api, tmp_path))
+    assert where in str(refused.value)
+    assert (api.kept, api.calls, started) == (theirs, [], [])
+
+
+async def test_one_that_appears_while_it_starts_is_neither_changed_nor_deleted(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    async def until_ready(*_: object) -> None:
+        await asyncio.sleep(0)
+        api.kept = CHARTS
+
+    monkeypatch.setattr(run, "_until_ready", until_ready)
+    with pytest.raises(NotReady, match="not of this `plimsoll run`"):
+        await run._run(settings(api, tmp_path))
+    assert (api.kept, api.calls) == (CHARTS, ["POST"])
+    assert started == ["controller", "admission"]
+    assert not ending.is_set()
+
+
+@pytest.mark.parametrize("left_behind", [None, OURS], ids=["the first", "after a kill"])
+async def test_its_own_configuration_is_made_or_taken_over_and_deleted_at_the_end(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+    left_behind: Any,
+) -> None:
+    becomes_ready(monkeypatch)
+    api.kept = left_behind
+    running = asyncio.create_task(run._run(settings(api, tmp_path)))
+    await is_registered(api, tmp_path)
+    assert api.kept["webhooks"] != OURS["webhooks"], "it trusts the new certificate"
+    assert started == ["controller", "admission"]
+    ending.set()
+    await running
+    assert api.kept is None
+
+
+async def test_what_somebody_put_in_its_place_meanwhile_is_not_deleted(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    becomes_ready(monkeypatch)
+    running = asyncio.create_task(run._run(settings(api, tmp_path)))
+    await is_registered(api, tmp_path)
+    api.kept = CHARTS
+    ending.set()
+    await running
+    assert api.kept == CHARTS
+    assert started
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["not ready in time", "ended before"])
+async def test_a_run_that_was_never_ready_registers_and_deletes_nothing(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+    ended: bool,
+) -> None:
+    becomes_ready(monkeypatch, None if ended else NotReady("not ready after 60 s"))
+    api.kept = OURS
+    if ended:
+        ending.set()
+    with contextlib.nullcontext() if ended else pytest.raises(NotReady, match="not ready after"):
+        await run._run(settings(api, tmp_path))
+    assert (api.kept, api.calls) == (OURS, [])
+    assert started == ["controller", "admission"]
+
+
+@pytest.mark.parametrize("option", ["controller", "page", "admission", "metrics", "leases"])
+async def test_a_port_that_is_taken_is_told_before_anything_starts(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+    option: str,
+) -> None:
+    becomes_ready(monkeypatch)
+    monkeypatch.setattr("plimsoll_operator.processes.run_claims.FREE_WITHIN_S", 0.01)
+    ending.set()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(NotReady, match=f"port {port} of .* is taken.*--{option}-port"):
+            await run._run(settings(api, tmp_path, **{f"{option}_port": port}))
+    assert (started, api.calls) == ([], [])

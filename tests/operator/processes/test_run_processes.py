@@ -1,0 +1,56 @@
+"""Children of ``plimsoll run``: whatever the disk refuses, they are started and watched."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from plimsoll_operator.processes import run_processes
+from plimsoll_operator.processes.run_processes import Command, keep_running
+
+WITHIN_S = 90.0
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_processes, "RESTART_PAUSE_S", 0.05)
+    monkeypatch.setattr(run_processes, "LONGEST_RESTART_PAUSE_S", 0.05)
+
+
+async def starts(log_file: Path, at_least: int) -> None:
+    """Return when the command has written its usage so often."""
+    async with asyncio.timeout(WITHIN_S):
+        while not log_file.exists() or log_file.read_text().lower().count("usage:") < at_least:
+            await asyncio.sleep(0.02)
+
+
+async def end(running: asyncio.Task[None]) -> None:
+    assert not running.done(), running.exception()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_child_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
+    folder = tmp_path / "full"
+    command = Command("controller", ["--help"], folder / "controller.log")
+    with capture_logs() as said:
+        running = asyncio.create_task(keep_running(command))
+        async with asyncio.timeout(WITHIN_S):
+            while not said and not running.done():
+                await asyncio.sleep(0.02)
+        folder.mkdir()
+        await starts(command.log_file, 1)
+    assert said[0]["process"] == "controller"
+    assert "No such file" in said[0]["why"]
+    await end(running)
+
+
+async def test_a_child_whose_number_cannot_be_written_is_watched(tmp_path: Path) -> None:
+    command = Command("controller", ["--help"], tmp_path / "controller.log")
+    command.log_file.with_suffix(".pid").mkdir()
+    running = asyncio.create_task(keep_running(command))
+    await starts(command.log_file, 2)
+    await end(running)
