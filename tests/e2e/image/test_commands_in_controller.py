@@ -187,7 +187,8 @@ def test_a_file_that_is_no_history_is_refused_there_and_said_here(
     other.write_text("name,colour\na,red\n")
     refused = admin.plimsoll("import", str(other))
     assert refused.status == 1
-    assert "lacks the columns task" in " ".join(refused.out.split())
+    assert "lacks the columns task" in " ".join(refused.err.split())
+    assert str(other) in " ".join(refused.err.split())
 
 
 def _say(words: str) -> None:
