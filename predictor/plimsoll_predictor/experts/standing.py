@@ -332,8 +332,11 @@ class Standing:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
+        past = to_document(self.past)
+        if not past["latest_kills"]:
+            del past["latest_kills"]  # two of the many tasks without kills fit into a page
         return {
-            "past": to_document(self.past),
+            "past": past,
             "charges": {
                 name: float(charge)
                 for name, charge in zip(EXPERTS, self.charges, strict=True)
@@ -347,7 +350,7 @@ class Standing:
             "floors": to_document(self.floors),
             "spending": to_document(self.spending),
             "guard": to_document(self.guard),
-            "seeded": self.seeded,
+            **({"seeded": self.seeded} if self.seeded else {}),
         }
 
     @classmethod

@@ -9,6 +9,7 @@ would still be obeyed. The same goes for a pod whose label was removed: the watc
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import zlib
 from collections import defaultdict
@@ -16,7 +17,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
 import structlog
 
 from plimsoll_operator.kube.api_server import (
@@ -29,13 +29,16 @@ from plimsoll_operator.kube.api_server import (
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.room import is_over
-from plimsoll_operator.pods.spec import metadata_of
+from plimsoll_operator.pods.spec import mapping, metadata_of
 
 log = structlog.get_logger()
 
 LIST_EVERY_S: Final = 60.0
 SHARE: Final = 0.01
 """Lists take at most this share of the time: in a large cluster, they are made less often."""
+
+MOST_BYTES: Final = 8192
+"""Of a larger object, only the name, the labels and the node are kept."""
 
 PODS: Final = path_of(CORE, "pods")
 NODES: Final = path_of(CORE, "nodes")
@@ -53,7 +56,8 @@ See = Callable[[Object], Awaitable[None]]
 class LastSeen:
     """Objects as the watch showed them last, by their lists' paths and their UIDs.
 
-    A pod that is over is left out: it takes nothing any more. Others of 4 KB take about 1 KB each.
+    A pod that is over is left out: it takes nothing any more. Others of 4 KB take about 1 KB each,
+    and none more than MOST_BYTES.
     """
 
     _packed: defaultdict[str, dict[str, bytes]] = field(
@@ -68,7 +72,7 @@ class LastSeen:
         if gone or (path == PODS and is_over(document)):
             self._packed[path].pop(uid, None)
         else:
-            self._packed[path][uid] = zlib.compress(orjson.dumps(_needed(path, document)), 1)
+            self._packed[path][uid] = _packed(path, document)
 
     def uids(self, path: str) -> set[str]:
         """Return the UIDs of a list's objects."""
@@ -77,7 +81,7 @@ class LastSeen:
     def forget(self, path: str, uid: str) -> Object | None:
         """Forget an object. Return it as it was seen last; None if it is gone by now."""
         packed = self._packed[path].pop(uid, None)
-        return None if packed is None else orjson.loads(zlib.decompress(packed))
+        return None if packed is None else json.loads(zlib.decompress(packed))
 
 
 class MissedDeletions:
@@ -120,6 +124,25 @@ class MissedDeletions:
                 log.info("gone, as no event said", path=path, name=_name_of(document))
                 await self._see_gone[path](document)
         self._missing[path] = missing
+
+
+def _packed(path: str, document: Object) -> bytes:
+    packed = _pack(_needed(path, document))
+    return packed if len(packed) <= MOST_BYTES else _pack(_least(document))
+
+
+def _pack(document: Object) -> bytes:
+    # json, and not orjson: a pod's texts may have half a surrogate pair.
+    return zlib.compress(json.dumps(document).encode(), 1)
+
+
+def _least(document: Object) -> Object:
+    meta, spec = metadata_of(document), mapping(document.get("spec"))
+    names = ("namespace", "name", "uid", "labels")
+    return {
+        "metadata": {name: meta[name] for name in names if name in meta},
+        "spec": {name: spec[name] for name in ("nodeName", "task") if name in spec},
+    }
 
 
 def _needed(path: str, document: Object) -> Object:

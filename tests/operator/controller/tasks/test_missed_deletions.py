@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +82,28 @@ async def test_what_the_watch_told_after_all_is_not_told_again() -> None:
     cluster.last_seen.see(PODS, named("b"), gone=True)
     await cluster.missed.look(PODS)
     assert cluster.gone == []
+
+
+async def test_an_object_that_is_too_large_is_known_by_its_name_and_node() -> None:
+    texts = {f"{place}": hashlib.sha256(b"%d" % place).hexdigest() for place in range(5000)}
+    large = named(
+        "b", spec={"nodeName": "n1", "containers": [{"env": texts}]}, status={"a": "\ud800"}
+    )
+    cluster = Cluster({PODS: [named("a"), large]})
+    cluster.lists[PODS].pop()
+    for _ in range(2):
+        await cluster.missed.look(PODS)
+    meta = {"namespace": "shop", "name": "b", "uid": "uid-b"}
+    assert cluster.gone == [{"metadata": meta, "spec": {"nodeName": "n1"}}]
+
+
+async def test_odd_texts_are_kept_as_they_are() -> None:
+    last_seen = LastSeen()
+    odd = named("\ud800", "uid", status={"message": "\udc00\0"})
+    last_seen.see(PODS, odd, gone=False)
+    found = last_seen.forget(PODS, "uid")
+    assert found is not None
+    assert found["status"] == {"message": "\udc00\0"}
 
 
 async def test_pods_that_are_over_are_not_kept() -> None:
