@@ -72,8 +72,8 @@ class ClusterWatch:
 
     async def see_pod(self, pod: Raw, *, gone: bool, listed: bool = False) -> None:
         """A labelled pod appeared, changed or went. listed: it was there before the watch began."""
-        self.last_seen.see(PODS, pod, gone=gone)
         await self._see_pod(pod, gone=gone)
+        self.last_seen.see(PODS, pod, gone=gone)
         self.ledger.encounters.first_list.see(listed=listed)
 
     async def _see_pod(self, pod: Raw, *, gone: bool) -> None:

@@ -29,7 +29,7 @@ from plimsoll_operator.kube.api_server import (
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.room import is_over
-from plimsoll_operator.pods.spec import mapping, metadata_of
+from plimsoll_operator.pods.spec import metadata_of, spec_of
 
 log = structlog.get_logger()
 
@@ -38,7 +38,7 @@ SHARE: Final = 0.01
 """Lists take at most this share of the time: in a large cluster, they are made less often."""
 
 MOST_BYTES: Final = 8192
-"""Of a larger object, only the name, the labels and the node are kept."""
+"""Of a larger pod, only the name, the labels and the node are kept."""
 
 PODS: Final = path_of(CORE, "pods")
 NODES: Final = path_of(CORE, "nodes")
@@ -57,7 +57,7 @@ class LastSeen:
     """Objects as the watch showed them last, by their lists' paths and their UIDs.
 
     A pod that is over is left out: it takes nothing any more. Others of 4 KB take about 1 KB each,
-    and none more than MOST_BYTES.
+    and none more than MOST_BYTES. Of all but pods, the status is left out.
     """
 
     _packed: defaultdict[str, dict[str, bytes]] = field(
@@ -127,8 +127,14 @@ class MissedDeletions:
 
 
 def _packed(path: str, document: Object) -> bytes:
-    packed = _pack(_needed(path, document))
-    return packed if len(packed) <= MOST_BYTES else _pack(_least(document))
+    if path != PODS:
+        # A TaskProfile's status is large, and new every few seconds.
+        return _pack(_named(document) | {"spec": document.get("spec")})
+    meta = {name: value for name, value in metadata_of(document).items() if name != "managedFields"}
+    packed = _pack({**document, "metadata": meta})
+    if len(packed) <= MOST_BYTES:
+        return packed
+    return _pack(_named(document) | {"spec": {"nodeName": spec_of(document).get("nodeName")}})
 
 
 def _pack(document: Object) -> bytes:
@@ -136,21 +142,10 @@ def _pack(document: Object) -> bytes:
     return zlib.compress(json.dumps(document).encode(), 1)
 
 
-def _least(document: Object) -> Object:
-    meta, spec = metadata_of(document), mapping(document.get("spec"))
+def _named(document: Object) -> dict[str, Any]:
+    meta = metadata_of(document)
     names = ("namespace", "name", "uid", "labels")
-    return {
-        "metadata": {name: meta[name] for name in names if name in meta},
-        "spec": {name: spec[name] for name in ("nodeName", "task") if name in spec},
-    }
-
-
-def _needed(path: str, document: Object) -> Object:
-    """Return what is read of an object that is gone."""
-    meta = {name: value for name, value in metadata_of(document).items() if name != "managedFields"}
-    if path == NODES:
-        return {"metadata": {"name": meta.get("name"), "uid": meta.get("uid")}}
-    return {**document, "metadata": meta}
+    return {"metadata": {name: meta[name] for name in names if name in meta}}
 
 
 def _name_of(document: Object) -> str:

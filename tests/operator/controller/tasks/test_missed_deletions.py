@@ -15,6 +15,7 @@ from plimsoll_operator.controller.tasks.missed_deletions import (
     NODES,
     PODS,
     POLICIES,
+    PROFILES,
     LastSeen,
     MissedDeletions,
 )
@@ -95,6 +96,14 @@ async def test_an_object_that_is_too_large_is_known_by_its_name_and_node() -> No
         await cluster.missed.look(PODS)
     meta = {"namespace": "shop", "name": "b", "uid": "uid-b"}
     assert cluster.gone == [{"metadata": meta, "spec": {"nodeName": "n1"}}]
+
+
+async def test_of_a_profile_its_status_is_not_kept() -> None:
+    last_seen = LastSeen()
+    last_seen.see(PROFILES, named("a", spec={"task": "b"}, status={"about": ["much"]}), gone=False)
+    found = last_seen.forget(PROFILES, "uid-a")
+    meta = {"namespace": "shop", "name": "a", "uid": "uid-a"}
+    assert found == {"metadata": meta, "spec": {"task": "b"}}
 
 
 async def test_odd_texts_are_kept_as_they_are() -> None:
