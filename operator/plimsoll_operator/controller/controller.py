@@ -217,6 +217,7 @@ class Controller(ControllerParts):
             await self.runtimes.forget(task)
             await self.standings.forget(task)
             self.book.forget(task)
+            await self._lift_again(task)
         if imported.tasks:
             # The call queues behind all writes, so no need learned meanwhile is lost.
             self.items.restore(await self.writer.call(self.store.observations.item_needs))
@@ -239,6 +240,13 @@ class Controller(ControllerParts):
             self.standings.news()
             self.runtimes.news()
         self._imported = imported.serial
+
+    async def _lift_again(self, task: TaskId) -> None:
+        """Note the lifts made since people forgot the task: the attempts that they are for come."""
+        lifts = await self.writer.call(self.store.lifts.of_task, task)
+        if not self.book.policies.leave_alone(task.namespace):
+            for run, lift in lifts.items():
+                self.book.lift(task, run, lift)
 
     async def _forget(self, task: TaskId) -> None:
         """Forget a task at people's request; what they wrote into its profile still holds."""

@@ -16,6 +16,7 @@ from tests.builders.controller.ledgers import (
     a_train,
     an_inside,
     ended,
+    killed,
     made,
 )
 from tests.builders.experts.serving import a_model
@@ -176,6 +177,20 @@ async def test_a_task_that_ran_again_before_the_controller_noticed_is_learned_an
         await inside.controller.standings.close()
     async with an_inside(tmp_path) as again:
         assert (again.controller.book.look(JUNK).runs, runs_learned(again)) == (1, 1)
+
+
+@pytest.mark.slow
+async def test_a_run_killed_since_its_task_was_forgotten_still_gets_its_lift(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await run_three_times(inside)
+        inside.store.forget(JUNK)
+        await inside.see(killed(a_train("junk-9").labelled("junk")))
+        lifts = dict(inside.controller.book.look(JUNK).lifts)
+        assert len(lifts) == 1
+        await inside.controller._look_for_imports()
+        assert dict(inside.controller.book.look(JUNK).lifts) == lifts
 
 
 @pytest.mark.slow
