@@ -17,7 +17,7 @@ from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.prometheus_history.client import Sample
 from plimsoll_operator.prometheus_history.gathering import Window, fill
 from plimsoll_operator.prometheus_history.past_pods import PastPod
-from plimsoll_operator.prometheus_history.questions import Where
+from plimsoll_operator.prometheus_history.promql import Where
 
 Pod = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ from plimsoll_operator.prometheus_history import client as prometheus_client
 from plimsoll_operator.prometheus_history import walking
 from plimsoll_operator.prometheus_history.client import PrometheusClient, PrometheusServer
 from plimsoll_operator.prometheus_history.past_pods import ReadingRules
-from plimsoll_operator.prometheus_history.questions import Where
+from plimsoll_operator.prometheus_history.promql import Where
 from plimsoll_operator.prometheus_history.walking import PastReader
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId

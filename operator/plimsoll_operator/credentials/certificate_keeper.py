@@ -12,6 +12,14 @@ from typing import Any, Final
 
 import structlog
 
+from plimsoll_operator.credentials.certificate_reading import (
+    AUTHORITIES,
+    CERTIFICATE,
+    KEY,
+    Unusable,
+    read_authorities,
+    read_served,
+)
 from plimsoll_operator.credentials.certificate_steps import (
     Clocks,
     NextStep,
@@ -22,14 +30,6 @@ from plimsoll_operator.credentials.certificate_steps import (
 )
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.credentials.keeping import if_there, write_secret
-from plimsoll_operator.credentials.reading import (
-    AUTHORITIES,
-    CERTIFICATE,
-    KEY,
-    Unusable,
-    read_authorities,
-    read_served,
-)
 from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects

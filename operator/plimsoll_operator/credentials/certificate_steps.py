@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from plimsoll_operator.credentials.certificate_reading import Served
 from plimsoll_operator.credentials.issuing import SKEW, Pair
-from plimsoll_operator.credentials.reading import Served
 
 KEPT: Final = 3
 """The most authorities that a Secret names: the one in use and two before it. A Secret that is

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 import math
 from typing import Final
 
 from aiohttp import web
 
+from plimsoll_operator.feed.bearer_check import is_bearer
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import FEED_PATH, Reader
 
@@ -35,10 +35,3 @@ def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
         return web.Response(body=body, content_type="application/json")
 
     return [web.get(FEED_PATH, feed)]
-
-
-def is_bearer(request: web.Request, token: str) -> bool:
-    """Say whether the request carries the token; they are compared in constant time."""
-    # aiohttp turns bytes that are not text into surrogates, which plain encoding refuses.
-    shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")
-    return hmac.compare_digest(shown, f"Bearer {token}".encode())

@@ -10,7 +10,7 @@ from typing import Any, Final
 from plimsoll_operator.attempts.truth_table import CLUSTER_REASONS, DEADLINE
 from plimsoll_operator.prometheus_history.client import PrometheusClient, Sample
 from plimsoll_operator.prometheus_history.past_pods import PastContainer, PastPod
-from plimsoll_operator.prometheus_history.questions import (
+from plimsoll_operator.prometheus_history.promql import (
     CGROUP,
     CONTAINER,
     POD,

@@ -26,7 +26,7 @@ from plimsoll_operator.prometheus_history.past_pods import (
     identity_of,
     sized_container_of,
 )
-from plimsoll_operator.prometheus_history.questions import Where
+from plimsoll_operator.prometheus_history.promql import Where
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from plimsoll_operator.policy.policies import resolve
+from plimsoll_operator.policy.policy_resolution import resolve
 from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from kubernetes_asyncio import client
 
-from plimsoll_operator.credentials.reading import read_authorities, read_served
+from plimsoll_operator.credentials.certificate_reading import read_authorities, read_served
 from plimsoll_operator.credentials.secrets import data_of
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.kube.own_objects import OwnObjects

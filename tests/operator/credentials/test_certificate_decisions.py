@@ -10,6 +10,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from plimsoll_operator.credentials.certificate_reading import (
+    Served,
+    Unusable,
+    read_authorities,
+    read_served,
+)
 from plimsoll_operator.credentials.certificate_steps import (
     KEPT,
     SETTLE_S,
@@ -21,12 +27,6 @@ from plimsoll_operator.credentials.certificate_steps import (
     decide,
 )
 from plimsoll_operator.credentials.issuing import Pair, issue
-from plimsoll_operator.credentials.reading import (
-    Served,
-    Unusable,
-    read_authorities,
-    read_served,
-)
 
 NAMES = ("plimsoll-admission.plimsoll.svc", "10.0.0.7")
 LIFETIME_S = 90 * 86_400.0

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
+from plimsoll_operator.credentials.certificate_reading import AUTHORITIES, CERTIFICATE, KEY
 from plimsoll_operator.credentials.certificate_steps import SETTLE_S, Clocks
 from plimsoll_operator.credentials.issuing import issue
-from plimsoll_operator.credentials.reading import AUTHORITIES, CERTIFICATE, KEY
 from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
 from plimsoll_operator.kube.errors import Unreachable
 from plimsoll_operator.kube.own_objects import OwnObjects

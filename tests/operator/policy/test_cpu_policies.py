@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.policy.policies import resolve
+from plimsoll_operator.policy.policy_resolution import resolve
 from plimsoll_operator.profile.status import cpu_status_of
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import CpuPolicy, Mode, Policy

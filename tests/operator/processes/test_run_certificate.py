@@ -12,7 +12,12 @@ from typing import Any, cast
 import pytest
 from cryptography import x509
 
-from plimsoll_operator.credentials.reading import AUTHORITIES, CERTIFICATE, KEY, read_served
+from plimsoll_operator.credentials.certificate_reading import (
+    AUTHORITIES,
+    CERTIFICATE,
+    KEY,
+    read_served,
+)
 from plimsoll_operator.kube.api_server import STRATEGIC_PATCH, ApiServer
 from plimsoll_operator.kube.errors import Unreachable
 from plimsoll_operator.processes import run_certificate

@@ -19,7 +19,7 @@ from plimsoll_operator.prometheus_history.client import (
     PrometheusServer,
 )
 from plimsoll_operator.prometheus_history.past_pods import ReadingRules
-from plimsoll_operator.prometheus_history.questions import BadMatcher, Where
+from plimsoll_operator.prometheus_history.promql import BadMatcher, Where
 from plimsoll_operator.prometheus_history.walking import PastReader
 from plimsoll_operator.prometheus_history.walking import Progress as PastProgress
 from plimsoll_predictor.core.record import Observation, Outcome

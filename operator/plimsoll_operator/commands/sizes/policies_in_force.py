@@ -15,8 +15,8 @@ from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
-from plimsoll_operator.policy.policies import resolve
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
+from plimsoll_operator.policy.policy_resolution import resolve
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.bounds.node_groups import NodeGroups, read_seen

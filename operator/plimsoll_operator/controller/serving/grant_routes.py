@@ -9,7 +9,7 @@ import msgspec
 from aiohttp import web
 
 from plimsoll_operator.attempts.grants import GRANTS_PATH, Asked, Granted
-from plimsoll_operator.feed.routes import is_bearer
+from plimsoll_operator.feed.bearer_check import is_bearer
 from plimsoll_predictor.core.documents import from_document, to_document
 
 MOST_BYTES: Final = 1 << 17

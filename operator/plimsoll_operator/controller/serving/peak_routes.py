@@ -14,7 +14,7 @@ from aiohttp import web
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.serving.web import MAX_BODY_BYTES
-from plimsoll_operator.feed.routes import is_bearer
+from plimsoll_operator.feed.bearer_check import is_bearer
 from plimsoll_predictor.core.documents import from_document, to_document
 
 log = structlog.get_logger()

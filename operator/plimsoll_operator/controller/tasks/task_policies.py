@@ -12,12 +12,12 @@ from typing import Any, Final, TypeVar
 from plimsoll_operator.controller.hub.hub import Hub, PolicyChanged, ProfileSpecChanged
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 from plimsoll_operator.names.profile_names import profile_name
-from plimsoll_operator.policy.policies import Resolved, resolve
 from plimsoll_operator.policy.policy_levels import (
     SIZING_POLICY_NAME,
     PausedBy,
     is_cluster_policy,
 )
+from plimsoll_operator.policy.policy_resolution import Resolved, resolve
 from plimsoll_predictor.core.policy import JobsWait, Order, Placing, Policy
 from plimsoll_predictor.core.task import TaskId
 

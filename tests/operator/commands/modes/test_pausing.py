@@ -16,8 +16,8 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind, decode_message
 from plimsoll_operator.late_binding.resizing import Left, resize_for
 from plimsoll_operator.names.labels import CRITICAL, MODE, RETRY
-from plimsoll_operator.policy.policies import resolve
 from plimsoll_operator.policy.policy_levels import PausedBy
+from plimsoll_operator.policy.policy_resolution import resolve
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState

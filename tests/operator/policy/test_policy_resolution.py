@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator.names.profile_names import MAX_NAME, profile_name, task_of_profile
-from plimsoll_operator.policy.policies import BadPolicy, policy_from_spec, resolve
 from plimsoll_operator.policy.policy_levels import sizing_policy_problem
+from plimsoll_operator.policy.policy_resolution import BadPolicy, policy_from_spec, resolve
 from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
 from plimsoll_predictor.core.policy import (
     JobsWait,

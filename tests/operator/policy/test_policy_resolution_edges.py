@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll_operator.names.quantity import parse_bytes, parse_millicores
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.policy.policies import BadPolicy, policy_from_spec, resolve
+from plimsoll_operator.policy.policy_resolution import BadPolicy, policy_from_spec, resolve
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.pods import JOB_UID, APod, a_pod
