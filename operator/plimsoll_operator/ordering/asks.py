@@ -17,7 +17,7 @@ from plimsoll_operator.pods.spec import (
 )
 
 PODS: Final = "pods"
-_UNBOUNDED: Final = frozenset({"cpu", "memory", "ephemeral-storage", PODS})
+UNBOUNDED: Final = frozenset({"cpu", "memory", "ephemeral-storage", PODS})
 """Every node has some of these: a node that does not say how much has enough. A node has none of
 any other resource that it does not name, such as GPUs."""
 
@@ -62,7 +62,7 @@ def asked_by(pod: Pod) -> Asked:
 def fits(asked: Asked, free: Amounts) -> bool:
     """Say whether a node has enough left. free: what is left of the resources that it names."""
     return all(
-        amount <= free[name] if name in free else name in _UNBOUNDED for name, amount in asked
+        amount <= free[name] if name in free else name in UNBOUNDED for name, amount in asked
     )
 
 

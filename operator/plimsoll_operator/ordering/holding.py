@@ -18,6 +18,7 @@ from plimsoll_operator.pods.engines.table import engine_run
 from plimsoll_operator.pods.job_attempts import HOOKS
 from plimsoll_operator.pods.owners import controller_of, is_job
 from plimsoll_operator.pods.polled import is_polled
+from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -42,7 +43,7 @@ _OF_ALL_PODS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernete
 _GROUPS: Final = (
     "batch.volcano.sh/",
     "jobset.sigs.k8s.io/",
-    "kueue.x-k8s.io/",
+    KUEUE,
     "leaderworkerset.sigs.k8s.io/",
     "pod-group.scheduling.sigs.k8s.io",
     "ray.io/",

@@ -7,12 +7,13 @@ released.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from plimsoll_operator.ordering.asks import Amounts, Asked, fits, times_it_fits
+from plimsoll_operator.ordering.asks import Amounts, Asked, times_it_fits
+from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
 from plimsoll_predictor.placing.queueing import Beside, Candidate, best_turn
@@ -67,13 +68,17 @@ class Known:
 
     pairs: what pairs of tasks waste; None while nothing is known. now_s: Unix seconds.
     capacities: of empty nodes. outsider_s: by priority, when the newest pod was created that the
-    scheduler has without Plimsoll. sees: whether it is known which pods are on the nodes.
+    scheduler has without Plimsoll. has_below: whether the scheduler has a pod of lower priority
+    that could take room that comes. has_from: whether it has a pod of this priority or more that no
+    room awaits. sees: whether it is known which pods are on the nodes.
     """
 
     pairs: Beside | None
     now_s: float
     capacities: Sequence[Amounts]
     outsider_s: Callable[[int], float | None]
+    has_below: Callable[[int], bool]
+    has_from: Callable[[int], bool]
     sees: bool = True
 
 
@@ -84,12 +89,7 @@ def next_releases(
 
     queue: in the order of creation. places: the nodes as a pod of a priority finds them.
     """
-    empty = _Fitting(known.capacities)
-    whys = (
-        (waiter, _why_at_once(waiter, len(queue) - at, known, empty))
-        for at, waiter in enumerate(queue)
-    )
-    at_once = [Release(waiter, why) for waiter, why in whys if why is not None]
+    at_once = _at_once(queue, known)
     if at_once or not queue:
         return at_once
     turn = _turn(queue, places, known)
@@ -107,8 +107,33 @@ def overtaken_by(queue: Sequence[Waiter], released: Waiter) -> list[str]:
     return [each.uid for each in earlier if each.priority == released.priority]
 
 
-def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fitting) -> Why | None:
-    """Say why a pod must not wait, whatever other pods do.
+def _at_once(queue: Sequence[Waiter], known: Known) -> list[Release]:
+    """Return all pods that must not wait, those of the highest priority first.
+
+    If one goes to the scheduler, none of a higher priority waits: the first would take the room of
+    the second, and be preempted.
+    """
+    empty = Fitting(known.capacities)
+    whys = [_why_at_once(waiter, len(queue) - at, known, empty) for at, waiter in enumerate(queue)]
+    lowest = min(
+        (
+            waiter.priority
+            for waiter, why in zip(queue, whys, strict=True)
+            # What others hold does not go to the scheduler yet.
+            if why not in (None, Why.OTHERS) and empty.of(waiter.asked)
+        ),
+        default=None,
+    )
+    going = [
+        Release(waiter, why or Why.LOWER)
+        for waiter, why in zip(queue, whys, strict=True)
+        if why is not None or (lowest is not None and waiter.priority > lowest)
+    ]
+    return sorted(going, key=lambda release: -release.waiter.priority)
+
+
+def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: Fitting) -> Why | None:
+    """Say why a pod must not wait, whatever else waits.
 
     at_or_behind: how many pods wait, from this one on. empty: the nodes without any pods.
     """
@@ -124,8 +149,15 @@ def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fittin
         return Why.BLIND
     if at_or_behind > MOST_HELD:
         return Why.CROWD
-    if not empty.takes(waiter):
+    if not empty.takes(waiter.asked, waiter.pods):
         return Why.LARGE
+    return _why_beside(waiter, known)
+
+
+def _why_beside(waiter: Waiter, known: Known) -> Why | None:
+    """Say why a pod must not wait beside those that the scheduler has."""
+    if known.has_below(waiter.priority):
+        return Why.LOWER
     outsider_s = known.outsider_s(waiter.priority)
     # Times are whole seconds: nobody knows which of two pods of the same second came first.
     return Why.OUTSIDE if outsider_s is not None and outsider_s >= waiter.created_s else None
@@ -134,26 +166,31 @@ def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fittin
 def _turn(
     queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
 ) -> Release | None:
-    """Choose among those of the highest priority; none of a lower priority may go before them."""
-    top = max(waiter.priority for waiter in queue)
-    group = [waiter for waiter in queue if waiter.priority == top]
-    nodes = places(top)
-    late = next((each for each in group if each.overtaken >= MOST_OVERTAKEN), None)
+    """Choose among those of the highest priority.
+
+    One of a lower priority goes only where none of a higher one fits, and the scheduler has one of
+    the highest, which it keeps in front.
+    """
+    ranks = sorted({waiter.priority for waiter in queue}, reverse=True)
+    top = [waiter for waiter in queue if waiter.priority == ranks[0]]
+    late = next((each for each in top if each.overtaken >= MOST_OVERTAKEN), None)
     if late is not None:
         return Release(late, Why.OVERTAKEN)
-    where = _Fitting([place.free for place in nodes])
-    window = [waiter for waiter in group if where.takes(waiter)][:WINDOW]
-    if window:
-        return _best(window, nodes, where, known)
-    lower = [waiter for waiter in queue if waiter.priority < top]
-    if any(_has_room(waiter, places) for waiter in _unlike(lower)):
-        # The scheduler keeps it in front of the pods that would go now.
-        return Release(group[0], Why.TURN)
+    for rank in ranks:
+        nodes = places(rank)
+        where = Fitting([place.free for place in nodes])
+        group = (waiter for waiter in queue if waiter.priority == rank)
+        fitting = (waiter for waiter in group if where.takes(waiter.asked, waiter.pods))
+        window = list(islice(fitting, WINDOW))
+        if window and rank < ranks[0] and not known.has_from(ranks[0]):
+            return Release(top[0], Why.TURN)
+        if window:
+            return _best(window, nodes, where, known)
     return None
 
 
 def _best(
-    window: Sequence[Waiter], nodes: Sequence[Place], where: _Fitting, known: Known
+    window: Sequence[Waiter], nodes: Sequence[Place], where: Fitting, known: Known
 ) -> Release:
     candidates = [
         Candidate(waiter.task, waiter.overtaken, where.of(waiter.asked)) for waiter in window
@@ -167,41 +204,3 @@ def _best(
     )
     takes = tuple(islice(rooms, waiter.pods))
     return Release(waiter, Why.TURN, tuple(order[:MOST_NAMED]), takes)
-
-
-def _has_room(waiter: Waiter, places: Callable[[int], Sequence[Place]]) -> bool:
-    return _Fitting([place.free for place in places(waiter.priority)]).takes(waiter)
-
-
-def _unlike(waiters: Iterable[Waiter]) -> Iterable[Waiter]:
-    """Return one of each group that asks alike."""
-    found: Mapping[tuple[int, Asked, int], Waiter] = {
-        (waiter.priority, waiter.asked, waiter.pods): waiter for waiter in waiters
-    }
-    return found.values()
-
-
-class _Fitting:
-    """The nodes on which pods fit; pods that ask alike are looked up once."""
-
-    def __init__(self, nodes: Sequence[Amounts]) -> None:
-        self._nodes = nodes
-        self._found: dict[Asked, tuple[int, ...]] = {}
-
-    def of(self, asked: Asked) -> tuple[int, ...]:
-        """Return the positions of the nodes that have room."""
-        found = self._found.get(asked)
-        if found is None:
-            found = self._found[asked] = tuple(
-                at for at, free in enumerate(self._nodes) if fits(asked, free)
-            )
-        return found
-
-    def takes(self, waiter: Waiter) -> bool:
-        """Say whether there is room for all of its pods."""
-        nodes, left = self.of(waiter.asked), waiter.pods
-        if len(nodes) >= left:
-            return bool(nodes)
-        for at in nodes:
-            left -= times_it_fits(waiter.asked, self._nodes[at], left)
-        return left <= 0

@@ -7,18 +7,25 @@ that may take no room counts as taking none.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
-from plimsoll_operator.names.labels import HELD
 from plimsoll_operator.ordering.asks import Amounts, Asked, amounts_of, asked_by
-from plimsoll_operator.ordering.gate import gates_of
+from plimsoll_operator.ordering.fitting import Fitting
+from plimsoll_operator.ordering.pending import Pending, pending_of, priority_of
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.owners import controller_of
-from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_of, spec_of
-from plimsoll_operator.pods.status import read_time
+from plimsoll_operator.pods.spec import (
+    Pod,
+    RestartPolicy,
+    labels_of,
+    mapping,
+    metadata_of,
+    spec_of,
+)
+from plimsoll_operator.sizing.bounds.selecting import Wanted
 
 AWAITED_S: Final = 10.0
 """How long a released pod counts on the node that it prefers, unless it is bound."""
@@ -26,12 +33,16 @@ AWAITED_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Taker:
-    """A pod that takes room on a node. task: ``namespace/name``; None for a pod of no task."""
+    """A pod that takes room on a node. task: ``namespace/name``; None for a pod of no task.
+
+    lasts: whether it does not end by itself.
+    """
 
     node: str
     priority: int
     asked: Asked
     task: str | None = None
+    lasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +59,34 @@ class Place:
     residents: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outsider:
-    """A pod that waits for the scheduler and never waited for its turn."""
+@dataclass(slots=True)
+class Awaited:
+    """What was released and is not bound yet. takers: its pods, if there was room for them."""
 
-    created_s: float
+    until_s: float
     priority: int
+    takers: list[Taker]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    host: str
+    has: Amounts
+    labels: Mapping[str, str]
 
 
 @dataclass(slots=True)
 class RoomBook:
     """Nodes that take pods, and the pods that take room on them. Nodes go by their names."""
 
-    _nodes: dict[str, tuple[str, Amounts]] = field(default_factory=dict)
+    _nodes: dict[str, _Node] = field(default_factory=dict)
     _tasks: dict[str, Taker] = field(default_factory=dict)
     """Pods of tasks by UID, as they are seen."""
-    _waiting: dict[str, Outsider] = field(default_factory=dict)
+    _pending: dict[str, Pending] = field(default_factory=dict)
     """Pods of tasks that wait for the scheduler."""
     _others: tuple[Taker, ...] = ()
-    _other_outsiders: tuple[Outsider, ...] = ()
-    _awaited: dict[str, tuple[float, list[Taker]]] = field(default_factory=dict)
+    _other_pending: tuple[Pending, ...] = ()
+    _awaited: dict[str, Awaited] = field(default_factory=dict)
     """By UID of the pod, or of the Job that makes the pods."""
 
     def see_node(self, node: str, host: str | None, document: Mapping[str, Any]) -> None:
@@ -75,15 +94,15 @@ class RoomBook:
         if host is None:
             self._nodes.pop(node, None)
         else:
-            status = mapping(document.get("status"))
-            self._nodes[node] = host, amounts_of(status.get("allocatable"))
+            has = amounts_of(mapping(document.get("status")).get("allocatable"))
+            self._nodes[node] = _Node(host, has, dict(labels_of(document)))
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Note a pod of a task, as often as it is seen."""
         uid = str(metadata_of(pod).get("uid"))
         before = {uid} & self._tasks.keys()
         self._tasks.pop(uid, None)
-        self._waiting.pop(uid, None)
+        self._pending.pop(uid, None)
         if gone or is_over(pod):
             self._awaited.pop(uid, None)
             return
@@ -93,27 +112,27 @@ class RoomBook:
             self._awaited.pop(uid, None)
             if uid not in before:
                 self._await_one_less(str((controller_of(pod) or {}).get("uid")))
-        elif (outsider := outsider_of(pod)) is not None:
-            self._waiting[uid] = outsider
+        elif (pending := pending_of(pod)) is not None:
+            self._pending[uid] = pending
 
     def set_others(self, pods: Iterable[Pod]) -> None:
         """Note all pods of no task; forget those noted before."""
-        takers, outsiders = list[Taker](), list[Outsider]()
+        takers, others = list[Taker](), list[Pending]()
         for pod in pods:
             if is_over(pod):
                 continue
-            taker, outsider = taker_of(pod), outsider_of(pod)
+            taker, pending = taker_of(pod), pending_of(pod)
             takers += () if taker is None else (taker,)
-            outsiders += () if outsider is None else (outsider,)
-        self._others, self._other_outsiders = tuple(takers), tuple(outsiders)
+            others += () if pending is None else (pending,)
+        self._others, self._other_pending = tuple(takers), tuple(others)
 
-    def expect(self, uid: str, takers: Iterable[Taker], until_s: float) -> None:
+    def expect(self, uid: str, awaited: Awaited) -> None:
         """Count a released pod on the node that it prefers, until it is bound or the time is up.
 
         uid: of the pod, or of a resumed Job; a Job counts as one pod less with each that is bound.
         """
         if uid not in self._tasks:
-            self._awaited[uid] = until_s, list(takers)
+            self._awaited[uid] = awaited
 
     def await_no_more(self, uid: str) -> None:
         """Stop counting a pod that was not released after all."""
@@ -131,11 +150,43 @@ class RoomBook:
         return max(
             (
                 each.created_s
-                for each in (*self._waiting.values(), *self._other_outsiders)
-                if each.priority >= priority
+                for each in (*self._pending.values(), *self._other_pending)
+                if each.outside and each.priority >= priority
             ),
             default=None,
         )
+
+    def has_from(self, priority: int, now_s: float) -> bool:
+        """Say whether the scheduler has a pod of this priority or more that no room awaits."""
+        self._forget_awaited(now_s)
+        sent = (each.priority for each in self._awaited.values() if not each.takers)
+        seen = (each.priority for each in self._pending_without_room())
+        return any(each >= priority for each in (*sent, *seen))
+
+    def has_below(self, priority: int, now_s: float) -> bool:
+        """Say whether the scheduler has a pod of lower priority that could take room that comes.
+
+        It is a pod for which the scheduler found a node full, and which fits on one of the nodes
+        that it selects once all pods there that end by themselves have ended. O(nodes and pods).
+        """
+        self._forget_awaited(now_s)
+        lower = {
+            (each.asked, each.wanted)
+            for each in self._pending_without_room()
+            if each.lacks_room and each.priority < priority
+        }
+        if not lower:
+            return False
+        nodes = list(self._nodes.values())
+        emptied = Fitting(self._left(taker for taker in self._takers() if taker.lasts))
+
+        @cache
+        def selected(wanted: Wanted | None) -> frozenset[int]:
+            return frozenset(
+                at for at, node in enumerate(nodes) if wanted is None or wanted.matches(node.labels)
+            )
+
+        return any(not selected(wanted).isdisjoint(emptied.of(asked)) for asked, wanted in lower)
 
     def places(self, priority: int, now_s: float) -> list[Place]:
         """Return all nodes as a pod of this priority finds them. O(nodes and pods).
@@ -143,54 +194,59 @@ class RoomBook:
         A pod of lower priority takes no room from it: the scheduler would preempt that pod.
         """
         self._forget_awaited(now_s)
-        taken: dict[str, Counter[str]] = {node: Counter() for node in self._nodes}
         residents: dict[str, list[str]] = {node: [] for node in self._nodes}
         for taker in self._takers():
-            if taker.node not in taken:
-                continue
-            if taker.priority >= priority:
-                taken[taker.node].update(dict(taker.asked))
-            if taker.task is not None:
+            if taker.task is not None and taker.node in residents:
                 residents[taker.node].append(taker.task)
+        left = self._left(taker for taker in self._takers() if taker.priority >= priority)
         return [
-            Place(
-                node,
-                host,
-                {name: amount - taken[node][name] for name, amount in has.items()},
-                tuple(residents[node]),
-            )
-            for node, (host, has) in self._nodes.items()
+            Place(name, node.host, free, tuple(residents[name]))
+            for (name, node), free in zip(self._nodes.items(), left, strict=True)
         ]
 
     def capacities(self) -> list[Amounts]:
         """Return what each node has when nobody is there."""
-        return [has for _, has in self._nodes.values()]
+        return [node.has for node in self._nodes.values()]
+
+    def _left(self, takers: Iterable[Taker]) -> list[Amounts]:
+        """Return what these pods leave of each node."""
+        left = {name: dict(node.has) for name, node in self._nodes.items()}
+        for taker in takers:
+            free = left.get(taker.node, {})
+            for name, amount in taker.asked:
+                if name in free:
+                    free[name] -= amount
+        return list(left.values())
+
+    def _pending_without_room(self) -> Iterator[Pending]:
+        """Return the pods that the scheduler has, but those that were released into room."""
+        for uid, pending in self._pending.items():
+            released = self._awaited.get(uid) or self._awaited.get(pending.made_by or "")
+            if released is None or not released.takers:
+                yield pending
+        yield from self._other_pending
 
     def _takers(self) -> Iterator[Taker]:
         yield from self._tasks.values()
         yield from self._others
-        for _, takers in self._awaited.values():
-            yield from takers
+        for awaited in self._awaited.values():
+            yield from awaited.takers
 
     def _await_one_less(self, job_uid: str) -> None:
-        takers = self._awaited.get(job_uid, (0.0, []))[1]
-        if takers:
-            takers.pop()
+        awaited = self._awaited.get(job_uid)
+        if awaited is not None:
+            del awaited.takers[-1:]
+            if not awaited.takers:
+                del self._awaited[job_uid]
 
     def _forget_awaited(self, now_s: float) -> None:
-        for uid in [uid for uid, (until_s, _) in self._awaited.items() if until_s <= now_s]:
+        for uid in [uid for uid, each in self._awaited.items() if each.until_s <= now_s]:
             del self._awaited[uid]
 
 
 def is_over(pod: Pod) -> bool:
     """Say whether the pod no longer takes room."""
     return mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
-
-
-def priority_of(pod: Pod) -> int:
-    """Return the pod's priority; 0 if nobody set one."""
-    priority = spec_of(pod).get("priority")
-    return priority if isinstance(priority, int) and not isinstance(priority, bool) else 0
 
 
 def taker_of(pod: Pod) -> Taker | None:
@@ -200,15 +256,5 @@ def taker_of(pod: Pod) -> Taker | None:
         return None
     identity = identify(pod)
     task = None if identity is None else str(identity.task)
-    return Taker(node, priority_of(pod), asked_by(pod), task)
-
-
-def outsider_of(pod: Pod) -> Outsider | None:
-    """Return the pod as an outsider if the scheduler has it and it never waited for its turn."""
-    spec = spec_of(pod)
-    if spec.get("nodeName") or gates_of(pod) or HELD in annotations_of(pod):
-        return None
-    created_s = read_time(metadata_of(pod).get("creationTimestamp"))
-    if created_s is None or metadata_of(pod).get("deletionTimestamp"):
-        return None
-    return Outsider(created_s, priority_of(pod))
+    lasts = spec_of(pod).get("restartPolicy") == RestartPolicy.ALWAYS
+    return Taker(node, priority_of(pod), asked_by(pod), task, lasts)

@@ -36,7 +36,7 @@ MARKED: Final = f"{WAITS}=true"
 """Label selector of all Jobs that wait."""
 _SUSPEND: Final = "/spec/suspend"
 _ITS: Final = (
-    *("name", "namespace", "uid", "resourceVersion"),
+    *("name", "namespace", "uid", "resourceVersion", "generation"),
     *("creationTimestamp", "deletionTimestamp"),
 )
 

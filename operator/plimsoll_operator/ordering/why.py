@@ -24,6 +24,8 @@ class Why(StrEnum):
     """It fits on no node, even on an empty one."""
     OUTSIDE = "outside"
     """A later pod that was never held waits for the scheduler: it would overtake this one."""
+    LOWER = "lower"
+    """A pod of lower priority waits for the scheduler: it would start first, and be preempted."""
     CROWD = "crowd"
     """More are held than could be released within seconds."""
     BLIND = "blind"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from plimsoll_operator.ordering.asks import Amounts
+from plimsoll_operator.ordering.asks import Amounts, Asked
+from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.queue import (
     MOST_HELD,
     MOST_OVERTAKEN,
@@ -49,15 +50,23 @@ def place(name: str, *residents: str, cores: int = 1) -> Place:
     return Place(name, name, {"cpu": cores * 1000, "pods": 5}, residents)
 
 
+KNOWN = Known(
+    pairs=PAIRS,
+    now_s=1100.0,
+    capacities=(EMPTY,),
+    outsider_s=lambda _priority: None,
+    has_below=lambda _priority: False,
+    has_from=lambda _priority: False,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """The situation when a pod is chosen."""
 
     places: Sequence[Place] = ()
     of_priority: Callable[[int], Sequence[Place]] | None = None
-    known: Known = field(
-        default_factory=lambda: Known(PAIRS, 1100.0, (EMPTY,), lambda _priority: None)
-    )
+    known: Known = KNOWN
 
     def all(self, *queue: Waiter) -> list[Release]:
         return next_releases(queue, self.of_priority or (lambda _priority: self.places), self.known)
@@ -210,6 +219,11 @@ def test_nobody_of_a_lower_priority_goes_before_a_higher_one() -> None:
     # The higher one does not fit, the lower one does: the scheduler gets the higher one first.
     first = Moment(BUSY).next(waiter(1), waiter(2, priority=7, cores=3))
     assert first == Release(waiter(2, priority=7, cores=3), Why.TURN)
+    # The scheduler has one in front already: the lower one has its turn, where it gets along.
+    known = replace(KNOWN, has_from=lambda priority: priority <= 7)
+    second = Moment(BUSY, known=known).next(waiter(1), waiter(2, priority=7, cores=3))
+    assert second is not None
+    assert (second.waiter.uid, second.places[0].node) == ("uid-0001", "with-wait")
     # Neither fits: both wait.
     full = Moment((place("full", cores=0),))
     assert full.next(waiter(1), waiter(2, priority=7)) is None
@@ -222,6 +236,69 @@ def test_each_priority_has_its_own_room() -> None:
     release = moment.next(waiter(1), waiter(2, priority=7))
     assert release is not None
     assert release.waiter.uid == "uid-0002"
+
+
+FULL = Moment((place("full", cores=0),))
+
+
+def test_nobody_waits_while_the_scheduler_has_a_pod_of_lower_priority() -> None:
+    """The scheduler would give that pod the room that comes, and preempt it for the higher one."""
+    beside = replace(FULL, known=replace(KNOWN, has_below=lambda priority: priority > 3))
+    queue = waiter(1, priority=3), waiter(2, priority=4), waiter(3, priority=5)
+    assert beside.all(*queue) == [Release(queue[2], Why.LOWER), Release(queue[1], Why.LOWER)]
+    assert beside.all(queue[0]) == []
+
+
+@pytest.mark.parametrize(
+    "of", [{"created_s": 500.0}, {"ordered": False}, {"ranked": False}], ids=str
+)
+def test_if_one_of_a_lower_priority_goes_to_the_scheduler_so_do_all_above(
+    of: dict[str, Any],
+) -> None:
+    low = waiter(1, priority=2, **of)
+    queue = low, waiter(2, priority=9), waiter(3, priority=1), waiter(4, priority=2)
+    first, second = FULL.all(*queue)
+    assert first == Release(queue[1], Why.LOWER)
+    assert second.waiter == low
+
+
+@pytest.mark.parametrize("of", [{"alone": False}, {"cores": 9}], ids=str)
+def test_one_that_goes_where_it_takes_no_room_ends_nobodys_wait(of: dict[str, Any]) -> None:
+    low = waiter(1, priority=2, **of)
+    (release,) = FULL.all(low, waiter(2, priority=9))
+    assert release.waiter == low
+
+
+def test_of_each_priority_the_nodes_are_read_once() -> None:
+    """To read them takes as long as the cluster has nodes and pods."""
+    asked: list[int] = []
+
+    def places(priority: int) -> Sequence[Place]:
+        asked.append(priority)
+        return (place("full", cores=0),)
+
+    queue = [waiter(number, priority=number % 3, cores=1 + number) for number in range(300)]
+    known = replace(KNOWN, capacities=({"cpu": 1_000_000, "pods": 10},))
+    assert Moment(of_priority=places, known=known).all(*queue) == []
+    assert asked == [2, 1, 0]
+
+
+def test_of_those_that_fit_no_more_are_looked_up_than_the_window_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up: list[Asked] = []
+    of = Fitting.of
+
+    def counted(self: Fitting, asked: Asked) -> tuple[int, ...]:
+        looked_up.append(asked)
+        return of(self, asked)
+
+    monkeypatch.setattr(Fitting, "of", counted)
+    queue = [waiter(number, asked=(("cpu", 1 + number),)) for number in range(300)]
+    release = Moment(BUSY).next(*queue)
+    assert release is not None
+    most = len(queue) + 2 * WINDOW  # each on empty nodes; the window on nodes as they are
+    assert len(looked_up) <= most
 
 
 def test_while_nothing_is_known_pods_go_as_they_came() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.asks import amounts_of, asked_by, fits
-from plimsoll_operator.ordering.room import RoomBook, Taker
+from plimsoll_operator.ordering.room import Awaited, RoomBook, Taker
 from tests.builders.pods import JOB_UID, APod, a_pod
 
 NODE = {"status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3", "a.dev/gpu": "1"}}}
@@ -27,6 +27,10 @@ def running(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 def free(book: RoomBook, priority: int = 0, now_s: float = 0.0) -> int:
     (place,) = book.places(priority, now_s)
     return place.free["cpu"]
+
+
+def awaited(*takers: Taker, priority: int = 0) -> Awaited:
+    return Awaited(10.0, priority, list(takers))
 
 
 @pytest.fixture
@@ -92,20 +96,20 @@ def test_what_is_of_lower_priority_takes_no_room(book: RoomBook) -> None:
 
 
 def test_who_is_awaited_counts_until_it_is_there_or_the_time_is_up(book: RoomBook) -> None:
-    book.expect("uid-a", [Taker("n", 0, (("cpu", 1000),), "shop/train")], until_s=10.0)
+    book.expect("uid-a", awaited(Taker("n", 0, (("cpu", 1000),), "shop/train")))
     assert (free(book, 0, 9.9), book.places(0, 9.9)[0].residents) == (1000, ("shop/train",))
     assert free(book, 0, 10.0) == 2000
-    book.expect("uid-a", [Taker("n", 0, (("cpu", 1000),))], until_s=10.0)
+    book.expect("uid-a", awaited(Taker("n", 0, (("cpu", 1000),))))
     book.see(running("a"), gone=False)
     assert free(book) == 1000
-    book.expect("uid-b", [Taker("n", 0, (("cpu", 1000),))], until_s=10.0)
+    book.expect("uid-b", awaited(Taker("n", 0, (("cpu", 1000),))))
     book.await_no_more("uid-b")
     assert free(book) == 1000
 
 
 def test_the_pods_of_a_job_are_awaited_until_each_is_there(book: RoomBook) -> None:
     one = Taker("n", 0, (("cpu", 500),))
-    book.expect(JOB_UID, [one, one], until_s=10.0)
+    book.expect(JOB_UID, awaited(one, one))
     assert free(book) == 1000
     first = a_pod().named("job-a", "uid-a").labelled("train").owned_by_job().with_cpu("500m")
     for _ in range(2):  # seen twice, it is still one

@@ -10,15 +10,16 @@ from plimsoll_operator.names.labels import HELD
 from plimsoll_operator.ordering.asks import asked_by
 from plimsoll_operator.ordering.gate import gates_of, is_held, most_wait_s
 from plimsoll_operator.ordering.holding import is_grouped
+from plimsoll_operator.ordering.pending import priority_of
 from plimsoll_operator.ordering.queue import Waiter, in_order
-from plimsoll_operator.ordering.room import is_over, priority_of
+from plimsoll_operator.ordering.room import is_over
 from plimsoll_operator.ordering.suspended_jobs import KIND
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of, spec_of
 from plimsoll_operator.pods.status import read_time
 
 _KEPT = ("kind", "podsAtOnce", "podsInAll")
-_KEPT_META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_KEPT_META = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
 _KEPT_SPEC = ("schedulingGates", "affinity")
 
 

@@ -1,20 +1,42 @@
-"""Lists the pods of no task: they take room on nodes, and are not watched."""
+"""Lists the pods of no task: they take room on nodes, and are not watched.
+
+There may be many, and each may be large. So of each page only the parts are kept that a
+``RoomBook`` reads.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.kube.api_server import CORE, PAGE, ApiServer, path_of
 from plimsoll_operator.names import labels
+from plimsoll_operator.ordering.room import is_over
+from plimsoll_operator.pods.spec import (
+    Pod,
+    annotations_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
 
 LIST_EVERY_S: Final = 10.0
 SHARE: Final = 0.05
 """Lists take at most this share of the time: in a large cluster, they are made less often."""
-SEEN_FOR_S: Final = 45.0
+LONGEST_PAUSE_S: Final = 30.0
+"""But they are made at least so often, unless they then took more than half of the time: whoever
+waits for room that such pods gave back waits for the next list."""
+SEEN_FOR_S: Final = 60.0
 """An older list says nothing about now."""
+_KEPT_META: Final = ("creationTimestamp", "deletionTimestamp", "ownerReferences")
+_KEPT_SPEC: Final = (
+    *("nodeName", "priority", "schedulingGates", "restartPolicy"),
+    *("nodeSelector", "affinity", "resources", "overhead"),
+)
+_KEPT_CONTAINER: Final = ("restartPolicy", "resources")
 _NOT_OVER: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -31,30 +53,58 @@ class OtherPods:
         """Say whether the last list is still about right."""
         if self._listed_s is None:
             return False
-        return self.now_s() - self._listed_s <= max(SEEN_FOR_S, 2 * self._pause_s())
+        return self.now_s() - self._listed_s <= SEEN_FOR_S
 
     def are_due(self) -> bool:
         """Say whether it is time to list them again."""
         return self._listed_s is None or self.now_s() - self._listed_s >= self._pause_s()
 
-    async def list(self) -> list[dict[str, Any]]:
-        """Return all such pods that are not over. Raises ApiError."""
-        began_s, pods, more = self.now_s(), list[dict[str, Any]](), ""
-        query = {
-            "labelSelector": f"!{labels.TASK}",
-            "fieldSelector": _NOT_OVER,
-            "limit": str(PAGE),
-        }
+    async def list(self) -> list[Pod]:
+        """Return what matters of all such pods that are not over. Raises ApiError."""
+        began_s, pods, more = self.now_s(), list[Pod](), ""
         while True:
-            page = await self.api.get(
-                path_of(CORE, "pods"), {**query, **({"continue": more} if more else {})}
-            )
-            pods += page.get("items") or []
-            more = (page.get("metadata") or {}).get("continue") or ""
+            page, more = await self._page(more)
+            pods += page
             if not more:
                 self._listed_s, self._took_s = began_s, self.now_s() - began_s
                 return pods
             await asyncio.sleep(0)
 
+    async def _page(self, more: str) -> tuple[Sequence[Pod], str]:
+        """Return one page, and how to ask for the next; "" if there is none."""
+        query = {
+            "labelSelector": f"!{labels.TASK}",
+            "fieldSelector": _NOT_OVER,
+            "limit": str(PAGE),
+            **({"continue": more} if more else {}),
+        }
+        page = await self.api.get(path_of(CORE, "pods"), query)
+        pods = [_kept(pod) for pod in page.get("items") or [] if not is_over(pod)]
+        return pods, (page.get("metadata") or {}).get("continue") or ""
+
     def _pause_s(self) -> float:
-        return max(LIST_EVERY_S, self._took_s / SHARE)
+        seldom_s = min(LONGEST_PAUSE_S, self._took_s / SHARE)
+        return max(LIST_EVERY_S, seldom_s, 2 * self._took_s)
+
+
+def _kept(pod: Pod) -> Pod:
+    meta, spec = metadata_of(pod), spec_of(pod)
+    kept: dict[str, Any] = {
+        "metadata": _parts(meta, _KEPT_META),
+        "spec": _parts(spec, _KEPT_SPEC),
+    }
+    if (note := annotations_of(pod).get(labels.HELD)) is not None:
+        kept["metadata"]["annotations"] = {labels.HELD: note}
+    for containers in ("containers", "initContainers"):
+        found = [_parts(mapping(each), _KEPT_CONTAINER) for each in sequence(spec.get(containers))]
+        if found:
+            kept["spec"][containers] = found
+    if not spec.get("nodeName"):  # the scheduler's words say why it has no node
+        conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
+        said = [each for each in conditions if each.get("type") == "PodScheduled"]
+        kept["status"] = {"conditions": said}
+    return kept
+
+
+def _parts(whole: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: whole[name] for name in names if name in whole}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -19,6 +20,7 @@ from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job, is_one
 from plimsoll_operator.controller.ordering.ordered_tasks import LONGEST_S, OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import OtherPods
+from plimsoll_operator.controller.ordering.troubled_namespaces import TroubledNamespaces
 from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path_of_job
 from plimsoll_operator.controller.tasks.nodes import read_node
 from plimsoll_operator.feed.board import FeedBoard
@@ -33,8 +35,8 @@ from plimsoll_operator.kube.errors import (
 )
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
-from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_releases, overtaken_by
-from plimsoll_operator.ordering.room import AWAITED_S, RoomBook, Taker
+from plimsoll_operator.ordering.queue import Known, Release, next_releases, overtaken_by
+from plimsoll_operator.ordering.room import AWAITED_S, Awaited, Place, RoomBook, Taker
 from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.identity import identify
@@ -46,22 +48,28 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
 RENEW_EVERY_S: Final = 10.0
+RENEW_WITHIN_S: Final = 5.0
+"""While what was learned is being saved, forecasts wait for it. Releases do not wait for longer."""
+STUCK_FOR_S: Final = 15.0
+"""If the store could not be written for this long, nobody waits: ends of pods may not be seen."""
 SETTLING_S: Final = 5.0
-"""For this long after its start, a controller may not have seen all pods yet: it releases none."""
+"""For this long after its start, a controller has seen too little: it releases no pods."""
+ALL_SEEN_WITHIN_S: Final = 30.0
+"""For this long after its start, nobody has a turn unless all pods were seen."""
 TRIES: Final = 5
 AGAIN_AFTER_S: Final = 2.0
 """A pod that changes during every try is tried again after this time."""
-UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
-"""After a call got no answer, its namespace is not tried for this long; other namespaces are."""
 REFUSED_FOR_S: Final = 60.0
-"""After the API server refused to remove a gate, no task is ordered for this long."""
+"""A pod whose gate may not be removed is tried again after this time. After the first in its
+namespace, no task is ordered for this long: it may concern all namespaces."""
 
 
 @dataclass(slots=True)
 class Releases:
     """The queue of one controller that leads.
 
-    now_s: Unix seconds. monotonic_s: on a clock that cannot jump.
+    store_is_stuck: whether the store cannot be written. now_s: Unix seconds. monotonic_s: on a
+    clock that cannot jump.
     """
 
     api: ApiServer
@@ -69,6 +77,7 @@ class Releases:
     board: FeedBoard
     announcer: Announcer
     metrics: OrderingMetrics
+    store_is_stuck: Callable[[], bool]
     now_s: Callable[[], float]
     monotonic_s: Callable[[], float] = time.monotonic
     held: HeldPods = field(default_factory=HeldPods)
@@ -78,14 +87,15 @@ class Releases:
     _began_s: float | None = field(default=None, init=False)
     _renewed_s: float | None = field(default=None, init=False)
     _refused_s: float | None = field(default=None, init=False)
+    _stuck_s: float | None = field(default=None, init=False)
+    """Since when the store cannot be written; None if it can."""
+    _namespaces: TroubledNamespaces = field(default_factory=TroubledNamespaces, init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _let_go_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods that are not bound yet were released to nodes with room."""
     _took_s: float = field(default=0.0, init=False)
     _not_before_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods that could not be released may be tried again."""
-    _unanswered_s: dict[str, float] = field(default_factory=dict, init=False)
-    """Namespace -> when its pods may be tried again, after a call got no answer."""
 
     def __post_init__(self) -> None:
         """Limit the time of calls, and watch the queue."""
@@ -135,13 +145,11 @@ class Releases:
             while True:
                 await self.look()
                 self._news.clear()
-                try:
+                with suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), LOOK_EVERY_S)
-                except TimeoutError:
-                    continue
                 # News that comes together is looked at once; with many nodes, looks take at most
                 # a tenth of the time.
-                await asyncio.sleep(min(LOOK_EVERY_S, max(LOOK_EVERY_S / 20, 9 * self._took_s)))
+                await asyncio.sleep(max(LOOK_EVERY_S / 20, 9 * self._took_s))
         finally:
             self.board.set_ordered(None)
 
@@ -152,24 +160,38 @@ class Releases:
             self._began_s = now_s
         for sighting in await self.jobs.look(wanted=self.ordered.policies.has_suspended):
             self._see_waiting(sighting.stand_in, gone=sighting.gone)
+        self._see_store(now_s)
         await self._renew(now_s)
         if not self.held:
             return
         await self._list_others()
         try:
             while await self._release_next():
-                await asyncio.sleep(0)
+                # While there is room, releases take at most half of the time.
+                await asyncio.sleep(self._took_s)
         except Unreachable as error:
             log.info("the API server does not answer; pods wait", error=str(error))
             await asyncio.sleep(UNREACHABLE_PAUSE_S)
 
+    def _see_store(self, now_s: float) -> None:
+        if not self.store_is_stuck():
+            self._stuck_s = None
+        elif self._stuck_s is None:
+            self._stuck_s = now_s
+
+    def _is_stuck(self, now_s: float) -> bool:
+        return self._stuck_s is not None and now_s - self._stuck_s >= STUCK_FOR_S
+
     async def _renew(self, now_s: float) -> None:
-        if not self.ordered.policies.has_order:
+        if self._is_stuck(now_s) or not self.ordered.policies.has_order:
             self.ordered.tasks, self._renewed_s = frozenset(), None
         elif self._renewed_s is None or now_s - self._renewed_s >= RENEW_EVERY_S:
             self._renewed_s = now_s
             try:
-                await self.ordered.renew(self.now_s())
+                async with asyncio.timeout(RENEW_WITHIN_S):
+                    await self.ordered.renew(self.now_s())
+            except TimeoutError:
+                log.info("the tasks to order stay as they are: forecasts take long")
             except Exception:
                 # Held pods are released all the same, and no others are held.
                 log.exception("the tasks to order could not be determined")
@@ -177,7 +199,11 @@ class Releases:
         late_s = now_s - LONGEST_S  # no event shows that a Job went before its pods came
         self._let_go_s = {uid: at_s for uid, at_s in self._let_go_s.items() if at_s >= late_s}
         refused = self._refused_s is not None and now_s - self._refused_s < REFUSED_FOR_S
-        wanted = {kind for kind in self.ordered.tasks if self.ordered.orders(kind)}
+        wanted = {
+            kind
+            for kind in self.ordered.tasks
+            if self.ordered.orders(kind) and not self._namespaces.forbids(_namespace(kind), now_s)
+        }
         self.board.set_ordered(None if refused else wanted, jobs=self.jobs.are_resumed())
 
     async def _list_others(self) -> None:
@@ -185,28 +211,37 @@ class Releases:
             return
         try:
             self.room.set_others(await self.others.list())
+            self._namespaces.was_answered(self.monotonic_s())
         except ApiError as error:
             log.warning("pods of no task are not known", error=str(error))
 
     async def _release_next(self) -> bool:
         """Release all that need not wait, else one in its turn; False if all have to wait."""
         now_s = self.monotonic_s()
-        if self._began_s is not None and now_s - self._began_s < SETTLING_S:
+        since_s = now_s - (now_s if self._began_s is None else self._began_s)
+        if since_s < SETTLING_S:
             return False
+        has_seen_all = self.ordered.encounters.complete or since_s >= ALL_SEEN_WITHIN_S
         queue = [
             waiter
             for waiter in self.held.queue(cache(self.ordered.orders))
             if self._not_before_s.get(waiter.uid, now_s) <= now_s
-            if self._unanswered_s.get(_namespace_of(waiter), now_s) <= now_s
+            if not self._namespaces.rests(_namespace(waiter.task), now_s)
         ]
         known = Known(
             pairs=self.ordered.pairs,
             now_s=self.now_s(),
             capacities=self.room.capacities(),
             outsider_s=cache(self.room.newest_outsider_s),
-            sees=self.others.are_known(),
+            has_below=cache(lambda priority: self.room.has_below(priority, now_s)),
+            has_from=lambda priority: self.room.has_from(priority, now_s),
+            sees=self.others.are_known() and not self._is_stuck(now_s),
         )
-        chosen = next_releases(queue, lambda priority: self.room.places(priority, now_s), known)
+
+        def places(priority: int) -> Sequence[Place]:
+            return self.room.places(priority, now_s) if has_seen_all else ()
+
+        chosen = next_releases(queue, places, known)
         self._took_s = self.monotonic_s() - now_s
         for release in chosen:
             if release.why is Why.TURN and release.places:
@@ -219,9 +254,19 @@ class Releases:
 
     async def _let_go(self, release: Release) -> None:
         """Remove the gate. A pod that cannot be released now does not delay others."""
-        left = release
+        left, namespace = release, _namespace(release.waiter.task)
         for _ in range(TRIES):
-            tried = await self._tried(left)
+            if self._namespaces.rests(namespace, self.monotonic_s()):
+                return
+            try:
+                tried = await self._tried(left)
+            except Unreachable as error:
+                # A webhook of that namespace may be down: the pods of others go on.
+                log.info("no answer; its namespace rests", of=namespace, error=str(error))
+                if self._namespaces.was_not_answered(namespace, self.monotonic_s()):
+                    raise
+                return
+            self._namespaces.was_answered(self.monotonic_s())
             if tried is None:
                 return
             left = tried
@@ -242,9 +287,6 @@ class Releases:
             await self._read_again(pod)
             return release
         except Unreachable:
-            # A webhook of that namespace may be down: the pods of others go on.
-            until_s = self.monotonic_s() + UNANSWERED_PAUSE_S
-            self._unanswered_s[_namespace_of(release.waiter)] = until_s
             raise
         except ApiError as error:
             if release.places:  # a rule may forbid host names: try without them
@@ -257,13 +299,12 @@ class Releases:
         # If several pods start, or some later, one node is not the best for all of them.
         hosts = [place.host for place in release.places if is_one(pod)]
         now_s = self.monotonic_s()
+        # Before the call: the pod may be seen bound before the answer is here.
+        takers = [
+            Taker(place.node, waiter.priority, waiter.asked, waiter.task) for place in release.takes
+        ]
+        self.room.expect(waiter.uid, Awaited(now_s + AWAITED_S, waiter.priority, takers))
         if release.places:
-            # Before the call: the pod may be seen bound before the answer is here.
-            takers = [
-                Taker(place.node, waiter.priority, waiter.asked, waiter.task)
-                for place in release.takes
-            ]
-            self.room.expect(waiter.uid, takers, now_s + AWAITED_S)
             self._let_go_s[waiter.uid] = now_s
         try:
             answered = await self._patched(pod, hosts)
@@ -271,6 +312,7 @@ class Releases:
             self.room.await_no_more(waiter.uid)
             self._let_go_s.pop(waiter.uid, None)
             raise
+        self._namespaces.has_released(_namespace(waiter.task))
         waited_s = self.now_s() - waiter.created_s
         self.held.see(answered, gone=False)
         self.metrics.released(release.why, waited_s)
@@ -316,14 +358,17 @@ class Releases:
         self.held.see(now, gone=False)
 
     def _was_refused(self, pod: Pod, error: ApiError) -> None:
-        """Order nothing for a while, then try this pod again: admission may release it instead."""
-        self._refused_s = self.monotonic_s()
-        self._not_before_s[str(metadata_of(pod).get("uid"))] = self._refused_s + REFUSED_FOR_S
+        """Order nothing there, then try this pod again: admission may release it instead."""
+        now_s, meta = self.monotonic_s(), metadata_of(pod)
+        namespace = str(meta.get("namespace"))
+        if self._namespaces.was_refused(namespace, now_s):
+            self._refused_s = now_s
+        self._not_before_s[str(meta.get("uid"))] = now_s + REFUSED_FOR_S
         self.metrics.failed.inc()
-        log.warning(
-            "a pod or Job may not be let go", pod=metadata_of(pod).get("name"), error=str(error)
-        )
+        self._announce(events.not_released(str(error)), pod)
+        name = f"{namespace}/{meta.get('name')}"
+        log.warning("a pod or Job may not be let go", name=name, error=str(error))
 
 
-def _namespace_of(waiter: Waiter) -> str:
-    return waiter.task.partition("/")[0]
+def _namespace(task: str) -> str:
+    return task.partition("/")[0]

@@ -1,7 +1,8 @@
 """Lists the Jobs that wait for their turn: they have no pods yet, so no watch of pods shows them.
 
 Jobs are found by Plimsoll's label. A known Job that is not found any more is read once more: if
-only its label was removed, nobody else would ever resume it.
+only its label was removed, nobody else would ever resume it. If it was resumed and suspended since,
+it is theirs who suspended it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.ordering.priorities import Priorities, read_priorities
 from plimsoll_operator.ordering.suspended_jobs import (
     MARKED,
+    is_marked,
     stand_in_for,
     unmarking,
     waits_for_turn,
@@ -53,7 +55,7 @@ class WaitingJobs:
     now_s: Callable[[], float]
     priorities: Priorities = field(default_factory=Priorities)
     _known: dict[str, Mapping[str, Any]] = field(default_factory=dict, init=False)
-    """UID -> the names of each Job that waited at the latest look."""
+    """UID -> the names and generation of each Job that waited at the latest look."""
     _tried_s: float | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
     _took_s: float = field(default=0.0, init=False)
@@ -96,13 +98,16 @@ class WaitingJobs:
         self._known.pop(uid, None)
 
     async def read(self, job: Mapping[str, Any]) -> Pod | None:
-        """Return a Job as it is now, for the queue; None if it is gone. Raises ApiError."""
+        """Return a Job as it is now, for the queue. Raises ApiError.
+
+        job: as it was seen. None if it is gone, or somebody has resumed and suspended it since.
+        """
         meta = metadata_of(job)
         try:
             now = await self.api.get(path_of_job(job))
         except NotFound:
             return None
-        if metadata_of(now).get("uid") != meta.get("uid"):
+        if metadata_of(now).get("uid") != meta.get("uid") or _was_resumed(job, now):
             return None
         return self.stand_in(now)
 
@@ -168,9 +173,20 @@ class WaitingJobs:
 
 
 def _named(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return only the names of a Job: templates may be large, and Jobs many."""
+    """Return only the names and generation of a Job: templates may be large, and Jobs many."""
     meta = metadata_of(job)
-    return {"metadata": {key: meta.get(key) for key in ("namespace", "name", "uid")}}
+    return {"metadata": {key: meta.get(key) for key in ("namespace", "name", "uid", "generation")}}
+
+
+def _was_resumed(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Say whether a Job without our label was resumed since, though it may be suspended now.
+
+    Each change of its spec is another generation, and these are two.
+    """
+    if is_marked(now):
+        return False
+    first, last = metadata_of(before).get("generation"), metadata_of(now).get("generation")
+    return isinstance(first, int) and isinstance(last, int) and last >= first + 2
 
 
 def path_of_job(job: Mapping[str, Any]) -> str:

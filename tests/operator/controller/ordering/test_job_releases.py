@@ -133,6 +133,52 @@ async def test_whose_label_somebody_took_away_is_resumed(queueing: Queueing) -> 
     assert queueing.server.suspended == set()
 
 
+def suspended_anew(queueing: Queueing, name: str, *, edits: int) -> None:
+    """Have the Job lose its label, and its spec be changed as often as this."""
+    meta = queueing.server.jobs[name]["metadata"]
+    generation = meta.get("generation", 1) + edits
+    queueing.server.jobs[name]["metadata"] = {
+        **meta,
+        "labels": {},
+        "resourceVersion": "9",
+        "generation": generation,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("edits", "theirs"),
+    [
+        pytest.param(1, False, id="only its label was removed, and its pods changed"),
+        pytest.param(2, True, id="it was resumed and suspended between two looks"),
+    ],
+)
+async def test_what_somebody_suspended_between_two_looks_is_theirs(
+    queueing: Queueing, edits: int, *, theirs: bool
+) -> None:
+    queueing.has_job("large", cpu="2")
+    queueing.server.jobs["large"]["metadata"]["generation"] = 1
+    await queueing.look(LIST_EVERY_S)
+    suspended_anew(queueing, "large", edits=edits)
+    await queueing.look(LIST_EVERY_S)
+    await queueing.look(MOST_WAIT_S)
+    assert queueing.server.suspended == ({"large"} if theirs else set())
+    assert len(queueing.releases.held) == 0
+
+
+@pytest.mark.slow
+async def test_what_somebody_suspended_before_our_release_is_theirs(queueing: Queueing) -> None:
+    queueing.has_job("large", cpu="2")
+    queueing.server.jobs["large"]["metadata"]["generation"] = 1
+    await queueing.look(LIST_EVERY_S)
+    suspended_anew(queueing, "large", edits=2)
+    queueing.policies.set_namespace_spec("shop", None)
+    await queueing.look()  # it is not time to list Jobs
+    await queueing.look(IDLE_EVERY_S)
+    assert queueing.server.suspended == {"large"}
+    assert len(queueing.releases.held) == 0
+
+
 @pytest.mark.slow
 async def test_a_job_that_came_to_a_queue_is_the_queues(queueing: Queueing) -> None:
     queueing.has_job("large", cpu="2")
