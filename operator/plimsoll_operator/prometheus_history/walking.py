@@ -6,7 +6,7 @@ not too large, windows grow again. Memory holds only the pods that ran at the en
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -27,15 +27,13 @@ from plimsoll_operator.prometheus_history.past_pods import (
     sized_container_of,
 )
 from plimsoll_operator.prometheus_history.promql import Where
-from plimsoll_predictor.core.record import Observation, Outcome
-from plimsoll_predictor.core.task import TaskId
+from plimsoll_operator.prometheus_history.runs import PastRuns
+from plimsoll_predictor.core.record import Observation
 
 LONGEST_WINDOW_S: Final = 6 * 3600
 SHORTEST_WINDOW_S: Final = 60
 GROWS_AFTER: Final = 4
 """After so many windows in a row with an answer, windows grow."""
-RUNS_KEPT: Final = 100_000
-"""The most runs that are remembered, so that their next attempt counts as theirs."""
 
 
 @dataclass(slots=True)
@@ -45,15 +43,6 @@ class Progress:
     done_s: float = 0.0
     pods: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
-class _Run:
-    """executions: how many Jobs had the same name, one after another, and so share the key."""
-
-    executions: int = 1
-    attempts: int = 0
-    over: bool = False
 
 
 class PastReader:
@@ -67,7 +56,7 @@ class PastReader:
         self._named: dict[str, RunIdentity | None] = {}
         self._ended: set[str] = set()
         """UIDs of pods that were yielded and are still in the series."""
-        self._runs: OrderedDict[tuple[TaskId, str], _Run] = OrderedDict()
+        self._runs = PastRuns()
         self._interval_s: dict[str, float] = {}
         """Node -> the shortest time seen there between two samples."""
         self._window_s = LONGEST_WINDOW_S
@@ -150,7 +139,7 @@ class PastReader:
                 self.progress.left_out["it is not known which of its containers is sized"] += 1
                 continue
             how = replace(self._how, interval_s=self._interval_s.get(pod.node or ""))
-            observations += [self._placed(each) for each in observations_of(pod, identity, how)]
+            observations += [self._runs.place(each) for each in observations_of(pod, identity, how)]
         self._named = {uid: self._named[uid] for uid in self._running}
         return observations
 
@@ -161,20 +150,6 @@ class PastReader:
             interval_s = seconds_a_sample(pod, pod.containers[name]) if name else None
             if interval_s is not None:
                 self._interval_s[node] = min(interval_s, self._interval_s.get(node, interval_s))
-
-    def _placed(self, observation: Observation) -> Observation:
-        """Number the attempt within its run; a run ends with its first success."""
-        key = (observation.task, observation.run)
-        run = self._runs.pop(key, None) or _Run()
-        if run.over:
-            run = _Run(executions=run.executions + 1)
-        run.attempts += 1
-        run.over = observation.outcome is Outcome.SUCCEEDED
-        self._runs[key] = run
-        if len(self._runs) > RUNS_KEPT:
-            self._runs.popitem(last=False)
-        name = observation.run if run.executions == 1 else f"{observation.run}#{run.executions}"
-        return replace(observation, run=name, attempt=run.attempts)
 
 
 def _copy(pod: PastPod) -> PastPod:

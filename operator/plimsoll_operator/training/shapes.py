@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -39,16 +40,34 @@ def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
 
 
 def runs_of(store: Store, runs_of_a_task: int = RUNS_OF_A_TASK) -> list[LogRun]:
-    """The newest runs of the tasks with the most runs, in the order of submission."""
+    """The newest runs of the tasks with the most runs, in the order of submission.
+
+    Tasks share ``MOST_RUNS``: many busy ones must not leave the others out.
+    """
     summaries = store.totals.by_task()
     most = sorted(summaries, key=lambda task: (-summaries[task].observations, task))[:MOST_TASKS]
+    counts = [min(summaries[task].observations, runs_of_a_task) for task in most]
+    limit = fair_limit(counts, MOST_RUNS)
     runs: list[LogRun] = []
     for task in most:
-        observations = store.observations.of_task(task, limit=runs_of_a_task)
+        observations = store.observations.of_task(task, limit=limit)
         runs += [run for each in observations if (run := _run(each, len(runs))) is not None]
-        if len(runs) >= MOST_RUNS:
-            break
     return sorted(runs, key=lambda run: run.submitted_s)
+
+
+def fair_limit(counts: Sequence[int], most: int) -> int:
+    """The largest limit of each count under which they add up to ``most`` at most.
+
+    >>> fair_limit([10, 2, 10], 12)
+    5
+    """
+    left = most
+    for place, count in enumerate(sorted(counts)):
+        share = left // (len(counts) - place)
+        if count > share:
+            return share
+        left -= count
+    return max(counts, default=0)
 
 
 def _run(each: Observation, line: int) -> LogRun | None:

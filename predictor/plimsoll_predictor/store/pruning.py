@@ -115,6 +115,22 @@ def unlearn(database: Database, task: TaskId, now_s: float) -> None:
         connection.execute(mark.update().where(mark.c.task == name).values(forgotten=None))
 
 
+def quiet_tasks(database: Database, now_s: float) -> list[str]:
+    """Tasks that have been quiet for so long that the next pruning forgets them."""
+    # An index leads to each task's newest row; a pass over all rows would take too long.
+    return database.values(sa.select(_TASK).where(_last_s() < now_s - QUIET_TASKS_KEPT_S))
+
+
+_TASK: Final = schema.totals.c.task
+
+
+def _last_s() -> sa.ScalarSelect[float]:
+    """When the newest attempt of a task ended."""
+    column = schema.observations.c
+    last_s = sa.select(sa.func.max(column.ordered_s)).where(column.task == _TASK)
+    return last_s.scalar_subquery()
+
+
 @dataclass(frozen=True, slots=True)
 class _Pruning:
     database: Database
@@ -217,16 +233,12 @@ class _Pruning:
         The latter are first those of the namespaces with the most: a namespace that makes task
         after task must not push out the tasks of others.
         """
-        column = schema.observations.c
-        task = schema.totals.c.task
-        # An index leads to each task's newest row; a pass over all rows would take too long.
-        last = sa.select(sa.func.max(column.ordered_s)).where(column.task == task).scalar_subquery()
-        tasks = sa.select(task)
-        quiet = self.database.values(tasks.where(last < now_s - QUIET_TASKS_KEPT_S))
+        quiet = quiet_tasks(self.database, now_s)
         count = sa.select(sa.func.count()).select_from(schema.totals)
         if self.database.value(count) - len(quiet) <= self.bounds.tasks:
             return quiet
-        latest_first = self.database.values(tasks.order_by(last.desc().nulls_last(), task))
+        by_end = sa.select(_TASK).order_by(_last_s().desc().nulls_last(), _TASK)
+        latest_first = self.database.values(by_end)
         return [*quiet, *_beyond(latest_first, self.bounds.tasks, frozenset(quiet))]
 
 

@@ -135,6 +135,10 @@ class Store:
         """Delete what is learned of a forgotten task; what is stored of it since teaches anew."""
         pruning.unlearn(self._database, task, self._clock())
 
+    def quiet_tasks(self) -> list[TaskId]:
+        """Tasks that have been quiet for so long that the next pruning forgets them."""
+        return [TaskId.parse(name) for name in pruning.quiet_tasks(self._database, self._clock())]
+
     def prune_steps(self, now_s: float, bounds: pruning.Bounds | None = None) -> Iterator[int]:
         """Delete what is over the bounds, as ``pruning.steps`` does."""
         return pruning.steps(self._database, now_s, bounds or pruning.Bounds())

@@ -35,7 +35,7 @@ def read_parquet(
     time_words: Callable[[datetime], str] = datetime.isoformat,
 ) -> Table:
     """A Parquet file's wanted columns. time_words: writes a time as text."""
-    pyarrow = _pyarrow(where)
+    pyarrow = pyarrow_for(where)
     try:
         opened = pyarrow.parquet.ParquetFile(file)
         names: list[str] = [str(name) for name in opened.schema_arrow.names]
@@ -52,7 +52,7 @@ def write_parquet(
 
     columns: name -> int, float or str. Where a row lacks a column, it is null.
     """
-    pyarrow = _pyarrow(path)
+    pyarrow = pyarrow_for(path)
     kinds = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
@@ -62,7 +62,8 @@ def write_parquet(
                 writer.write_table(pyarrow.table(cells, schema=schema))
 
 
-def _pyarrow(where: str | Path) -> Any:
+def pyarrow_for(where: str | Path) -> Any:
+    """The library; without it a TableError says what to do."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -88,13 +89,23 @@ def _rows(
     line = 1
     try:
         for batch in opened.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            values = [column.to_pylist() for column in batch.columns]
+            values = [_python_holds(column).to_pylist() for column in batch.columns]
             places = [batch.schema.names.index(name) for name in columns]
             for number in range(batch.num_rows):
                 line += 1
                 yield Row(line, [_text(values[at][number], time_words) for at in places])
     except (pyarrow.ArrowException, OSError) as error:
         yield BadRow(line + 1, f"the file is damaged from here on: {str(error)[:200]}")
+
+
+def _python_holds(column: Any) -> Any:
+    """The column, its times without nanoseconds: Python's have none, and pandas writes them."""
+    import pyarrow
+
+    kind = column.type
+    if not pyarrow.types.is_timestamp(kind) or kind.unit != "ns":
+        return column
+    return column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
 
 
 def _text(value: object, time_words: Callable[[datetime], str]) -> str:

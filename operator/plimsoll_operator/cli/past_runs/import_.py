@@ -214,15 +214,8 @@ class _TakenIn:
         """
         from_stdin = str(given) == "-"
         if self.store is None:
-            from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
-
-            words = ["import", "-"]
-            words += ["--namespace", namespace] if namespace else []
-            words += ["--strict"] if self.strict else []
-            words += ["--unobserved"] if self.unobserved else []
-            status = run_in_controller(
-                Errand(words=words, installation=self.installation, stdin=path)
-            )
+            shown = "standard input" if from_stdin else str(given or path)
+            status = self._sent(path, namespace, shown)
             if status and given is not None and not from_stdin:
                 from plimsoll_operator.commands.printing.printing import complain
 
@@ -232,5 +225,27 @@ class _TakenIn:
         from plimsoll_operator.commands.past_runs.import_file import ImportRules, import_command
 
         rules = ImportRules(namespace, strict=self.strict, unobserved=self.unobserved)
-        shown = "standard input" if from_stdin else None
-        return import_command(path, self.store, rules, shown=shown)
+        return import_command(
+            path, self.store, rules, shown="standard input" if from_stdin else None
+        )
+
+    def _sent(self, path: Path, namespace: str | None, shown: str) -> int:
+        """Have the leading controller import it; the exit status."""
+        from plimsoll_operator.commands.past_runs.parquet_files import sendable
+        from plimsoll_operator.commands.printing.printing import complain
+        from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
+        from plimsoll_predictor.tables.cells import TableError
+
+        words = ["import", "-"]
+        words += ["--namespace", namespace] if namespace else []
+        words += ["--strict"] if self.strict else []
+        words += ["--unobserved"] if self.unobserved else []
+        try:
+            with sendable(path, shown) as file:
+                errand = Errand(words=words, installation=self.installation, stdin=file)
+                return run_in_controller(errand)
+        except TableError as error:
+            complain(f"plimsoll import: {error}")
+        except OSError as error:
+            complain(f"plimsoll import: {error.filename or path}: {error.strerror}")
+        return 1

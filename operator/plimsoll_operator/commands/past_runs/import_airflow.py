@@ -82,7 +82,8 @@ def _read(
                 )
     finally:
         metadata.close()
-    return list(found.values()), left_out
+    # What is learned last counts as the latest, and the database gives them in no order.
+    return sorted(found.values(), key=lambda each: each.finished_s or 0.0), left_out
 
 
 def _nothing(request: AirflowRequest, left_out: Counter[str]) -> str:

@@ -18,8 +18,9 @@ from plimsoll_operator.attempts.truth_table import judge_row
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import counted, words_for_bytes
+from plimsoll_predictor.core.units import DAY_S, counted, words_for_bytes
 from plimsoll_predictor.store import Store, StoreError
+from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
 from plimsoll_predictor.tables.cells import BadRow, TableError
 from plimsoll_predictor.tables.history import read_history
 
@@ -37,6 +38,7 @@ class _Tally:
     largest_bytes: dict[TaskId, int] = field(default_factory=dict)
     bad: int = 0
     observed: int = 0
+    quiet: list[TaskId] = field(default_factory=list)
     first_bad: list[BadRow] = field(default_factory=list)
 
     def count(self, row: Observation) -> None:
@@ -110,6 +112,7 @@ def import_command(
         return 1
     _say_bad(console, tally)
     console.print(_table(tally))
+    _say_quiet(console, tally)
     return 0
 
 
@@ -135,12 +138,12 @@ def _store(
                 theirs = [row for row in batch if (row.task, row.run) not in observed]
                 tally.observed += len(batch) - len(theirs)
                 batch = theirs
-            uids = store.observations.record_history(batch).new
+            tally.new.update(store.observations.record_history(batch))
             for row in batch:
                 tally.count(row)
-                tally.new[row.task] += row.attempt_uid in uids
             stored()
             batch = list(islice(rows, BATCH))
+        tally.quiet += sorted(tally.rows.keys() & set(store.quiet_tasks()))
     finally:
         store.close()
 
@@ -173,6 +176,18 @@ def _say_bad(console: Console, tally: _Tally) -> None:
         console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}")
     if tally.bad > len(tally.first_bad):
         console.print(f"... and {counted(tally.bad - len(tally.first_bad), 'more bad row')}")
+
+
+def _say_quiet(console: Console, tally: _Tally) -> None:
+    """Say which tasks the store does not keep: people would wonder where their past is."""
+    if not tally.quiet:
+        return
+    days = round(QUIET_TASKS_KEPT_S / DAY_S)
+    first, others = tally.quiet[0], len(tally.quiet) - 1
+    named = f"{first} and {counted(others, 'other task')}" if others else str(first)
+    whose = "they are" if others else "it is"
+    words = f"{named} last ran more than {days} days ago: {whose} forgotten within hours"
+    console.print(f"{words}, unless new runs are observed before", markup=False, soft_wrap=True)
 
 
 def _table(tally: _Tally) -> Table:

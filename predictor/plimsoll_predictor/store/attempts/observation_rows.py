@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import orjson
@@ -23,6 +24,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import lessons, sightings, totals
 from plimsoll_predictor.store.attempts.lessons import LessonKind, NewLesson
 from plimsoll_predictor.store.attempts.outdated import outdated
+from plimsoll_predictor.store.attempts.runs import Run, given, of_given_runs
 from plimsoll_predictor.store.database.errors import BadRecordError
 from plimsoll_predictor.store.database.schema import observations as table
 from plimsoll_predictor.store.database.upsert import insert_new
@@ -33,9 +35,6 @@ _TIMES: Final = ("finished_s", "started_s", "submitted_s")
 _EMPTY: Final = {"features": "{}", "neighbours": "[]"}
 
 _CAUSES: Final = frozenset(Cause)
-
-_Run = tuple[str, str]
-"""Task, as text, and run key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def record(
     """Write observations; a repeated uid amends the row it has.
 
     now_s: the time of an observation that has none. history: whether they may be older than what is
-    stored; then their needs teach the experts only if not much newer is known.
+    stored; then they teach experts and forecasts only if not much newer is known.
     Raises BadRecordError for what no database can hold.
     """
     if not observations:
@@ -74,15 +73,15 @@ def record(
     timed = sightings.timed(connection, uids)
     revisable = _revisable(connection, observations)
     past = [(each, _ordered_s(each, now_s)) for each in observations if history]
-    too_late = outdated(connection, past) if past else frozenset()
+    too_late = outdated(connection, past)
     new = _write(connection, observations, now_s)
     after = _needs(connection, runs)
     new_runs = Counter(task for task, _ in after.keys() - before.keys())
     totals.move(connection, added_up, totals.of_attempts(connection, uids), new_runs)
     taught = _lessons(observations, new | revisable, (before, after), now_s)
-    lessons.append(connection, [each for each in taught if not _comes_late(each, too_late)])
+    lessons.append(connection, [each for each in taught if not _comes_late(each, too_late.needs)])
     ends = sightings.of_ends(observations, new, timed, sightings.timed(connection, uids))
-    sightings.append(connection, ends)
+    sightings.append(connection, sightings.without_runtimes(ends, too_late.runtimes))
     learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
     return Recorded(new, frozenset(learned), revisable - new)
 
@@ -90,7 +89,7 @@ def record(
 def teach_again(connection: sa.Connection, task: TaskId, limit: int, now_s: float) -> None:
     """Have the experts learn the latest ``limit`` attempts of a task that they know nothing of."""
     stored = read(connection, task, limit)
-    needs_bytes: dict[_Run, int] = {}
+    needs_bytes: dict[Run, int] = {}
     for each in stored:
         if _teaches_a_need(each):
             needs_bytes[_run(each)] = max(needs_bytes.get(_run(each), 0), each.peak_bytes or 0)
@@ -101,7 +100,7 @@ def teach_again(connection: sa.Connection, task: TaskId, limit: int, now_s: floa
 def _lessons(
     observations: Sequence[Observation],
     new: frozenset[str],
-    needs_bytes: tuple[Mapping[_Run, int], Mapping[_Run, int]],
+    needs_bytes: tuple[Mapping[Run, int], Mapping[Run, int]],
     now_s: float,
 ) -> list[NewLesson]:
     """The experts' lessons, in the order in which they happened.
@@ -134,7 +133,7 @@ def _lessons(
 
 
 def _comes_late(lesson: NewLesson, too_late: frozenset[str]) -> bool:
-    return lesson.kind is LessonKind.ENDED and lesson.attempt_uid in too_late
+    return lesson.kind is not LessonKind.CORRECTED and lesson.attempt_uid in too_late
 
 
 def _lesson(
@@ -157,7 +156,7 @@ def _lesson(
     )
 
 
-def _run(observation: Observation) -> _Run:
+def _run(observation: Observation) -> Run:
     return str(observation.task), observation.run
 
 
@@ -166,20 +165,20 @@ def _teaches_a_need(observation: Observation) -> bool:
 
 
 # Made once: it runs twice with every write, and making it costs more than running it.
-_NEEDS: Final = (
-    sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
-    .where(
-        sa.tuple_(table.c.task, table.c.run).in_(sa.bindparam("of_runs", expanding=True))
-        & (table.c.outcome == Outcome.SUCCEEDED.value)
-        & table.c.peak_bytes.is_not(None)
+@cache
+def _needs_of_runs(dialect: str) -> sa.Select[Any]:
+    needs = (
+        sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
+        .where((table.c.outcome == Outcome.SUCCEEDED.value) & table.c.peak_bytes.is_not(None))
+        .group_by(table.c.task, table.c.run)
     )
-    .group_by(table.c.task, table.c.run)
-)
+    return of_given_runs(needs, dialect)
 
 
-def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
+def _needs(connection: sa.Connection, runs: Iterable[Run]) -> dict[Run, int]:
     """The known needs of the runs: those with an attempt that succeeded and was measured."""
-    needs = connection.execute(_NEEDS, {"of_runs": list(runs)})
+    dialect = connection.dialect.name
+    needs = connection.execute(_needs_of_runs(dialect), given(runs, dialect))
     return {(row.task, row.run): row.need_bytes for row in needs}
 
 

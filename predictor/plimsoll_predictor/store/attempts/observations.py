@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.cpu import RunCpu
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.siblings import MOST_EARLIER
@@ -59,23 +60,19 @@ class ObservationRecords(Records):
         with self._database.write() as connection:
             return observation_rows.record(connection, new, self._clock())
 
-    def record_history(self, past: Sequence[Observation]) -> Recorded:
-        """As ``record``; a running controller learns of it through ``imported``.
+    def record_history(self, past: Sequence[Observation]) -> Counter[TaskId]:
+        """As ``record``; returns how many attempts of each task were new.
 
-        Attempts that Plimsoll observed itself stay as they are. Runs that are much older than what
-        is stored teach the experts nothing (outdated.py).
+        A running controller learns of it through ``imported``. Attempts that Plimsoll observed
+        itself stay as they are. Runs that are much older than what is stored teach the experts
+        nothing (outdated.py).
         """
-        source = table.c.peak_source
-        ours = sa.select(table.c.attempt_uid).where(
-            table.c.attempt_uid.in_({each.attempt_uid for each in past})
-            & (source.is_(None) | (source != PeakSource.IMPORTED.value))
-        )
         with self._database.write() as connection:
-            uids = frozenset(connection.execute(ours).scalars())
-            theirs = [each for each in past if each.attempt_uid not in uids]
+            theirs = _told_apart(connection, past)
             recorded = observation_rows.record(connection, theirs, self._clock(), history=True)
             _mark(connection, {each.task for each in theirs})
-            return recorded
+        tasks = {each.attempt_uid: each.task for each in theirs}
+        return Counter(tasks[uid] for uid in recorded.new)
 
     def observed_runs(self, past: Sequence[Observation]) -> frozenset[tuple[TaskId, str]]:
         """Those of the runs with an attempt that Plimsoll observed itself, with their tasks."""
@@ -171,6 +168,34 @@ class ObservationRecords(Records):
         """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""
         with self._database.read() as connection:
             return {task: totals.run_cpus(connection, task) for task in tasks}
+
+
+def _told_apart(connection: sa.Connection, past: Sequence[Observation]) -> list[Observation]:
+    """The attempts without those that Plimsoll observed itself, no two tasks' with one uid.
+
+    A file may number its attempts, and the next file, of another task, begins at 1 again. Such an
+    attempt gets a uid of its own, and keeps it once it is stored, also if the other one goes.
+    """
+    uids = {uid for each in past for uid in (each.attempt_uid, _own_uid(each))}
+    columns = (table.c.attempt_uid, table.c.task, table.c.peak_source)
+    stored = {
+        row.attempt_uid: row
+        for row in connection.execute(sa.select(*columns).where(table.c.attempt_uid.in_(uids)))
+    }
+    observed = {uid for uid, row in stored.items() if row.peak_source != PeakSource.IMPORTED.value}
+    owners = {uid: row.task for uid, row in stored.items()}
+    apart: list[Observation] = []
+    for each in past:
+        if each.attempt_uid in observed:
+            continue
+        owner = owners.setdefault(each.attempt_uid, str(each.task))
+        mine = owner == str(each.task) and _own_uid(each) not in stored
+        apart.append(each if mine else replace(each, attempt_uid=_own_uid(each)))
+    return apart
+
+
+def _own_uid(past: Observation) -> str:
+    return bounded(f"{past.attempt_uid}@{past.task}", MOST_RUN_BYTES)
 
 
 def _mark(connection: sa.Connection, tasks: Iterable[TaskId], **more: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Outcome, PeakSource
+from plimsoll_predictor.store.attempts.runs import Run, given, of_given_runs
 from plimsoll_predictor.store.database.schema import observations as table
 
 MOST_ATTEMPTS: Final = 2_000
@@ -23,6 +24,7 @@ CLOCKS_DIFFER_S: Final = 5.0
 _KILLED: Final = table.c.outcome == Outcome.OOM_KILLED.value
 _LATER: Final = (table.c.attempt > 1) | table.c.attempt_uid.contains("/")
 _LIVE: Final = table.c.peak_source.is_distinct_from(PeakSource.IMPORTED.value)
+_KILLED_OR_LATER: Final = sa.select(table).where((_KILLED | _LATER) & _LIVE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +72,10 @@ def waited_by(connection: sa.Connection, attempt_uids: Collection[str]) -> dict[
     runs = {(row.task, row.run) for row in mine}
     if not runs:
         return {}
-    of_runs = (
-        sa.select(table)
-        .where(sa.tuple_(table.c.task, table.c.run).in_(list(runs)) & (_KILLED | _LATER) & _LIVE)
-        .order_by(table.c.id.desc())
-        .limit(MOST_ATTEMPTS)
-    )
-    attempts: defaultdict[tuple[str, str], list[AttemptTimes]] = defaultdict(list)
-    for row in connection.execute(of_runs):
+    dialect = connection.dialect.name
+    newest = _KILLED_OR_LATER.order_by(table.c.id.desc()).limit(MOST_ATTEMPTS)
+    attempts: defaultdict[Run, list[AttemptTimes]] = defaultdict(list)
+    for row in connection.execute(of_given_runs(newest, dialect), given(runs, dialect)):
         attempts[row.task, row.run].append(_times(row))
     return {
         each.uid: seconds

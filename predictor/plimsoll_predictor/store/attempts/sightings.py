@@ -180,6 +180,14 @@ def of_ends(
     return sorted(ends, key=lambda end: end.at_s)
 
 
+def without_runtimes(ends: Sequence[NewSighting], uids: Collection[str]) -> list[NewSighting]:
+    """The ends of runs, of which these attempts teach no runtime: they are gone, and no more."""
+    return [
+        replace(end, kind=SightingKind.GONE, runtime_s=None) if end.attempt_uid in uids else end
+        for end in ends
+    ]
+
+
 def _row(new: NewSighting) -> dict[str, Any]:
     return {
         "task": str(new.task),

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.core.record import Cause, Outcome, is_lowered_limit
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.steps import FEATURE, Ended, is_executors
+from plimsoll_predictor.store.attempts.observation_rows import read_cause
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import observations as table
 
@@ -53,7 +54,7 @@ def _ended(row: sa.Row[Any]) -> Ended | None:
             outcome=Outcome(row.outcome),
             features=orjson.loads(row.features),
             lowered=_is_lowered(row.allocation_bytes, row.written_limit_bytes),
-            cause=None if row.cause is None else Cause(row.cause),
+            cause=read_cause(row.cause),
         )
     except (TypeError, ValueError) as error:
         log.error("an attempt of %s cannot be read: %s", row.task, error)

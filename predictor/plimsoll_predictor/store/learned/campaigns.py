@@ -17,9 +17,10 @@ import sqlalchemy as sa
 from plimsoll_predictor.campaigns.planning import SeenEnd
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.bounded_text import bounded
-from plimsoll_predictor.core.record import Cause, Features, Outcome
+from plimsoll_predictor.core.record import Features, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
+from plimsoll_predictor.store.attempts.observation_rows import read_cause
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import campaign_runs, campaigns, observations
 from plimsoll_predictor.store.database.upsert import insert_new, upsert
@@ -221,5 +222,5 @@ def _end(row: Any) -> SeenEnd:
         peak_bytes=row.peak_bytes,
         runtime_s=runtime_s,
         finished_s=row.finished_s,
-        cause=Cause(row.cause) if row.cause else None,
+        cause=read_cause(row.cause),
     )

@@ -140,9 +140,10 @@ class RuntimeRecords(PastRuntimeRecords):
     def begin_anew(self) -> None:
         """Forget the whole state, and repeat the sightings of each task's newest runs.
 
-        For a state that this version cannot read: all that it knew is in the observations.
+        For a state that this version cannot read: all that it knew is in the observations. A pass
+        over all of them may take longer than a write usually may.
         """
-        with self._database.write() as connection:
+        with self._database.write_long() as connection:
             kept = (table.c.key == _THROUGH) | table.c.key.startswith(feature_experts.PREFIX)
             connection.execute(table.delete().where(~kept))
             connection.execute(kept_table.delete())

@@ -191,7 +191,7 @@ class ModelRecords(Records):
     def newest(self, task: TaskId) -> SavedModel | None:
         """The model of the last training that succeeded; None if there is none.
 
-        A damaged one is None too: it is logged, and its row is marked and not read again.
+        A damaged one is None too; it is logged, and its row is marked, the first time.
         """
         succeeded = (table.c.task == str(task)) & table.c.failure.is_(None)
         last = sa.select(table).where(succeeded).order_by(table.c.id.desc()).limit(1)
@@ -209,24 +209,32 @@ class ModelRecords(Records):
                     yield TaskId.parse(row.task), model
 
     def _readable(self, row: sa.Row[Any]) -> SavedModel | None:
-        if row.damage is not None:
-            return None
         try:
             model = None if row.model is None else Model.from_dict(orjson.loads(row.model))
             if row.version is not None and model is None:
                 raise ModelError("the row has lost its model")
             report = orjson.loads(row.report)
-            return SavedModel(model, report, row.at_s, row.runs, row.oom_kills)
+            saved = SavedModel(model, report, row.at_s, row.runs, row.oom_kills)
         except (ModelError, ValueError, TypeError, KeyError) as error:
             reason = f"{type(error).__name__}: {error}"
-        log.error("task %s: its model cannot be read and is set aside: %s", row.task, reason)
-        marked = table.update().where(table.c.id == row.id).values(damage=reason[:_FAILURE_CHARS])
+            if row.damage is None:
+                log.error(
+                    "task %s: its model cannot be read and is set aside: %s", row.task, reason
+                )
+                self._mark(row, reason[:_FAILURE_CHARS])
+            return None
+        if row.damage is not None:
+            # It was an older Plimsoll that could not read it, such as one that people went back to.
+            log.warning("task %s: its model can be read, and is marked no longer", row.task)
+            self._mark(row, None)
+        return saved
+
+    def _mark(self, row: sa.Row[Any], damage: str | None) -> None:
         try:
-            self._database.execute(marked)
+            self._database.execute(table.update().where(table.c.id == row.id).values(damage=damage))
         except StoreError as error:
             # The next reader finds it out again.
-            log.warning("task %s: the damaged model could not be marked: %s", row.task, error)
-        return None
+            log.warning("task %s: its model's damage could not be noted: %s", row.task, error)
 
 
 def _check_stored(connection: sa.Connection, task: TaskId, newest: str) -> None:

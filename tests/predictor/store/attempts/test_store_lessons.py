@@ -144,6 +144,28 @@ def test_a_run_imported_late_teaches_only_if_not_much_newer_is_known(
     assert store.totals.of(TRAIN).runs_known == newer + 1
 
 
+@pytest.mark.parametrize(
+    ("newer", "outcome", "limit_bytes", "teaches"),
+    [
+        pytest.param(16, Outcome.OOM_KILLED, GIB, False, id="a kill, and enough newer runs"),
+        pytest.param(15, Outcome.OOM_KILLED, GIB, True, id="a kill, and fewer"),
+        pytest.param(4, Outcome.OOM_KILLED, 300_000_000, False, id="a kill far below their needs"),
+        pytest.param(4, Outcome.OOM_KILLED, 500_000_000, True, id="a kill at their needs"),
+        pytest.param(16, Outcome.FAILED, GIB, False, id="a failure, and enough newer runs"),
+        pytest.param(15, Outcome.FAILED, GIB, True, id="a failure, and fewer: it has no need"),
+    ],
+)
+def test_no_other_end_that_is_imported_late_teaches_either(
+    store: Store, newer: int, outcome: Outcome, limit_bytes: int, teaches: bool
+) -> None:
+    later = [an_attempt(f"new-{n}").running(NOON_S, NOON_S + 7200 + n) for n in range(newer)]
+    store.observations.record([each.built for each in later])
+    exit_code = 1 if outcome is Outcome.FAILED else None
+    old = an_attempt("old").ending(outcome).given(limit_bytes).peaking(None).built
+    store.observations.record_history([replace(old, exit_code=exit_code)])
+    assert ("run-of-old" in {each.run for each in store.experts.lessons(0)}) is teaches
+
+
 def test_bids_stay_as_they_were_when_the_attempt_was_seen_first(store: Store) -> None:
     decide(store, "u", request=4.0)
     decide(store, "u", request=5.0)

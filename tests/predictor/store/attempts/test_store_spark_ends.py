@@ -11,6 +11,7 @@ from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.steps import FEATURE, Ended
 from plimsoll_predictor.store import Store
+from tests.builders.older_stores import writing_to
 from tests.builders.stores import AnAttempt, an_attempt, open_store_at
 
 EXECUTORS = TaskId("shop", "spark.sales.executor")
@@ -54,6 +55,13 @@ def test_kills_of_executors_and_pods_that_were_given_a_step_are_read_oldest_firs
         (EXECUTORS, Outcome.FAILED, None),
     ]
     assert [each.died_of_memory for each in read(store)] == [True, False, False, False, True]
+
+
+def test_a_cause_that_a_newer_plimsoll_wrote_is_unknown(store: Store, store_url: str) -> None:
+    store.observations.record([an_attempt("a").of(EXECUTORS).ending(Outcome.OOM_KILLED).built])
+    with writing_to(store_url) as connection:
+        connection.exec_driver_sql("UPDATE observations SET cause = 'cosmic-ray'")
+    assert [each.cause for each in read(store)] == [None]
 
 
 def read(store: Store) -> list[Ended]:

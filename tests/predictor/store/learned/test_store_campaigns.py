@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import CampaignRecord, Store
 from plimsoll_predictor.store.database.schema import campaign_runs
 from plimsoll_predictor.store.learned.campaigns import KEPT_S
+from tests.builders.older_stores import writing_to
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 LEARN = CampaignRecord(
@@ -82,6 +83,16 @@ def test_ends_are_those_of_its_runs_the_oldest_first(store: Store) -> None:
     assert list(found) == [0]
     assert [end.outcome for end in found[0]] == [Outcome.OOM_KILLED, Outcome.SUCCEEDED]
     assert (found[0][1].peak_bytes, found[0][1].runtime_s) == (7 * MIB, 20.0)
+
+
+def test_an_end_whose_cause_a_newer_plimsoll_wrote_is_read_without_it(
+    store: Store, store_url: str
+) -> None:
+    store.keep([replace(an_attempt("a").in_run("run:c/0").built, cause=Cause.JVM)])
+    assert [end.cause for end in store.campaigns.ends(TRAIN, {"run:c/0": 0})[0]] == [Cause.JVM]
+    with writing_to(store_url) as connection:
+        connection.exec_driver_sql("UPDATE observations SET cause = 'cosmic-ray'")
+    assert [end.cause for end in store.campaigns.ends(TRAIN, {"run:c/0": 0})[0]] == [None]
 
 
 def test_a_campaign_that_ended_long_ago_is_forgotten_with_its_runs(store: Store) -> None:

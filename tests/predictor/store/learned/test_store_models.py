@@ -172,6 +172,17 @@ def test_a_damaged_model_is_logged_set_aside_and_not_served(
     assert last.damage is not None
 
 
+def test_a_model_that_only_an_older_version_could_not_read_serves_again(store: Store) -> None:
+    store.models.save(TRAIN, a_model(), {})
+    damage(store, damage="ModelError: the model has format 99; update Plimsoll")
+    saved = store.models.newest(TRAIN)
+    assert saved is not None
+    assert saved.model == a_model()
+    last = store.trainings.last(TRAIN)
+    assert last is not None
+    assert last.damage is None
+
+
 def test_a_model_with_a_changed_byte_is_not_served(store: Store) -> None:
     store.models.save(TRAIN, a_model(512), {})
     text = orjson.dumps(a_model(512).to_dict()).decode()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -21,6 +22,7 @@ from plimsoll_predictor.store import (
     Store,
     UnsavedRuntimes,
 )
+from plimsoll_predictor.store.attempts import sightings
 from plimsoll_predictor.store.pruning import Bounds
 from plimsoll_predictor.tables.cells import BadRow
 from plimsoll_predictor.tables.history import read_history, write_history
@@ -91,6 +93,43 @@ def test_what_is_imported_is_told_too(store_url: str) -> None:
         (JOIN, SightingKind.FINISHED),
     }
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("newer", "runtime_s", "teaches"),
+    [
+        pytest.param(16, 60.0, False, id="enough newer runs are known"),
+        pytest.param(15, 60.0, True, id="fewer are known"),
+        pytest.param(4, 10.0, False, id="four newer ones ran clearly longer"),
+        pytest.param(4, 360.0, False, id="four newer ones ran clearly shorter"),
+        pytest.param(3, 10.0, True, id="three did"),
+    ],
+)
+def test_a_runtime_imported_late_is_told_only_if_not_much_newer_is_known(
+    store_url: str, newer: int, runtime_s: float, teaches: bool
+) -> None:
+    store = open_store_at(store_url)
+    store.observations.record([a_run(f"new-{n}", at_s=NOON_S + n) for n in range(newer)])
+    store.observations.record_history([a_run("old", runtime_s, at_s=NOON_S - 9999)])
+    old = ("old", SightingKind.FINISHED, runtime_s) if teaches else ("old", SightingKind.GONE, None)
+    assert told(store)[-1] == old
+    store.close()
+
+
+def test_to_begin_anew_may_take_longer_than_other_writes(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store_at(store_url)
+    bounds_s: list[str] = []
+
+    def note_the_bound(connection: sa.Connection, _per_task: int) -> None:
+        if connection.dialect.name == "postgresql":
+            bounds_s.append(connection.exec_driver_sql("SHOW statement_timeout").scalar_one())
+
+    monkeypatch.setattr(sightings, "repeat_newest", note_the_bound)
+    store.runtimes.begin_anew()
+    store.close()
+    assert set(bounds_s) <= {"0"}, "no bound: it passes over all observations"
 
 
 def test_sightings_are_read_on_from_a_serial_and_go_once_they_are_saved(store_url: str) -> None:

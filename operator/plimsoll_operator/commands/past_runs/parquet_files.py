@@ -1,0 +1,95 @@
+"""Histories in Parquet, on the way to and from the controller, whose image has no pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Final, TypeVar
+
+from plimsoll_operator.commands.printing.printing import complain
+from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.tables.cells import BadRow, Row, TableError
+from plimsoll_predictor.tables.history import read_history, write_history
+from plimsoll_predictor.tables.parquet_tables import is_parquet, pyarrow_for, read_parquet
+
+Read = TypeVar("Read", Row, Observation)
+PARQUET: Final = ".parquet"
+_AT_ONCE: Final = 1000
+
+
+@contextmanager
+def sendable(path: Path, shown: str) -> Iterator[Path]:
+    """The file itself or, if it is Parquet, a temporary copy as CSV with the same lines.
+
+    shown: the file's name for people.
+
+    Raises:
+        TableError: if it is damaged, or pyarrow is missing.
+    """
+    with path.open("rb") as file:
+        if not is_parquet(file):
+            yield path
+            return
+        table = read_parquet(file, shown)
+        with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+            copy = Path(folder) / "history.csv.gz"
+            with gzip.open(copy, "wt", encoding="utf-8", newline="") as written:
+                writer = csv.writer(written)
+                writer.writerow(table.columns)
+                writer.writerows(_good(row, shown).cells for row in table.rows)
+            yield copy
+
+
+def fetched_history(path: Path, words: Sequence[str], installation: Installation) -> int:
+    """Have the controller write a history, which comes back into a file; the exit status.
+
+    words: the command there. The pod sees no file name, so the ending that gives the format is
+    added.
+    """
+    from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
+
+    wants_parquet = path.suffix == PARQUET
+    try:
+        if wants_parquet:
+            pyarrow_for(path)
+        ending = ".csv" if wants_parquet else path.suffix
+        words = [*words, "--stdout-ending", ending]
+        status = run_in_controller(Errand(words=words, installation=installation, out=path))
+        if status == 0 and wants_parquet:
+            _make_parquet(path)
+    except TableError as error:
+        complain(f"plimsoll {words[0]}: {error}")
+        return 1
+    except OSError as error:
+        complain(f"plimsoll {words[0]}: {error.filename or path}: {error.strerror}")
+        return 1
+    return status
+
+
+def _make_parquet(path: Path) -> None:
+    """Write a CSV history anew as Parquet, in its place.
+
+    Raises:
+        TableError: if it holds what no history has.
+        OSError: if there is no room.
+    """
+
+    def batches() -> Iterator[list[Observation]]:
+        with path.open("rb") as file:
+            rows = read_history(file)
+            while batch := [_good(each, str(path)) for each in islice(rows, _AT_ONCE)]:
+                yield batch
+
+    write_history(path, batches)
+
+
+def _good(row: Read | BadRow, shown: str) -> Read:
+    if isinstance(row, BadRow):
+        raise TableError(f"{shown}, line {row.line}: {row.reason}")
+    return row
