@@ -18,14 +18,19 @@ NEAR_LIMIT: Final = 0.85
 judge an unexplained end (``truth_table.NEAR_LIMIT``) before the final report has come."""
 
 
+AN_EARLIER: Final = "?"
+"""Stands for the controller that an earlier agent has reported to; no controller has this name."""
+
+
 class KnownNeeds:
     """By pod. The sender's thread learns, the sampling thread asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, controller: str = "") -> None:
+        """controller: to which the present maxima were reported; empty if to none."""
         self._lock = threading.Lock()
         self._bytes: dict[str, int] = {}
         self._rescuable: set[str] = set()
-        self._controller = ""
+        self._controller = controller
         self._renewed = 0
 
     @property

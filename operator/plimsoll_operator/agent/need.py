@@ -34,9 +34,13 @@ it, whichever is less: what went there later was still in memory then.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from plimsoll_operator.agent.cgroup_memory import CgroupSample
 from plimsoll_operator.agent.pace import Pace
+
+NEARLY_ALL: Final = 0.9
+"""What is needed for sure, as a share of a peak with page cache in it, if that cache was little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,8 @@ class Peaks:
     anon_peak_bytes <= need_peak_bytes <= kernel_peak_bytes holds after the first reading; what is
     in swap counts in the last two.
     last: the reading before; None before the first.
+    since_s: when it was first read, Unix seconds; None if nobody said.
+    before_bytes: the most that it can have used before; None if the kernel did not say.
     cpu_s, limit_bytes: as last read; None if never read, or unlimited.
     """
 
@@ -57,13 +63,23 @@ class Peaks:
     limit_bytes: int | None = None
     last: CgroupSample | None = None
     pace: Pace = field(default_factory=Pace)
+    since_s: float | None = None
+    before_bytes: int | None = None
+
+    @property
+    def unknown_until_s(self) -> float | None:
+        """Return when it was first read, if it may have needed clearly more before; else None."""
+        most_bytes = self.before_bytes
+        if most_bytes is not None and self.need_peak_bytes >= NEARLY_ALL * most_bytes:
+            return None
+        return self.since_s
 
     def advance(self, reading: CgroupSample, at_s: float | None = None) -> Peaks:
         """The maxima after one more reading of the same cgroup.
 
         at_s: when it was read, Unix seconds; None if no pace is wanted.
         """
-        last = self.last
+        last, is_first = self.last, self.last is None
         if last is not None and _started_anew(last, reading):
             last = None
         # Without the kernel's peak, a limit that was touched is the highest usage known.
@@ -87,6 +103,8 @@ class Peaks:
             pace=self.pace
             if at_s is None or reading.cpu_s is None
             else self.pace.advance(at_s, reading.cpu_s),
+            since_s=at_s if is_first else self.since_s,
+            before_bytes=reading.kernel_peak_bytes if is_first else self.before_bytes,
         )
 
 

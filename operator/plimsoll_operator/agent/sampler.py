@@ -88,6 +88,22 @@ class Sampler:
         """The maxima of all followed cgroups, for a later agent to restore."""
         return {key: watched.peaks for key, watched in self._watched.items()}
 
+    def unreported(self) -> list[PeakReport]:
+        """Return the maxima of living cgroups as far as they were not reported, however little."""
+        reports = (
+            self._report(key, watched.peaks, final=False, read_s=watched.read_s)
+            for key, watched in self._watched.items()
+            if watched.peaks.last is not None
+            and (watched.reported is None or not watched.reported.final)
+        )
+        return [report for report in reports if self._is_new(report)]
+
+    def _is_new(self, report: PeakReport) -> bool:
+        reported = self._watched[report.pod_uid, report.container_id].reported
+        return reported is None or report != replace(
+            reported, measured_s=report.measured_s, cpu_s=report.cpu_s
+        )
+
     def last(self, key: Key) -> CgroupSample | None:
         """The last reading of one cgroup; None before the first, or if it is gone."""
         watched = self._watched.get(key)
@@ -202,6 +218,7 @@ class Sampler:
             final=final,
             measured_s=read_s,
             peak_cores=peaks.pace.peak_cores,
+            since_s=peaks.unknown_until_s,
         )
 
 

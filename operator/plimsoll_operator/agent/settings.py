@@ -29,7 +29,8 @@ class AgentSettings:
     interval_s: between two readings of every cgroup.
     save_every_s: how much of the sampled maxima is lost at most if the agent is killed.
     spool_bytes, spool_age_s: bounds of what is kept for a controller that does not answer.
-    metrics_listen_port: of ``/metrics``; None serves none, 0 takes a free one.
+    metrics_listen_host, metrics_listen_port: of ``/metrics``; a port of None serves none, 0 takes a
+    free one.
     api_server: its URL, to raise pods of this node there; None: the controller raises them.
     api_token_file, api_ca_file: of this pod's own account, for that.
     """

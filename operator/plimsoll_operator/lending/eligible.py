@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
 from plimsoll_operator.attempts.watched_pod import WatchedPod
-from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
+from plimsoll_operator.pods.resizes import (
+    granted_memory,
+    is_being_resized,
+    restarts_when_resized,
+)
 from plimsoll_operator.pods.spec import (
     Pod,
     Qos,
     SizedContainer,
     container_of,
-    mapping,
-    metadata_of,
     overhead_of,
     qos_of,
-    sequence,
     sized_container,
 )
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
-from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_operator.sizing.patch import Memory, pod_with
 from plimsoll_predictor.core.policy import Lending, Mode, Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-
-RESTART: Final = "RestartContainer"
-RESIZES: Final = ("PodResizePending", "PodResizeInProgress")
 
 
 def is_running(watched: WatchedPod) -> bool:
@@ -55,30 +49,29 @@ def why_not_by_pod(pod: Pod, watched: WatchedPod) -> str | None:
         "it is Guaranteed, which a lower request would change": qos_of(pod) is Qos.GUARANTEED,
         "a lower request would change its QoS class": qos_of(pod_with(pod, container, lower))
         is not qos_of(pod),
-        "its resizePolicy restarts it when its memory is resized": _restarts(
+        "its resizePolicy restarts it when its memory is resized": restarts_when_resized(
             container_of(pod, container.index)
         ),
         "its RuntimeClass runs it in a sandbox": bool(overhead_of(pod)),
         "it was restarted in place": bool(watched.status.restarts),
         "it is not its run's first attempt": watched.attempts.number > 1,
         "Kueue counted it, and would delete it at another size": is_counted_by_kueue(pod),
-        "it is being resized": any(each.get("type") in RESIZES for each in _conditions(pod)),
+        "it is being resized": is_being_resized(pod),
     }
     return next((why for why, holds in against.items() if holds), None)
 
 
 def why_not_held(
-    pod: Pod, note: DecisionNote | None, policy: Policy, bounds: NamespaceBounds
+    pod: Pod, watched: WatchedPod, policy: Policy, bounds: NamespaceBounds
 ) -> str | None:
     """Say why a pod must stop lending: what people have set against it by now.
 
-    note: admission's decision. policy: the task's own. bounds: of the pod's namespace.
+    policy: the task's own. bounds: of the pod's namespace.
     """
     own, _ = resolve_policy(pod, policy)
-    modes = (own.mode, Mode.ENFORCE if note is None else note.mode)
     against = {
         "its policy's lending is never": own.lending is not Lending.AUTO,
-        "its mode is not enforce": any(mode is not Mode.ENFORCE for mode in modes),
+        "its mode is not enforce": watched.mode_by(own.mode) is not Mode.ENFORCE,
         "it is critical": own.critical,
         "it is paused": own.paused,
         "a ResourceQuota on requests.memory could refuse to give it back": any(
@@ -95,28 +88,5 @@ def is_known(knowledge: Knowledge) -> bool:
 
 def is_granted(pod: Pod, container: str, request_bytes: int) -> bool:
     """Say whether the node has granted a container's request, as its status shows it."""
-    statuses = sequence(mapping(pod.get("status")).get("containerStatuses"))
-    own = next((mapping(s) for s in statuses if mapping(s).get("name") == container), {})
-    requests = mapping(mapping(mapping(own).get("resources")).get("requests"))
-    try:
-        return parse_bytes(requests.get("memory")) >= request_bytes
-    except BadQuantity:
-        return False
-
-
-def _restarts(container: Mapping[str, Any]) -> bool:
-    return any(
-        mapping(rule).get("resourceName") == "memory"
-        and mapping(rule).get("restartPolicy") == RESTART
-        for rule in sequence(container.get("resizePolicy"))
-    )
-
-
-def _conditions(pod: Pod) -> list[Mapping[str, Any]]:
-    return [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]
-
-
-def name_of(pod: Pod) -> str:
-    """Return NAMESPACE/NAME, for logs."""
-    meta = metadata_of(pod)
-    return f"{meta.get('namespace')}/{meta.get('name')}"
+    granted = granted_memory(pod, container, "requests")
+    return granted is not None and granted >= request_bytes

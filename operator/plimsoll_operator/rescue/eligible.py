@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
+from plimsoll_operator.pods.resizes import restarts_when_resized
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
@@ -20,10 +18,6 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_predictor.core.policy import Mode, Policy, Rescue
-
-RESTART: Final = "RestartContainer"
-PENDING: Final = "PodResizePending"
-IN_PROGRESS: Final = "PodResizeInProgress"
 
 
 def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> str | None:
@@ -38,12 +32,12 @@ def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> s
     status = watched.status
     against = {
         "its policy's rescue is never": own.rescue is not Rescue.AUTO,
-        "its mode is not enforce": watched.mode is not Mode.ENFORCE,
+        "its mode is not enforce": watched.mode_by(own.mode) is not Mode.ENFORCE,
         "it is paused": paused or own.paused,
         # After a kill, the pod's own cgroup keeps its old limit: a killed pod is replaced.
         "it was restarted in place": bool(status.restarts),
         "it has ended": status.ended or status.being_deleted,
-        "its resizePolicy restarts it when its memory is resized": _restarts(
+        "its resizePolicy restarts it when its memory is resized": restarts_when_resized(
             container_of(pod, container.index)
         ),
         "its RuntimeClass runs it in a sandbox": bool(overhead_of(pod)),
@@ -53,23 +47,12 @@ def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> s
     return next((why for why, holds in against.items() if holds), None)
 
 
-def refusal(pod: Pod) -> str | None:
-    """Say why the node does not grant a resize: Deferred, Infeasible, or an error; else None."""
-    for each in sequence(mapping(pod.get("status")).get("conditions")):
-        condition = mapping(each)
-        if condition.get("status") != "True":
-            continue
-        reason = str(condition.get("reason") or "")
-        if condition.get("type") == PENDING and reason in ("Deferred", "Infeasible"):
-            return reason
-        if condition.get("type") == IN_PROGRESS and reason == "Error":
-            return reason
-    return None
-
-
-def _restarts(container: Mapping[str, Any]) -> bool:
-    return any(
-        mapping(rule).get("resourceName") == "memory"
-        and mapping(rule).get("restartPolicy") == RESTART
-        for rule in sequence(container.get("resizePolicy"))
+def other_containers(pod: Pod, container: str) -> frozenset[str]:
+    """Return the IDs of the pod's containers beside the sized one, without their scheme."""
+    status = mapping(pod.get("status"))
+    return frozenset(
+        str(mapping(each).get("containerID") or "").rpartition("//")[2]
+        for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+        for each in sequence(status.get(kind))
+        if kind != "containerStatuses" or mapping(each).get("name") != container
     )

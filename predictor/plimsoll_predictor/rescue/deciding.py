@@ -167,7 +167,8 @@ def kept_bytes(need_bytes: int, limit_bytes: int, first_bytes: int) -> int | Non
 
     need_bytes: the largest need seen. It never has less than before it was raised.
     """
-    kept = max(int(KEPT * need_bytes) + KEPT_BYTES, first_bytes) // MIB * MIB
+    # Its first size may be no whole number of MiB; so only what it needs is rounded.
+    kept = max((int(KEPT * need_bytes) + KEPT_BYTES) // MIB * MIB, first_bytes)
     return kept if kept <= WORTH_BACK * limit_bytes else None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.agent.known_needs import KnownNeeds
+from plimsoll_operator.agent.known_needs import AN_EARLIER, KnownNeeds
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import Sampler
@@ -113,6 +113,18 @@ def test_another_controller_is_told_once_what_has_been_reached(node: Node) -> No
     node.grows_to(200)
     assert node.grows_to(200) == []
     node.learns(100, controller="b")
+    assert {each.container_id for each in node.grows_to(200)} == {None, CONTAINER, PAUSE}
+    assert node.grows_to(200) == []
+
+
+def test_a_controller_that_restarted_with_the_agent_is_told_what_has_been_reached(
+    node: Node,
+) -> None:
+    node.grows_to(200)
+    node.known = KnownNeeds(AN_EARLIER)
+    node.sampler = Sampler(Version.V2, node.sampler.running(), lambda: 1.7e9, node.known)
+    assert node.grows_to(200) == []
+    node.learns(300, controller="b")
     assert {each.container_id for each in node.grows_to(200)} == {None, CONTAINER, PAUSE}
     assert node.grows_to(200) == []
 

@@ -20,6 +20,7 @@ from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.peaks import PeakReport
+from tests.rigs.processes.command_lines import run_here
 
 
 def settings_in(folder: Path, port: int | None) -> AgentSettings:
@@ -99,3 +100,17 @@ def test_the_port_is_free_again_afterwards(tmp_path: Path) -> None:
     taken = settings_in(tmp_path, port)
     with socket.create_server(("127.0.0.1", port)), pytest.raises(OSError, match="in use"):
         shown(metrics_of(), taken).__enter__()
+
+
+def test_its_environment_says_where_they_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[AgentSettings] = []
+    monkeypatch.setattr("plimsoll_operator.processes.agent.serve", given.append)
+    monkeypatch.setattr("plimsoll_operator.processes.logs.log_as_records", lambda: None)
+    words = ["--controller", "http://c:8081", "--node-name", "n1", "--metrics-port", "0"]
+    words += ["--token-file", str(tmp_path / "token"), "--state-dir", str(tmp_path)]
+    done = run_here("agent", *words, PLIMSOLL_METRICS_LISTEN_HOST="::1")
+    assert done.returncode == 0, done.stderr
+    (settings,) = given
+    assert settings.metrics_listen_host == "::1"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_kubepods, scan
-from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
+from plimsoll_operator.agent.sampler import FULL_READING_EVERY, REPORTED_STEP_BYTES, Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree
@@ -141,6 +141,49 @@ def test_an_agent_that_restarts_carries_on_from_what_was_known(node: Node) -> No
 
     assert reports[CONTAINER].need_peak_bytes == 200 * MIB
     assert reports[None].final
+
+
+@pytest.mark.parametrize(
+    ("peak_mib", "file_mib", "since_s"),
+    [
+        pytest.param(None, 0, WALL_S, id="a kernel without a peak"),
+        pytest.param(500, 450, WALL_S, id="a peak that may have been page cache"),
+        pytest.param(500, 20, None, id="a peak that was nearly all needed"),
+    ],
+)
+def test_what_was_before_the_first_reading_is_unknown_unless_the_kernel_tells(
+    node: Node, peak_mib: int | None, file_mib: int, since_s: float | None
+) -> None:
+    current = (50 + file_mib) * MIB
+    files = {"anon": 50 * MIB, "inactive_file": file_mib * MIB}
+    peak = None if peak_mib is None else peak_mib * MIB
+    node.tree.remove(f"{POD}/{CONTAINER}")
+    node.tree.write(f"{POD}/{CONTAINER}", current=current, peak=peak, **files)
+    assert node.tick()[CONTAINER].since_s == since_s
+    # From here on, it needs more than it can have needed before.
+    if peak is not None:
+        node.tree.write(f"{POD}/{CONTAINER}", current=600 * MIB, peak=600 * MIB, anon=600 * MIB)
+        assert node.tick()[CONTAINER].since_s is None
+
+
+def test_an_agent_that_restarts_still_knows_since_when_it_was_read(node: Node) -> None:
+    node.tree.remove(f"{POD}/{CONTAINER}")
+    node.tree.write(f"{POD}/{CONTAINER}", current=50 * MIB, peak=None, anon=50 * MIB)
+    node.tick()
+    node.sampler = Sampler(Version.V2, node.sampler.running(), lambda: WALL_S + 1000.0)
+    node.tree.write(f"{POD}/{CONTAINER}", current=90 * MIB, peak=None, anon=90 * MIB)
+    assert node.tick()[CONTAINER].since_s == WALL_S
+
+
+def test_an_agent_that_ends_leaves_all_maxima_that_it_has_not_reported(node: Node) -> None:
+    node.tick()
+    assert node.sampler.unreported() == []
+    little = 10 * MIB + REPORTED_STEP_BYTES // 2
+    node.tree.write(f"{POD}/{CONTAINER}", current=little, peak=little, anon=little)
+    assert node.tick() == {}
+    (report,) = node.sampler.unreported()
+    assert (report.container_id, report.need_peak_bytes) == (CONTAINER, little)
+    assert not report.final
 
 
 def test_a_wall_clock_that_jumps_changes_nothing_but_the_time_told(node: Node) -> None:

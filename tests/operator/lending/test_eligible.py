@@ -103,7 +103,7 @@ def test_a_pod_whose_container_does_not_run_uses_nothing_to_speak_of(pod: APod) 
 def held(pod: APod = RUNS, policy: Policy = POLICY, quota: dict[str, str] | None = None) -> Any:
     quotas = [] if quota is None else [{"spec": {"hard": quota}}]
     bounds = read_namespace([], quotas) if quotas else UNBOUNDED
-    return why_not_held(pod.built(), watched(pod).note, policy, bounds)
+    return why_not_held(pod.built(), watched(pod), policy, bounds)
 
 
 def test_nobody_lends_without_a_word_of_the_policy() -> None:

@@ -7,9 +7,10 @@ import pytest
 from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.names.labels import LENT, MODE
 from plimsoll_operator.pods.queue_managers import MANAGED
-from plimsoll_operator.rescue.eligible import refusal, why_not
+from plimsoll_operator.rescue.eligible import other_containers, why_not
 from plimsoll_predictor.core.policy import Mode, Policy, Rescue
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from tests.builders.controller.ledgers import decided
 from tests.builders.pods import RUNNING, APod, a_pod
 
 POLICY = Policy(mode=Mode.ENFORCE, rescue=Rescue.AUTO)
@@ -67,18 +68,18 @@ def test_a_pod_may_turn_off_what_its_policy_allows() -> None:
     assert why(RUNS.annotated({MODE: "off"})) is not None
 
 
-@pytest.mark.parametrize(
-    ("condition", "said"),
-    [
-        pytest.param(("PodResizePending", "True", "Deferred"), "Deferred", id="deferred"),
-        pytest.param(("PodResizePending", "True", "Infeasible"), "Infeasible", id="infeasible"),
-        pytest.param(("PodResizeInProgress", "True", "Error"), "Error", id="an error"),
-        pytest.param(("PodResizeInProgress", "True", None), None, id="under way"),
-        pytest.param(("PodResizePending", "False", "Deferred"), None, id="over"),
-        pytest.param(("Ready", "True", "Deferred"), None, id="another condition"),
-    ],
-)
-def test_a_node_refuses(condition: tuple[str, str, str | None], said: str | None) -> None:
-    kind, status, reason = condition
-    conditions = [{"type": kind, "status": status, "reason": reason}]
-    assert refusal(RUNS.with_status(conditions=conditions).built()) == said
+def test_a_newer_policy_counts_and_its_decision_can_only_lower_it() -> None:
+    watched = read_pod(RUNS.built(), lambda task: Knowledge(task=task, policy=POLICY))
+    assert watched is not None
+    off = Policy(mode=Mode.OFF, rescue=Rescue.AUTO)
+    assert why_not(RUNS.built(), watched, off, paused=False) == "its mode is not enforce"
+    recommended = decided(RUNS, mode=Mode.RECOMMEND)
+    assert why(recommended) == "its mode is not enforce"
+
+
+def test_the_containers_beside_the_sized_one_are_known_by_their_ids() -> None:
+    pod = RUNS.with_status(
+        containerStatuses=[RUNNING, {"name": "side", "containerID": "containerd://side"}],
+        initContainerStatuses=[{"name": "main", "containerID": "containerd://init"}, "junk"],
+    )
+    assert other_containers(pod.built(), "main") == {"side", "init", ""}

@@ -15,11 +15,10 @@ import structlog
 
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
+from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
 from plimsoll_operator.controller.lending.running_pods import Running, RunningPods
-from plimsoll_operator.kube.api_server import CORE
-from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, ApiError, NotFound, Unreachable
-from plimsoll_operator.late_binding.resizing import why_not
-from plimsoll_operator.lending.eligible import name_of
+from plimsoll_operator.kube.errors import ApiError, NotFound, Unreachable
+from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.lending.node_steps import (
@@ -188,14 +187,10 @@ class Lending:
             self._pods.see(now, gone=False)
 
     async def _why_not(self) -> str | None:
-        api = self._resizer.kube.api
-        while True:
-            try:
-                return why_not(await api.get("/version"), await api.get(CORE))
-            except Unreachable:
-                await asyncio.sleep(UNREACHABLE_PAUSE_S)
-            except ApiError as error:
-                return f"the API server does not say what it can: {error}"
+        try:
+            return await why_none_is_resized(self._resizer.kube.api)
+        except ApiError as error:
+            return f"the API server does not say what it can: {error}"
 
 
 def _lent_bytes(pod: Running) -> int:

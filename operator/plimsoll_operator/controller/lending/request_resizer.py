@@ -19,10 +19,10 @@ from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.lending.running_pods import Running
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, Changed, NotFound, Unreachable
-from plimsoll_operator.lending.eligible import name_of
 from plimsoll_operator.lending.lent_note import lent_to_json, read_lent, resize_body
 from plimsoll_operator.metrics.controller import LendingMetrics
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.profile import events
@@ -78,7 +78,7 @@ class RequestResizer:
             used_bytes=used_bytes,
         )
         happening = events.lent(asked.request_bytes, held_bytes, used_bytes)
-        self.announcer.announce(happening, running.pod)
+        self._tell(happening, running)
         return resized
 
     async def take_back(self, running: Running, why: Why) -> Pod | None:
@@ -111,7 +111,7 @@ class RequestResizer:
                 why=why.value,
             )
             happening = events.taken_back(running.held_bytes, asked.request_bytes, WORDS[why])
-            self.announcer.announce(happening, running.pod)
+            self._tell(happening, running)
             return resized
         return pod
 
@@ -124,6 +124,11 @@ class RequestResizer:
         if running.has_lent:
             self._count("returned")
         return pod
+
+    def _tell(self, happening: events.Happening, running: Running) -> None:
+        # What is held of the pod may not show its task any more.
+        regarding = events.Regarding.of(running.pod)
+        self.announcer.tell(happening, regarding, running.watched.task)
 
     async def _read(self, running: Running) -> Pod:
         meta = running.pod["metadata"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
@@ -21,22 +21,29 @@ from plimsoll_operator.lending.eligible import (
     why_not_held,
 )
 from plimsoll_operator.lending.lent_note import Lent, as_written, lent_by, read_lent
-from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, sized_container
+from plimsoll_operator.pods.running_parts import held_bytes, running_parts
+from plimsoll_operator.pods.spec import Pod, mapping, sized_container
 from plimsoll_operator.pods.spec import SizedContainer as Sized
 from plimsoll_operator.sizing.stepping_back import memory_autoscaler
 from plimsoll_predictor.core.policy import Lending
+from plimsoll_predictor.core.shares import Shares
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.curves import Curve
 from plimsoll_predictor.lending.node_steps import Attempt, NodeRoom
 
 MOST_PODS: Final = 5_000
-"""The most pods that may lend; 20 µs each, twice a second. Pods that lend are always held."""
+"""The most pods that may lend; 20 µs each, twice a second. Pods that lend are held beyond it."""
+MAX_BYTES: Final = 64 * MIB
+"""The memory of all pods that are held. When it is full, the namespace that holds most loses its
+oldest."""
 
 
 @dataclass(slots=True)
 class Running:
-    """One running pod. asked: its request when it was placed. lent: None unless it lends.
+    """One running pod, of which ``running_parts`` are held.
+
+    asked: its request when it was placed. lent: None unless it lends.
 
     has_lent: whether its request was seen below what it asked for, since it has its annotation.
     """
@@ -88,7 +95,12 @@ class RunningPods:
     peaks: PeakBook
     nodes: ClusterNodes
     heard: AgentsHeard
-    _pods: dict[str, Running] = field(default_factory=dict)
+    max_bytes: InitVar[int] = MAX_BYTES
+    _pods: dict[str, Running] = field(init=False, default_factory=dict)
+    _room: Shares[str] = field(init=False)
+
+    def __post_init__(self, max_bytes: int) -> None:
+        self._room = Shares[str](max_bytes)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -103,11 +115,9 @@ class RunningPods:
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Handle one event of a labelled pod, as the API server gives it."""
         uid = str(pod["metadata"]["uid"])
-        running = None if gone else self._read(pod)
+        running, before = None if gone else self._read(pod), self._take_out(uid)
         if running is None:
-            self._pods.pop(uid, None)
             return
-        before = self._pods.get(uid)
         if running.lent is not None:
             lent_before = before is not None and before.has_lent
             running.has_lent = lent_before or not running.is_returning
@@ -115,7 +125,18 @@ class RunningPods:
             running.curve, running.seen_s = before.curve, before.seen_s
         elif len(self._pods) >= MOST_PODS and running.lent is None:
             return
+        owner, size_bytes = running.watched.task.namespace, held_bytes(running.pod)
+        if self._room.would_lose(owner, size_bytes):
+            return
         self._pods[uid] = running
+        for other in self._room.use(owner, uid, size_bytes):
+            self._pods.pop(other, None)
+
+    def _take_out(self, uid: str) -> Running | None:
+        held = self._pods.pop(uid, None)
+        if held is not None:
+            self._room.drop(held.watched.task.namespace, uid)
+        return held
 
     def by_node(self) -> dict[str, list[Running]]:
         """Return the pods of each node."""
@@ -152,7 +173,7 @@ class RunningPods:
         knowledge = self.book.look(running.watched.task)
         held = why_not_held(
             running.pod,
-            running.watched.note,
+            running.watched,
             knowledge.policy,
             self.bounds.of_namespace(running.watched.task.namespace),
         )
@@ -186,14 +207,14 @@ class RunningPods:
     def _read(self, pod: Pod) -> Running | None:
         if mapping(pod.get("status")).get("phase") != "Running":
             return None
-        lends = labels.LENT in annotations_of(pod)
         identity = identify(pod)
         if identity is None:
             return None
-        if not lends and self.book.look(identity.task).policy.lending is Lending.NEVER:
+        # Anybody can write the annotation. Only one that Plimsoll may have written counts.
+        lent = read_lent(pod)
+        if lent is None and self.book.look(identity.task).policy.lending is Lending.NEVER:
             return None
-        container, lent = sized_container(pod), read_lent(pod) if lends else None
-        whole = as_written(pod)
+        container, whole = sized_container(pod), as_written(pod)
         watched = read_pod(whole, self.book.look)
         if watched is None or not isinstance(container, Sized) or not is_running(watched):
             return None
@@ -201,7 +222,8 @@ class RunningPods:
         if asked is None:
             return None
         by_pod = why_not_by_pod(pod, watched)
-        return Running(pod, watched, container, asked, lent, by_pod, self.heard.now_s())
+        parts = running_parts(pod)
+        return Running(parts, watched, container, asked, lent, by_pod, self.heard.now_s())
 
     def _used_bytes(self, running: Running) -> int | None:
         status = running.watched.status

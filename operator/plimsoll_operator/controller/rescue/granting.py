@@ -14,10 +14,14 @@ from plimsoll_predictor.rescue.deciding import Room
 def grant(rescuable: Rescuable, needs_bytes: Sequence[float], room: Room) -> Grant | None:
     """Return a grant; None if the node is not known enough, or the container does not run yet.
 
+    Neither does a container get one that still has what it was to give back.
+
     room: as if the node's pods used nothing, because the agent knows what they use.
     """
     container, container_id = rescuable.container, rescuable.watched.status.container_id
     if room.free_bytes is None or room.allocatable_bytes is None or container_id is None:
+        return None
+    if rescuable.enforced_bytes > rescuable.limit_bytes:
         return None
     if rescuable.limit_bytes > MAX_MEMORY_BYTES:
         return None  # it would make the whole answer unreadable for the agent

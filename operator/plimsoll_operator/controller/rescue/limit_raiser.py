@@ -1,15 +1,15 @@
 """Raises a running pod's memory by one call, with nothing read before it.
 
-    PATCH pods/resize  ──► the node grants it ──► Rescued
-    PATCH annotation   ┘   the node refuses it ─► PATCH pods/resize, back to what it has
+    PATCH pods/resize ──┬─► the node grants it ──► Rescued
+                        │   the node refuses it ─► PATCH pods/resize, back to what it has
+                        └─► PATCH annotation
 
-The resize subresource takes no annotation, so a second call at the same time writes what the pod
-had before; it delays nothing. Both name the pod's UID and no version.
+The resize subresource takes no annotation, so a second call writes what the pod had before, as soon
+as the API server has taken the raise; nothing waits for it. Both name the pod's UID and no version.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ from plimsoll_operator.kube.errors import ApiError, Changed, NotFound, Unreachab
 from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.metrics.rescues import RescueMetrics
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.spec import Pod, SizedContainer, metadata_of
+from plimsoll_operator.names.objects import name_of
+from plimsoll_operator.pods.spec import Pod, SizedContainer
 from plimsoll_operator.profile import events
 from plimsoll_operator.rescue.raising import after_raise, raise_body
 from plimsoll_operator.sizing.patch import Memory
@@ -37,7 +38,7 @@ TRIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class LimitRaiser:
-    """Each method returns the pod as it is now; None if it is as it was, or is gone."""
+    """Methods return the pod as it is now; None if it is as it was, or is gone."""
 
     pods: PodWriter
     announcer: Announcer
@@ -47,7 +48,6 @@ class LimitRaiser:
         """Raise request and limit; raise ApiError if it is refused for good."""
         memory = after_raise(pending.before, pending.limit_bytes)
         body = raise_body(rescuable.pod, pending.before.name, memory)
-        note = asyncio.create_task(self.note(rescuable))
         began_s = time.monotonic()
         try:
             resized = await self._patch(rescuable.pod, body)
@@ -57,8 +57,6 @@ class LimitRaiser:
         except ApiError:
             self._count("refused")
             raise
-        finally:
-            await note
         self.metrics.patch_seconds.observe(time.monotonic() - began_s)
         self._count("asked")
         return resized
@@ -81,9 +79,7 @@ class LimitRaiser:
         self._count(why.lower())
         return pod
 
-    async def give_back(
-        self, rescuable: Rescuable, before: SizedContainer, memory: Memory
-    ) -> Pod | None:
+    async def give_back(self, rescuable: Rescuable, before: SizedContainer, memory: Memory) -> Pod:
         """Lower a pod that has stopped growing to what it needs; ApiError if refused."""
         pod = await self.pods.raise_pod(
             rescuable.pod, raise_body(rescuable.pod, before.name, memory)
@@ -92,7 +88,7 @@ class LimitRaiser:
         log.info(
             "gives back",
             task=str(rescuable.watched.task),
-            pod=_name(rescuable.pod),
+            pod=name_of(rescuable.pod),
             before_bytes=before.limit_bytes,
             limit_bytes=memory.limit_bytes,
         )
@@ -130,7 +126,7 @@ class LimitRaiser:
         log.info(
             "rescued",
             task=str(rescuable.watched.task),
-            pod=_name(rescuable.pod),
+            pod=name_of(rescuable.pod),
             before_bytes=before_bytes,
             limit_bytes=pending.limit_bytes,
             used_bytes=pending.used_bytes,
@@ -151,16 +147,14 @@ class LimitRaiser:
         log.info(
             "not rescued",
             task=str(rescuable.watched.task),
-            pod=_name(rescuable.pod),
+            pod=name_of(rescuable.pod),
             limit_bytes=rescuable.limit_bytes,
             why=reason,
         )
-        self.announcer.announce(events.not_rescued(reason, words), rescuable.pod)
+        happening = events.not_rescued(reason, words)
+        # What is held of the pod may not show its task any more.
+        regarding = events.Regarding.of(rescuable.pod)
+        self.announcer.tell(happening, regarding, rescuable.watched.task)
 
     def _count(self, result: str) -> None:
         self.metrics.raises.labels(result).inc()
-
-
-def _name(pod: Pod) -> str:
-    meta = metadata_of(pod)
-    return f"{meta.get('namespace')}/{meta.get('name')}"

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
-from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.pods.spec import (
-    Pod,
-    SizedContainer,
-    annotations_of,
-    mapping,
-    sized_container,
-)
+from plimsoll_operator.pods.resizes import granted_memory
+from plimsoll_operator.pods.running_parts import held_bytes, running_parts
+from plimsoll_operator.pods.spec import Pod, SizedContainer, mapping, sized_container
 from plimsoll_operator.rescue.eligible import why_not
 from plimsoll_operator.rescue.raising import most_bytes
 from plimsoll_operator.sizing.decision_note import memory_asked
@@ -27,10 +23,15 @@ from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import before_rescue, read_rescued
 from plimsoll_operator.sizing.stepping_back import memory_autoscaler
 from plimsoll_predictor.core.policy import Rescue
+from plimsoll_predictor.core.shares import Shares
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.curves import Curve
 from plimsoll_predictor.rescue.deciding import Room
 
 MOST_PODS: Final = 20_000
+MAX_BYTES: Final = 128 * MIB
+"""The memory of all pods that are held, enough for some 10,000. When it is full, the namespace that
+holds most loses its oldest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class Pending:
     """A raise that was asked for and is not granted yet. asked_s: by the look's clock.
 
     before: the container as it was. used_bytes: what it used when it was decided.
+    failed_before: why its node could not carry out the resize before; as ``failed_resize``.
     """
 
     before: SizedContainer
@@ -45,11 +47,15 @@ class Pending:
     used_bytes: int
     asked_s: float
     words: str
+    failed_before: str | None = None
 
 
 @dataclass(slots=True)
 class Rescuable:
-    """One pod. container: as it is now. first: as it was before the first raise."""
+    """One pod, of which ``running_parts`` are held.
+
+    container: as it is now. first: as it was before the first raise.
+    """
 
     pod: Pod
     watched: WatchedPod
@@ -69,8 +75,12 @@ class Rescuable:
     pending: Pending | None = None
     granted: SizedContainer | None = None
     """The container when its agent was granted a raise that, as far as known, is not made yet."""
+    lost: Pending | None = None
+    """The latest raise, if the API server gave no answer to it: it may be made all the same."""
     given_up: str | None = None
     """Why no raise is tried again, in words."""
+    back_due_s: float = 0.0
+    """Until when it gives nothing back, by the look's clock, because the call failed."""
     keeps: bool = False
     """Whether it keeps what it was given, because the API server lets no limit fall."""
 
@@ -90,9 +100,15 @@ class Rescuable:
         return self.container.limit_bytes or 0
 
     @property
+    def enforced_bytes(self) -> int:
+        """Return the limit in its status: a node may refuse to lower it to the one in its spec."""
+        return granted_memory(self.pod, self.container.name, "limits") or 0
+
+    @property
     def added_bytes(self) -> int:
         """Return what rescues have added to it."""
-        return max(0, self.limit_bytes - (self.first.limit_bytes or 0))
+        now_bytes = max(self.limit_bytes, self.enforced_bytes)
+        return max(0, now_bytes - (self.first.limit_bytes or 0))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,7 +119,13 @@ class RescuablePods:
     bounds: ClusterBounds
     nodes: ClusterNodes
     peaks: PeakBook
-    _pods: dict[str, Rescuable] = field(default_factory=dict)
+    heard: AgentsHeard
+    max_bytes: InitVar[int] = MAX_BYTES
+    _pods: dict[str, Rescuable] = field(init=False, default_factory=dict)
+    _room: Shares[str] = field(init=False)
+
+    def __post_init__(self, max_bytes: int) -> None:
+        self._room = Shares[str](max_bytes)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -119,13 +141,24 @@ class RescuablePods:
         """Handle one event of a labelled pod. Return it, as it is now, if it is held."""
         uid = str(pod["metadata"]["uid"])
         now = None if gone else self._read(pod)
-        before = self._pods.pop(uid, None)
+        before = self._take_out(uid)
         if now is None or (before is None and len(self._pods) >= MOST_PODS):
+            return None
+        owner, size_bytes = now.watched.task.namespace, held_bytes(now.pod)
+        if self._room.would_lose(owner, size_bytes):
             return None
         if before is not None:
             self._take_over(before, now)
         self._pods[uid] = now
-        return now
+        for other in self._room.use(owner, uid, size_bytes):
+            self._pods.pop(other, None)
+        return self._pods.get(uid)
+
+    def _take_out(self, uid: str) -> Rescuable | None:
+        held = self._pods.pop(uid, None)
+        if held is not None:
+            self._room.drop(held.watched.task.namespace, uid)
+        return held
 
     def why_not(self, rescuable: Rescuable) -> str | None:
         """Say why a pod may not be rescued, by what holds now; None if it may."""
@@ -182,22 +215,20 @@ class RescuablePods:
     def _read(self, pod: Pod) -> Rescuable | None:
         if mapping(pod.get("status")).get("phase") not in ("Pending", "Running", None):
             return None
-        identity = identify(pod)
-        if identity is None:
+        identity, container = identify(pod), sized_container(pod)
+        if identity is None or not isinstance(container, SizedContainer):
             return None
-        rescued = labels.RESCUED in annotations_of(pod)
-        if not rescued and self.book.look(identity.task).policy.rescue is Rescue.NEVER:
+        note = read_rescued(pod, container)
+        # Anybody can write the annotation. Only one that Plimsoll may have written counts.
+        if note is None and self.book.look(identity.task).policy.rescue is Rescue.NEVER:
             return None
-        container = sized_container(pod)
         watched = read_pod(pod, self.book.look)
-        if watched is None or not isinstance(container, SizedContainer):
+        if watched is None or watched.status.node is None:
             return None
         if not container.limit_bytes or watched.status.ended:
             return None
-        note = read_rescued(pod, container)
-        first = before_rescue(pod, container)
-        raises = note.raises if note else 0
-        return Rescuable(pod, watched, container, first, raises, noted=raises)
+        first, raises = before_rescue(pod, container), note.raises if note else 0
+        return Rescuable(running_parts(pod), watched, container, first, raises, noted=raises)
 
     @staticmethod
     def _take_over(before: Rescuable, now: Rescuable) -> None:
@@ -205,11 +236,21 @@ class RescuablePods:
         now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
         now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
         now.notes, now.note_due_s = before.notes, before.note_due_s
+        now.back_due_s = before.back_due_s
+        now.lost = before.lost if now.raises <= before.raises else None
         if now.raises < before.raises:
             now.raises, now.first = before.raises, before.first
         if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:
             # The watch shows a moment before the raise, such as that of the annotation.
             now.container = before.container
+
+
+def forget_pending(rescuable: Rescuable) -> None:
+    """Take the container from the pod's spec again: what was expected did not come."""
+    container = sized_container(rescuable.pod)
+    rescuable.pending = None
+    if isinstance(container, SizedContainer):
+        rescuable.container = container
 
 
 def _written(rescuable: Rescuable) -> Memory:

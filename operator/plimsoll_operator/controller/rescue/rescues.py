@@ -12,31 +12,40 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from math import inf
 from typing import Final
 
 import structlog
 
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
 from plimsoll_operator.attempts.grants import Asked, Grant, Granted, OwnRaise
+from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
+from plimsoll_operator.controller.rescue.giving_back import GivingBack
 from plimsoll_operator.controller.rescue.granting import grant
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
-from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
+from plimsoll_operator.controller.rescue.rescuable_pods import (
+    Pending,
+    Rescuable,
+    RescuablePods,
+    forget_pending,
+)
 from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.pods.resizes import failed_resize, refusal
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.rescue.allowance import nearing
-from plimsoll_operator.rescue.eligible import refusal
+from plimsoll_operator.rescue.eligible import other_containers
 from plimsoll_operator.rescue.raising import after_raise
-from plimsoll_operator.sizing.rescued_note import granted_limit
 from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
-from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide, kept_bytes
+from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide
 
 log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
 PENDING_S: Final = 15.0
 """A raise that its node has neither granted nor refused after this time is given up."""
-FLAT_S: Final = 6.0
+CHECK_AGAIN_S: Final = 600.0
+"""By then an API server that cannot resize may be upgraded."""
 FULL_S: Final = 30.0
 """A node that refused a raise is not asked for one for this long."""
 NOTE_AGAIN_S: Final = 2.0
@@ -59,14 +68,10 @@ class Rescues:
         raiser: LimitRaiser,
         experts: Experts,
         monotonic_s: Callable[[], float] = time.monotonic,
-        flat_s: float = FLAT_S,
     ) -> None:
-        """experts: reads a task's experts, whose past has the needs of its runs.
-
-        flat_s: how long a raised pod must not grow before it gives back what it does not need.
-        """
-        self._flat_s = flat_s
+        """experts: reads a task's experts, whose past has the needs of its runs."""
         self._pods = pods
+        self._giving_back = GivingBack(pods, raiser, monotonic_s)
         self._raiser = raiser
         self._needs = TaskNeeds(experts, monotonic_s)
         self._now_s = monotonic_s
@@ -74,6 +79,8 @@ class Rescues:
         """Node -> until when it is not asked for a raise, because it refused one."""
         self._works: set[asyncio.Task[None]] = set()
         self._told: Counter[str] = Counter()
+        self.off: str | None = None
+        """Why the API server resizes no running pod; None if it may."""
         metrics = raiser.metrics
         metrics.pods.set_function(lambda: float(len(pods)))
         metrics.added.set_function(lambda: float(sum(each.added_bytes for each in pods)))
@@ -81,11 +88,13 @@ class Rescues:
     def rescuable(self, pod_uid: str) -> bool:
         """Say whether a pod's agent should watch it."""
         pod = self._pods.get(pod_uid)
-        return pod is not None and self._pods.why_not(pod) is None
+        return self.off is None and pod is not None and self._pods.why_not(pod) is None
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Handle one event of a labelled pod, as the API server gives it."""
         now = self._pods.see(pod, gone=gone)
+        if now is not None and now.lost is not None:
+            self._look_for_lost(now, now.lost)
         if now is not None and now.pending is not None:
             self._follow(now, now.pending)
 
@@ -118,10 +127,26 @@ class Rescues:
         return Granted(grants=tuple(grants))
 
     async def run(self) -> None:
-        """Look once a second, until cancelled."""
+        """Look once a second, until cancelled; if pods cannot be resized, check again later."""
+        while (why := await self._why_off()) is not None:
+            self.off = why
+            self._raiser.metrics.on.set(0)
+            if len(self._pods):
+                log.warning("nothing is rescued: running pods cannot be resized", why=why)
+            await asyncio.sleep(CHECK_AGAIN_S)
+        self.off = None
+        self._raiser.metrics.on.set(1)
         while True:
             await asyncio.sleep(LOOK_S)
             self.look()
+
+    async def _why_off(self) -> str | None:
+        try:
+            return await why_none_is_resized(self._raiser.pods.api)
+        except ApiError as error:
+            # It may work all the same, and a raise tells more surely.
+            log.info("whether pods can be resized is not known", error=str(error))
+            return None
 
     def look(self) -> None:
         """Repeat lost notes, give up unanswered raises, let what stopped growing give back."""
@@ -131,10 +156,12 @@ class Rescues:
             self._note_again(pod, now_s)
             if pod.pending is not None and now_s - pod.pending.asked_s > PENDING_S:
                 self._raiser.metrics.raises.labels("unanswered").inc()
-                pod.pending, pod.given_up = None, "its node has not answered a raise"
-                self._pods.see(pod.pod, gone=False)  # it has what its spec says
-            elif pod.pending is None and pod.raises and not pod.keeps:
-                self._look_at_raised(pod, now_s)
+                forget_pending(pod)
+                pod.given_up = "its node has not answered a raise"
+            elif pod.pending is None and pod.raises:
+                kept = self._giving_back.due(pod)
+                if kept is not None:
+                    self._begin(self._give_back(pod, kept))
 
     def _note_again(self, pod: Rescuable, now_s: float) -> None:
         """Repeat the note of a pod's raises, if its annotation does not count them yet."""
@@ -149,30 +176,15 @@ class Rescues:
         pod = self._pods.get(pod_uid)
         return pod is not None and pod.raises > 0
 
-    def _look_at_raised(self, pod: Rescuable, now_s: float) -> None:
-        curve = self._pods.follow(pod, now_s)
-        if curve is None or not curve.is_flat(now_s, self._flat_s):
-            return
-        kept = kept_bytes(curve.used_bytes, pod.limit_bytes, pod.first.limit_bytes or 0)
-        if kept is not None:
-            self._begin(self._give_back(pod, kept))
+    def may_have_raised(self, pod_uid: str) -> bool:
+        """Say whether a pod was raised, or may be raised by its agent at any moment."""
+        pod = self._pods.get(pod_uid)
+        return pod is not None and (pod.raises > 0 or pod.granted is not None)
 
     async def _give_back(self, pod: Rescuable, limit_bytes: int) -> None:
-        before = pod.container
-        memory = after_raise(before, limit_bytes)
-        pod.container = replace(before, request_bytes=memory.request_bytes, limit_bytes=limit_bytes)
-        try:
-            lowered = await self._raiser.give_back(pod, before, memory)
-        except ApiError as error:
-            # A server of version 1.33 lets no limit fall without a restart.
-            log.info("nothing given back", pod=pod.uid, error=str(error))
-            lowered = None
+        lowered = await self._giving_back.carry_out(pod, limit_bytes)
         if lowered is not None:
             self.see(lowered, gone=False)
-            return
-        now = self._pods.get(pod.uid)
-        if now is not None:
-            now.container, now.keeps = before, True
 
     async def idle(self) -> None:
         """Wait until all work in progress is done; for tests."""
@@ -203,8 +215,10 @@ class Rescues:
         if pending is not None and abs(pending.limit_bytes - alarm.limit_bytes) <= SAME_BYTES:
             self._grant(pod, pending)  # the kernel has it, and the pod's status will say so
         past = Past(needs_bytes=needs, first_bytes=pod.first.limit_bytes or 0, raises=pod.raises)
+        # Its node may have refused to lower its limit: then it has more than its spec says.
+        limit_bytes = max(pod.limit_bytes, min(alarm.limit_bytes, pod.enforced_bytes))
         decided = decide(
-            nearing(alarm, pod.limit_bytes), past, self._pods.room(pod, said.pods_used_bytes)
+            nearing(alarm, limit_bytes), past, self._pods.room(pod, said.pods_used_bytes)
         )
         if isinstance(decided, Leave):
             self._leave(pod, decided)
@@ -229,6 +243,7 @@ class Rescues:
             pod.first = pod.granted
         self._count("raised_by_agent")
         pending = self._expect(pod, said.alarm, Raise(said.limit_bytes, said.probability))
+        pod.note_due_s = pending.asked_s + NOTE_AGAIN_S
         self._begin(self._raiser.raised_by_agent(pod))
         self._follow(pod, pending)
 
@@ -250,8 +265,13 @@ class Rescues:
         """Say why an alarm needs no decision, as the metric calls it; None if it needs one."""
         if pod is None or pod.node != node:
             return "unknown"
-        status = pod.watched.status
-        if status.container_id is not None and status.container_id != alarm.container_id:
+        own_id = pod.watched.status.container_id
+        if own_id is None:
+            # It has not started yet, as while its pod's init containers run.
+            is_other = alarm.container_id in other_containers(pod.pod, pod.container.name)
+        else:
+            is_other = alarm.container_id != own_id
+        if is_other:
             return "other_container"
         return self._refrains_from(node, pod)
 
@@ -259,7 +279,7 @@ class Rescues:
         """Say why a pod must not be raised now, as the metric calls it; None if it may be."""
         if pod.node != node:
             return "unknown"
-        if self._pods.why_not(pod) is not None:
+        if self.off is not None or self._pods.why_not(pod) is not None:
             return "not_allowed"
         if pod.given_up is not None:
             return "given_up"
@@ -289,10 +309,11 @@ class Rescues:
             used_bytes=alarm.used_bytes,
             asked_s=self._now_s(),
             words=raised_because(alarm.used_bytes, alarm.growth_bytes_s, decided.probability),
+            failed_before=failed_resize(pod.pod),
         )
         memory = after_raise(before, decided.limit_bytes)
-        pod.pending, pod.raises, pod.granted = pending, pod.raises + 1, None
-        pod.notes, pod.note_due_s = 0, pending.asked_s + NOTE_AGAIN_S
+        pod.pending, pod.raises, pod.granted, pod.lost = pending, pod.raises + 1, None, None
+        pod.notes, pod.note_due_s = 0, inf  # a raise is noted when it is made
         pod.container = replace(
             before, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes
         )
@@ -304,28 +325,50 @@ class Rescues:
         except ApiError as error:
             self._refused(pod, str(error))
             return
-        if resized is not None:
-            self.see(resized, gone=False)
+        if resized is None:
+            self._lose(pod, pending)
             return
+        self.see(resized, gone=False)
+        now = self._pods.get(pod.uid) or pod
+        now.note_due_s = self._now_s() + NOTE_AGAIN_S
+        await self._raiser.note(now)
+
+    def _lose(self, pod: Rescuable, pending: Pending) -> None:
+        """Count a raise that failed as none; its agent repeats its alarm."""
         now = self._pods.get(pod.uid)
         if now is not None and now.pending is pending:
-            now.pending, now.container = None, pending.before  # lost: the agent repeats its alarm
+            now.pending, now.container, now.lost = None, pending.before, pending
+            now.raises -= 1
+        elif now is not None:
+            now.note_due_s = self._now_s()  # it is made: the pod was seen with it
+
+    def _look_for_lost(self, pod: Rescuable, lost: Pending) -> None:
+        """Count a raise after all, if its pod shows that only the answer to it was lost."""
+        now_s = self._now_s()
+        if pod.pending is not None or pod.limit_bytes < lost.limit_bytes - SAME_BYTES:
+            return
+        if now_s - lost.asked_s <= PENDING_S:
+            if not pod.raises:
+                pod.first = lost.before
+            pod.pending, pod.raises = replace(lost, asked_s=now_s), pod.raises + 1
+            pod.note_due_s = now_s
+        pod.lost = None
 
     def _refused(self, pod: Rescuable, why: str) -> None:
         log.warning("raise refused", pod=pod.uid, error=why)
         now = self._pods.get(pod.uid)
         if now is not None and now.pending is not None:
             now.container, now.pending = now.pending.before, None
+            now.raises -= 1
             now.given_up = "the API server refuses a raise"
             self._raiser.left(now, "refused", f"the API server refuses it: {why[:200]}")
 
     def _follow(self, pod: Rescuable, pending: Pending) -> None:
         """See whether a raise was granted or refused."""
-        granted = granted_limit(pod.pod, pod.container.name)
-        if granted is not None and granted >= pending.limit_bytes - SAME_BYTES:
+        if pod.enforced_bytes >= pending.limit_bytes - SAME_BYTES:
             self._grant(pod, pending)
             return
-        why = refusal(pod.pod)
+        why = refusal(pod.pod, pending.failed_before)
         if why is not None:
             pod.pending, pod.given_up = None, f"its node answers {why}"
             self._full_s[pod.node] = self._now_s() + FULL_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,16 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.alarms import Alarm
-from plimsoll_operator.controller.rescue.rescues import FLAT_S, FULL_S, PENDING_S
+from plimsoll_operator.controller.rescue.giving_back import FLAT_S
+from plimsoll_operator.controller.rescue.rescues import FULL_S, PENDING_S
 from plimsoll_operator.controller.tasks.autoscalers import by_namespace
-from plimsoll_operator.kube.errors import Changed, NotFound, Refused, Unreachable
+from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.names.labels import DECISION, LENT, RESCUED
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.alarms import LIMIT, an_alarm
 from tests.builders.controller.ledgers import a_final, ended, killed
-from tests.builders.controller.rescues import Scene, a_scene, running
+from tests.builders.controller.rescues import AUTO, Scene, a_scene, running
 from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.pods import RUNNING, APod
 
@@ -108,6 +110,7 @@ async def grown(scene: Scene, need_mib: int, seconds: float = 1.0) -> None:
     report = replace(a_final(need_bytes=need_mib * MIB), final=False)
     scene.peaks.add([report])
     for _ in range(2):
+        scene.heard.hear("node-1")
         scene.rescues.look()
         await scene.rescues.idle()
         scene.now_s += seconds
@@ -199,6 +202,16 @@ async def test_nothing_is_raised_where(tmp_path: Path, spec: dict[str, Any]) -> 
             "node-1",
             id="a container that was restarted",
         ),
+        pytest.param(
+            running().with_status(
+                phase="Pending",
+                containerStatuses=[{"name": "main"}],
+                initContainerStatuses=[{"name": "first", "containerID": "containerd://init"}],
+            ),
+            an_alarm(container="init"),
+            "node-1",
+            id="an init container",
+        ),
         pytest.param(running().limited(None), an_alarm(), "node-1", id="no limit"),
         pytest.param(running().annotated({LENT: "{}"}), an_alarm(), "node-1", id="a lender"),
     ],
@@ -210,6 +223,43 @@ async def test_an_alarm_is_passed_over_of(
         scene.sees(pod)
         await scene.alarmed(alarm, node=node)
         assert scene.server.raises == []
+
+
+@pytest.mark.slow
+async def test_a_policy_that_was_switched_off_stops_the_rescue_at_once(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.sees(running())
+        policies = scene.inside.controller.book.policies
+        policies.set_namespace_spec("shop", {**AUTO, "mode": "recommend"})
+        assert not scene.rescues.rescuable("uid-train-1")
+        await scene.alarmed(an_alarm())
+        assert scene.server.raises == []
+
+
+async def test_where_the_api_server_cannot_resize_nothing_is_watched(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.server.api = OldApi()
+        scene.sees(running())
+        assert scene.rescues.rescuable("uid-train-1")
+        looks = asyncio.create_task(scene.rescues.run())
+        async with asyncio.timeout(60):
+            while scene.rescues.off is None:
+                await asyncio.sleep(0.01)
+        looks.cancel()
+        await asyncio.gather(looks, return_exceptions=True)
+        assert "v1.32.1" in str(scene.rescues.off)
+        assert not scene.rescues.rescuable("uid-train-1")
+        await scene.alarmed(an_alarm())
+        assert scene.answered("not_allowed") == 1
+        assert scene.metrics.registry.get_sample_value("plimsoll_rescue_on") == 0
+
+
+class OldApi:
+    """An API server that has no resize subresource."""
+
+    async def get(self, path: str) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"major": "1", "minor": "32", "gitVersion": "v1.32.1"} if path == "/version" else {}
 
 
 async def test_a_full_node_is_asked_for_nothing(tmp_path: Path) -> None:
@@ -247,66 +297,12 @@ async def test_a_raise_that_its_node_refuses_is_withdrawn_and_remembered(
         assert scene.limit("train-2") > LIMIT
 
 
-@pytest.mark.parametrize("error", [Changed("409"), Unreachable("429")])
-async def test_a_raise_that_fails_is_tried_once_more(tmp_path: Path, error: Exception) -> None:
-    async with a_scene(tmp_path) as scene:
-        scene.sees(running())
-        scene.server.refuses = [error]
-        await scene.alarmed(an_alarm())
-        assert scene.limit() > LIMIT
-        assert len(scene.server.raises) == 2
-
-
-@pytest.mark.slow
-async def test_a_raise_that_is_lost_is_made_at_the_next_alarm(tmp_path: Path) -> None:
-    async with a_scene(tmp_path) as scene:
-        scene.sees(running())
-        scene.server.refuses = [Unreachable("1"), Unreachable("2")]
-        await scene.alarmed(an_alarm())
-        assert scene.limit() == LIMIT
-        await scene.alarmed(an_alarm())
-        assert scene.limit() > LIMIT
-
-
-async def test_what_the_api_server_refuses_is_not_asked_again(tmp_path: Path) -> None:
-    async with a_scene(tmp_path) as scene:
-        scene.sees(running())
-        scene.server.refuses = [Refused("exceeded quota")]
-        await scene.alarmed(an_alarm())
-        await scene.alarmed(an_alarm())
-        assert len(scene.server.raises) == 1
-        assert scene.told.reasons == ["NotRescued"]
-        assert "exceeded quota" in scene.told.words[0]
-
-
-async def test_a_pod_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
-    async with a_scene(tmp_path) as scene:
-        scene.sees(running())
-        scene.server.refuses = [NotFound("gone")]
-        await scene.alarmed(an_alarm())
-        scene.rescues.see(running().built(), gone=True)
-        await scene.alarmed(an_alarm())
-        assert len(scene.server.raises) == 1
-
-
 async def test_a_pod_that_an_autoscaler_sizes_is_left_to_it(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
         scene.inside.controller.bounds.set_autoscalers(by_namespace([a_vpa()]))
         scene.sees(running().owned_by_job("report-29391234", attempts=None))
         await scene.alarmed(an_alarm())
         assert scene.limit() == 128 * MIB
-
-
-async def test_a_raise_that_nobody_answers_is_given_up(tmp_path: Path) -> None:
-    async with a_scene(tmp_path) as scene:
-        scene.server.silent = True
-        scene.sees(running())
-        await scene.alarmed(an_alarm())
-        scene.now_s += PENDING_S + 1
-        scene.rescues.look()
-        await scene.alarmed(an_alarm())
-        assert len(scene.server.raises) == 1
-        assert scene.result("unanswered") == 1
 
 
 @pytest.mark.slow

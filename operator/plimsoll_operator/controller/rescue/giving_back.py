@@ -1,0 +1,60 @@
+"""Lowers a raised pod that has stopped growing to what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
+from plimsoll_operator.controller.rescue.rescuable_pods import Rescuable, RescuablePods
+from plimsoll_operator.kube.errors import ApiError, Refused, Unknown
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.rescue.raising import after_raise
+from plimsoll_predictor.rescue.deciding import kept_bytes
+
+log = structlog.get_logger()
+
+FLAT_S: Final = 6.0
+"""How long a raised pod must not grow before it gives back what it does not need."""
+AGAIN_S: Final = 30.0
+"""What could not be given back is not tried again for this long."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivingBack:
+    """Asked once a second about each pod that was raised. now_s: a clock that never jumps."""
+
+    pods: RescuablePods
+    raiser: LimitRaiser
+    now_s: Callable[[], float]
+
+    def due(self, pod: Rescuable) -> int | None:
+        """Return the limit that a pod keeps if it gives back now; None if it does not."""
+        now_s = self.now_s()
+        curve = self.pods.follow(pod, now_s)
+        if curve is None or pod.keeps or now_s < pod.back_due_s:
+            return None
+        # An agent that says nothing does not say that nothing grows.
+        heard_s = min(now_s, self.pods.heard.heard_s(pod.node))
+        if not curve.is_flat(heard_s, FLAT_S) or self.pods.why_not(pod) is not None:
+            return None
+        return kept_bytes(curve.used_bytes, pod.limit_bytes, pod.first.limit_bytes or 0)
+
+    async def carry_out(self, pod: Rescuable, limit_bytes: int) -> Pod | None:
+        """Lower a pod, and return it as it is then; None if it keeps what it has."""
+        before = pod.container
+        memory = after_raise(before, limit_bytes)
+        pod.container = replace(before, request_bytes=memory.request_bytes, limit_bytes=limit_bytes)
+        try:
+            return await self.raiser.give_back(pod, before, memory)
+        except ApiError as error:
+            log.info("nothing given back", pod=pod.uid, error=str(error))
+            now = self.pods.get(pod.uid)
+            if now is not None:
+                now.container, now.back_due_s = before, self.now_s() + AGAIN_S
+                # A server of version 1.33 lets no limit fall without a restart.
+                now.keeps = isinstance(error, Refused) and not isinstance(error, Unknown)
+            return None
