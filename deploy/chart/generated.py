@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from deploy.chart.rendering import VALUE_SETS, render
+from deploy.chart.rendering import OLDEST, VALUE_SETS, render
 from deploy.chart.values_comments import Value, read_values
 
 HERE: Final = Path(__file__).resolve().parent
@@ -81,7 +81,8 @@ def plain_manifests(helm: Path) -> str:
         "kind": "Namespace",
         "metadata": {"name": "plimsoll", "labels": labels},
     }
-    rendered = render(helm, CHART, "default", hooks=False)
+    # kubectl refuses a field that an older API server does not know.
+    rendered = render(helm, CHART, "default", hooks=False, kubernetes=OLDEST)
     unmanaged = rendered.replace(
         "app.kubernetes.io/managed-by: Helm", "app.kubernetes.io/managed-by: kubectl"
     )

@@ -18,6 +18,8 @@ VALUE_SETS: Final[Mapping[str, Path | None]] = {
 }
 """Name to the file with the values; None for no file."""
 KUBERNETES: Final = "1.35.4"
+OLDEST: Final = "1.29.0"
+"""The oldest Kubernetes that the chart is for."""
 NAME: Final = "plimsoll"
 """The name of the release, and of its namespace."""
 AS_ON_A_CLUSTER: Final = ("--api-versions", "apiregistration.k8s.io/v1")
@@ -29,18 +31,20 @@ class NotRendered(Exception):
     """Helm refuses; the message is Helm's."""
 
 
-def render(helm: Path, chart: Path, value_set: str, *, hooks: bool = True) -> str:
+def render(
+    helm: Path, chart: Path, value_set: str, *, hooks: bool = True, kubernetes: str = KUBERNETES
+) -> str:
     """Render the chart as it would be installed, without asking a cluster.
 
     hooks: whether to include what Helm runs: the pod of `helm test`, and the hook that releases all
-    pods that wait.
+    pods that wait. kubernetes: the version that it is rendered for.
 
     Raises:
         NotRendered: if a value or a template is wrong.
 
     """
     values = VALUE_SETS[value_set]
-    words = ["template", NAME, str(chart), "--namespace", NAME, "--kube-version", KUBERNETES]
+    words = ["template", NAME, str(chart), "--namespace", NAME, "--kube-version", kubernetes]
     words += AS_ON_A_CLUSTER
     words += [] if values is None else ["--values", str(values)]
     words += [] if hooks else ["--no-hooks"]

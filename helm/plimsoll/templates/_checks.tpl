@@ -26,6 +26,24 @@
 {{- include "plimsoll.formats" . -}}
 {{- include "plimsoll.sizes" . -}}
 {{- include "plimsoll.volume" . -}}
+{{- include "plimsoll.othersNamespace" . -}}
+{{- end }}
+
+{{/* With `--take-ownership`, Helm takes a namespace of others. Ours has the release's annotations, or
+was applied by kubectl with the chart's labels. */}}
+{{- define "plimsoll.othersNamespace" -}}
+{{- $agents := include "plimsoll.agentNamespace" . -}}
+{{- if and .Values.agent.enabled .Values.agent.createNamespace (ne $agents .Release.Namespace) -}}
+{{- with lookup "v1" "Namespace" "" $agents -}}
+{{- $annotations := default dict .metadata.annotations -}}
+{{- $labels := default dict .metadata.labels -}}
+{{- $owned := and (eq (toString (get $annotations "meta.helm.sh/release-name")) $.Release.Name) (eq (toString (get $annotations "meta.helm.sh/release-namespace")) $.Release.Namespace) -}}
+{{- $applied := and (eq (toString (get $labels "app.kubernetes.io/instance")) $.Release.Name) (eq (toString (get $labels "app.kubernetes.io/component")) "agent") -}}
+{{- if not (or $owned $applied) -}}
+{{- fail (printf "agent.namespace is %s, which is there already and not of this release: set agent.createNamespace to false, and let it enforce Pod Security `privileged` for the agents" $agents) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* A claim that nothing can satisfy stays Pending, and `--wait` says nothing of it. Without a cluster,
@@ -80,6 +98,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- end -}}
 {{- $cidrs := dict -}}
 {{- range $i, $each := $v.networkPolicies.apiServerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.apiServerCidrs[%d]" $i) $each }}{{ end -}}
+{{- range $i, $each := $v.networkPolicies.webhookCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.webhookCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.schedulerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.schedulerCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.databaseCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.databaseCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $field, $text := $cidrs -}}

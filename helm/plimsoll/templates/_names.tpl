@@ -25,6 +25,14 @@
 {{- concat (list "kube-system" .Release.Namespace) $agents .Values.webhook.excludedNamespaces | uniq | join "," -}}
 {{- end }}
 
+{{/* Selectors hold the name, and those of Deployments cannot change: what a release is renamed by stays
+in them, and the command line knows its objects by this label. */}}
+{{- define "plimsoll.renamed" -}}
+{{- if ne (include "plimsoll.name" .) .Chart.Name -}}
+plimsoll.dev/renamed: "true"
+{{- end -}}
+{{- end }}
+
 {{- define "plimsoll.selector" -}}
 app.kubernetes.io/name: {{ include "plimsoll.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -39,6 +47,9 @@ labels:
   app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
   app.kubernetes.io/managed-by: {{ .root.Release.Service }}
   helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+  {{- with include "plimsoll.renamed" .root }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with .component }}
   app.kubernetes.io/component: {{ . }}
   {{- end }}

@@ -25,6 +25,9 @@ seccompProfile:
 labels:
   {{- include "plimsoll.selector" . | nindent 2 }}
   app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+  {{- with include "plimsoll.renamed" .root }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- range $key, $value := merge (dict) .values.podLabels .root.Values.labels }}
   {{ $key }}: {{ $value | quote }}
   {{- end }}
@@ -34,6 +37,13 @@ annotations:
   {{ $key }}: {{ $value | quote }}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* What pods that end by themselves have for podLabels and podAnnotations: no proxy of a mesh, which
+would not end with them. */}}
+{{- define "plimsoll.withoutProxy" -}}
+podLabels: {sidecar.istio.io/inject: "false"}
+podAnnotations: {linkerd.io/inject: disabled}
 {{- end }}
 
 {{- define "plimsoll.placement" -}}

@@ -97,7 +97,8 @@ _ENDINGS: Final[Mapping[Ending, str]] = {
     Ending.BUDGET_SPENT: "its budget is used up",
     Ending.NOTHING_MOVES: "more runs would hardly change the estimated saving",
     Ending.STOPPED: "it was stopped",
-    Ending.NEVER_STARTS: "its pods never start; mend spec.podTemplate in another campaign",
+    Ending.NEVER_STARTS: "its pods never start; mend what holds them back, in spec.podTemplate or"
+    " in the cluster, and create another campaign",
     Ending.PROGRAM_FAILS: "its program fails every time, whatever its memory",
     Ending.NOT_MEASURED: "no agent measured any of its runs; is there one on each of their nodes?",
 }

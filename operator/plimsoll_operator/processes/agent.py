@@ -13,7 +13,7 @@ import structlog
 
 from plimsoll_operator.agent.alarm_sender import AlarmSender, Send
 from plimsoll_operator.agent.connection import Connection, Server
-from plimsoll_operator.agent.known_needs import KnownNeeds
+from plimsoll_operator.agent.known_needs import AN_EARLIER, KnownNeeds
 from plimsoll_operator.agent.metrics import AgentMetrics, shown
 from plimsoll_operator.agent.near_limit import FAST_S, NearLimit
 from plimsoll_operator.agent.node_meter import NodeMeter
@@ -52,6 +52,8 @@ def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
     with shown(loop.metrics, settings):
         loop.run(stop)
     loop.alarms.stop(LAST_SEND_S)
+    # The next agent may have lost all files, as after an upgrade; the controller keeps these.
+    loop.outbox.offer(loop.sampler.unreported())
     loop.sender.stop(LAST_SEND_S)
     loop.save()
 
@@ -78,7 +80,8 @@ class _Loop:
         spooled = self.spool.load()
         outbox = self.outbox = Outbox(settings.spool_bytes, settings.spool_age_s, time.monotonic)
         outbox.restore(spooled.waiting)
-        known = self.known = KnownNeeds()
+        # The controller may have been replaced, too, since that agent reported to it.
+        known = self.known = KnownNeeds(AN_EARLIER if spooled.running else "")
         version = self.hierarchy.version
         self.sampler = Sampler(version, spooled.running, time.time, known)
         text = self.sampler.files.text

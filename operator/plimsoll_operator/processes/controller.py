@@ -15,6 +15,7 @@ from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
 from plimsoll_operator.leadership.store_probe import StoreProbe, asking
+from plimsoll_operator.leadership.watchdog import LOST
 from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.ending import (
     Terminated,
@@ -23,6 +24,7 @@ from plimsoll_operator.processes.ending import (
     when_terminated,
 )
 from plimsoll_operator.processes.leading import lead, watch
+from plimsoll_operator.processes.standing_by import StoreOutOfReach, stand_by
 
 log = structlog.get_logger()
 
@@ -31,8 +33,12 @@ FIRST_ANSWER_S = 3.0
 
 def serve(settings: ControllerSettings) -> None:
     """Run until SIGTERM or SIGINT."""
-    with contextlib.suppress(Terminated):
-        asyncio.run(_serve(settings))
+    try:
+        with contextlib.suppress(Terminated):
+            asyncio.run(_serve(settings))
+    except StoreOutOfReach as error:
+        log.error("stands by no longer: a new start reads the store's address anew", why=str(error))
+        raise SystemExit(LOST) from error
 
 
 async def _serve(settings: ControllerSettings) -> None:
@@ -71,7 +77,7 @@ async def _elected(
         terms = Terms(settings.lease, settings.instance, settings.lease_s)
         election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
         face.readiness = lambda: _standing_by(election)
-        await unless_terminated(ending, election.stand_by())
+        await unless_terminated(ending, stand_by(election.stand_by(), fitness))
         stack.push_async_callback(election.give_up)
         await stack.enter_async_context(beside(election.keep()))
         yield fitness

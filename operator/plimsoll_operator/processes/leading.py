@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
+from typing import Any
 
 import kopf
 import structlog
@@ -114,9 +115,12 @@ async def watch(
     kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
     kopf_settings = kopf.OperatorSettings()
     configure(kopf_settings)
+    # Else kopf asks for its user's name, which a `runAsUser` of people's own does not have.
+    identity: Any = settings.instance
     await kopf.operator(
         registry=registry,
         settings=kopf_settings,
+        identity=identity,
         clusterwide=True,
         standalone=True,
         stop_flag=ending,

@@ -14,6 +14,7 @@ Objects = Mapping[str, Sequence[Mapping[str, Any]]]
 """Objects by their kind."""
 
 KINDS: Final = {
+    "Namespace": ("/api/v1", "namespaces", False),
     "PersistentVolume": ("/api/v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
     "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from deploy.chart.generated import CHART, CHECKOUT, RENEW, generated_files
-from deploy.chart.rendering import KUBERNETES, VALUE_SETS
+from deploy.chart.rendering import KUBERNETES, OLDEST, VALUE_SETS
 from deploy.chart.values_comments import Uncommented, read_values
 from deploy.local.layout import kubernetes_version
 
@@ -62,6 +62,12 @@ def test_the_chart_is_of_the_products_version(helm: Helm) -> None:
 
 def test_the_manifests_for_people_without_helm_hold_nothing_of_helms_tests() -> None:
     assert "helm.sh/hook" not in (CHECKOUT / "deploy" / "plimsoll.yaml").read_text()
+
+
+def test_the_manifests_for_people_without_helm_are_for_the_oldest_kubernetes_too() -> None:
+    oldest = yaml.safe_load((CHART / "Chart.yaml").read_text())["kubeVersion"]
+    assert oldest == f">={OLDEST.removesuffix('.0')}.0-0"
+    assert "recursiveReadOnly" not in (CHECKOUT / "deploy" / "plimsoll.yaml").read_text()
 
 
 def test_it_is_rendered_for_the_kubernetes_that_it_is_tested_on() -> None:

@@ -55,7 +55,7 @@ def test_admission_is_asked_by_the_api_server_and_asks_the_controller_alone(
     locked: dict[str, Document],
 ) -> None:
     assert _rules(locked["admission"], "ingress") == {
-        (9443, "10.0.0.1/32"), (9443, "test"), (9090, "namespace")
+        (9443, "10.0.0.1/32"), (9443, "test"), (9090, "namespace"), (9090, "10.0.0.1/32"),
     }  # fmt: skip
     assert _rules(locked["admission"], "egress") == {(8081, "controller")}
 
@@ -63,8 +63,29 @@ def test_admission_is_asked_by_the_api_server_and_asks_the_controller_alone(
 def test_the_controller_asks_the_api_server_alone(locked: dict[str, Document]) -> None:
     assert _rules(locked["controller"], "ingress") == {
         (8081, "admission"), (8081, "agent"), (8081, "test"), (8081, "namespace"),
+        (8081, "10.0.0.1/32"),
     }  # fmt: skip
     assert _rules(locked["controller"], "egress") == {(6443, "10.0.0.1/32")}
+
+
+def test_calls_that_come_through_a_tunnel_are_let_in_and_asked_is_the_api_server_itself(
+    helm: Helm,
+) -> None:
+    policies = LOCKED["networkPolicies"] | {"webhookCidrs": ["10.244.0.0/16"]}
+    documents = helm.render({**LOCKED, "networkPolicies": policies})
+    for process, port in (("admission", 9443), ("admission", 9090), ("controller", 8081)):
+        rules = _rules(named(documents, "NetworkPolicy", f"{NAME}-{process}"), "ingress")
+        assert (port, "10.244.0.0/16") in rules
+        assert (port, "10.0.0.1/32") not in rules
+    controller = named(documents, "NetworkPolicy", f"{NAME}-controller")
+    assert _rules(controller, "egress") == {(6443, "10.0.0.1/32")}
+
+
+def test_where_nobody_says_who_calls_metrics_are_open_to_nobody_more(helm: Helm) -> None:
+    documents = helm.render({"networkPolicies": {"enabled": True}})
+    for process, port in (("admission", 9090), ("controller", 8081)):
+        rules = _rules(named(documents, "NetworkPolicy", f"{NAME}-{process}"), "ingress")
+        assert (port, "*") not in rules
 
 
 def test_where_leases_are_on_pods_of_all_namespaces_reach_their_port(helm: Helm) -> None:

@@ -10,12 +10,14 @@ import yaml
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME, VALUE_SETS
 
+from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.processes.run_webhook import webhook_configuration
 from plimsoll_predictor.core.units import MIB
 from tests.chart.helm import Document, Helm, named, pod_specs
 
 SETS = list(VALUE_SETS)
+INSTANCE = "app.kubernetes.io/instance"
 LARGEST_REQUESTS = {"cpu": 0.5, "memory": 600 * 2**20}
 
 
@@ -274,6 +276,44 @@ def test_the_controller_knows_the_webhook_configuration_by_its_name(
     settings = {each["name"]: each.get("value") for each in controller["env"]}
     assert settings["PLIMSOLL_WEBHOOK"] == configuration["metadata"]["name"]
     assert ("PLIMSOLL_TLS_SECRET" in settings) is (mode == "self")
+
+
+@pytest.mark.parametrize("values", OTHER_NAMES)
+def test_commands_find_every_object_that_they_look_for_by_its_labels(
+    helm: Helm, values: dict[str, Any]
+) -> None:
+    documents = helm.render({**values, "labels": {"team": "platform"}})
+    for each in documents:
+        assert _is_found(each["metadata"]["labels"]), each["metadata"]["name"]
+        if each["kind"] in ("Deployment", "DaemonSet"):
+            template = each["spec"]["template"]["metadata"]["labels"]
+            assert _is_found(template)
+            # A Deployment's selector cannot change: an upgrade must find the same one.
+            selected = each["spec"]["selector"]["matchLabels"]
+            assert selected.keys() == {labels.NAME, labels.COMPONENT, INSTANCE}
+            assert selected[labels.NAME] == values.get("nameOverride", NAME)
+
+
+def _is_found(of: dict[str, str]) -> bool:
+    name, _, product = labels.PRODUCT.partition("=")
+    return (of[name] == product) != (labels.RENAMED in of)
+
+
+def test_no_proxy_of_a_mesh_keeps_a_pod_from_its_end(helm: Helm) -> None:
+    documents = helm.render({"labels": {"sidecar.istio.io/inject": "true"}})
+    ended = [named(documents, "Pod", f"{NAME}-test")]
+    ended.append(named(documents, "Job", f"{NAME}-release")["spec"]["template"])
+    for each in ended:
+        assert each["metadata"]["labels"]["sidecar.istio.io/inject"] == "false"
+        assert each["metadata"]["annotations"]["linkerd.io/inject"] == "disabled"
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_agents_serve_their_metrics_where_the_others_do(helm: Helm, address: str) -> None:
+    specs = pod_specs(helm.render({"listenAddress": address}))
+    (agent,) = specs["plimsoll-agent"]["containers"]
+    given = {each["name"]: each.get("value") for each in agent["env"]}
+    assert given["PLIMSOLL_METRICS_LISTEN_HOST"] == address
 
 
 @pytest.mark.parametrize("values", OTHER_NAMES)

@@ -79,6 +79,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "networkPolicies.schedulerCidrs": (["10.0.0.1"], "no range of addresses"),
     "networkPolicies.enabled": ("on-ish", "want boolean"),
     "networkPolicies.apiServerCidrs": (["10.0.0.1"], "no range of addresses"),
+    "networkPolicies.webhookCidrs": (["10.0.0.1"], "no range of addresses"),
     "networkPolicies.apiServerPorts": ([], "minItems"),
     "networkPolicies.databaseCidrs": (["db.example"], "no range of addresses"),
     "networkPolicies.databasePort": (70000, "maximum"),
@@ -167,6 +168,29 @@ def test_the_schema_knows_just_the_values_of_values_yaml() -> None:
     known = {each.path for each in read_values((CHART / "values.yaml").read_text())}
     # Helm itself puts `global` into the values of a chart that is part of another.
     assert set(_leaves(SCHEMA, known)) == known | {"global"}
+
+
+def test_a_namespace_named_by_a_number_stays_a_text(helm: Helm) -> None:
+    documents = helm.render(
+        {
+            "webhook": {"excludedNamespaces": ["2023"]},
+            "agent": {"namespace": "2024"},
+            "campaigns": {"enabled": True, "namespaces": ["2025"]},
+            "networkPolicies": {"enabled": True},
+            "rescue": {"byAgent": True},
+            "monitoring": {"serviceMonitor": {"enabled": True}},
+        }
+    )
+    years = set(range(2023, 2026))
+    assert not years & set(_numbers(documents))
+
+
+def _numbers(value: Any) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(each)
 
 
 def test_the_namespace_of_everything_else_is_refused(helm: Helm) -> None:

@@ -72,6 +72,14 @@ def test_a_campaign_that_waits_for_agents_says_whether_a_run_is_tried() -> None:
     assert sentences(over)["Progressing"][1] == "AllRun"
 
 
+def test_a_campaign_whose_pods_never_start_blames_no_template_for_a_lack_of_room() -> None:
+    stuck = [run(each, RunState.STUCK, note="no node takes it: 1 Insufficient") for each in (0, 1)]
+    state = State(generation=1, runs=stuck, ending=Ending.NEVER_STARTS, ended=True)
+    words = sentences(state)["Progressing"][2]
+    assert "mend what holds them back, in spec.podTemplate or in the cluster" in words
+    assert words.endswith("scenario 0: no node takes it: 1 Insufficient")
+
+
 def test_an_ending_campaign_waits_for_what_runs_and_an_ended_one_says_why() -> None:
     ending = replace(STATE, ending=Ending.BUDGET_SPENT)
     assert sentences(ending)["Progressing"][:2] == ("True", "Ending")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.reaching.product_objects import product_objects
 from plimsoll_operator.kube.api_server import APPS, CORE, ApiServer, path_of
 from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.kube.pod_exec import PodContainer
-from plimsoll_operator.names.labels import CONTROLLERS, DEFAULT_CONTAINER, LEADER
+from plimsoll_operator.names.labels import DEFAULT_CONTAINER, LEADER
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE
+
+CONTROLLER: Final = "controller"
 
 
 class NoLeader(LookupError):
@@ -28,16 +31,15 @@ async def find_leading_pod(objects: ApiServer, installation: Installation) -> Po
         NoLeader: if there is none, or more than one installation.
         ApiError: if pods cannot be listed.
     """
-    query = {"labelSelector": CONTROLLERS}
     namespace = installation.installed_in
     try:
-        pods = await objects.items(path_of(CORE, "pods", namespace), query)
+        pods = await product_objects(objects, path_of(CORE, "pods", namespace), CONTROLLER)
     except Refused:
         if namespace is not None:
             raise
         # People who may not look everywhere may still look in the usual namespace.
         namespace = OWN_NAMESPACE
-        pods = await objects.items(path_of(CORE, "pods", namespace), query)
+        pods = await product_objects(objects, path_of(CORE, "pods", namespace), CONTROLLER)
     return choose(pods, "the cluster" if namespace is None else f"namespace {namespace}")
 
 
@@ -52,8 +54,7 @@ async def find_namespace(objects: ApiServer, installation: Installation) -> str:
     if installation.installed_in is not None:
         return installation.installed_in
     try:
-        query = {"labelSelector": CONTROLLERS}
-        deployments = await objects.items(path_of(APPS, "deployments"), query)
+        deployments = await product_objects(objects, path_of(APPS, "deployments"), CONTROLLER)
     except Refused:
         return OWN_NAMESPACE
     namespaces = sorted({str(each["metadata"]["namespace"]) for each in deployments})

@@ -12,7 +12,7 @@ from plimsoll_operator.campaigns.job_manifest import CAMPAIGNS, job_manifest, jo
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign
 from plimsoll_operator.kube.api_server import CORE, custom_path, path_of
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refused
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refused, Unknown
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import mapping
 from plimsoll_operator.pods.owners import controller_of
@@ -55,6 +55,8 @@ class CampaignJobs:
         path = path_of(CORE, "configmaps", campaign.task.namespace, name)
         try:
             document = await self._kube.api.get(path)
+        except Unknown:
+            raise
         except (NotFound, Refused) as error:
             raise BadCampaign("InvalidScenarios", f"ConfigMap {name}: {error}") from error
         text = mapping(document.get("data")).get(key)
@@ -81,6 +83,9 @@ class CampaignJobs:
             await self._kube.api.create(path_of(BATCH, "jobs", campaign.task.namespace), manifest)
         except AlreadyThere:
             return await self._whose(campaign, run)
+        except Unknown:
+            # The credentials were replaced; the campaign is not at fault.
+            raise
         except Refused as error:
             if EXCEEDED_QUOTA in str(error):
                 raise
@@ -99,7 +104,8 @@ class CampaignJobs:
             except NotFound:
                 continue
             except ApiError as error:
-                gone = gone and isinstance(error, Refused)
+                for_good = isinstance(error, Refused) and not isinstance(error, Unknown)
+                gone = gone and for_good
                 log.warning("campaign's Job not deleted", campaign=campaign.name, error=str(error))
         return gone
 
