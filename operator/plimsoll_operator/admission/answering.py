@@ -20,16 +20,19 @@ from plimsoll_operator.admission.reviews import (
     uid_in,
 )
 from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
+from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import is_held
 from plimsoll_operator.ordering.holding import Holding, Readiness, hold_for
 from plimsoll_operator.ordering.holding import Outcome as Held
 from plimsoll_operator.ordering.suspending import Suspension, suspension_of
+from plimsoll_operator.pods.creation import webhook_wrote
 from plimsoll_operator.pods.job_attempts import (
     notes_for_job,
     notes_for_unlabelled_job,
     patch_with,
 )
 from plimsoll_operator.pods.recognising import patch_for_recognised, recognise
+from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.sizing.job_sizing import Moment, patch_for_new_job
 from plimsoll_operator.sizing.node_hint import Heard, Hinted, Outcome, hint_for
 from plimsoll_operator.sizing.patch import Operation
@@ -41,6 +44,7 @@ from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
 from plimsoll_operator.splitting.leased_job import Leasing
 from plimsoll_operator.splitting.spark_driver import GivenDriver, give_driver
 from plimsoll_operator.splitting.spark_driver import Outcome as DriverOutcome
+from plimsoll_predictor.core.decision import Reason
 
 A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
@@ -154,7 +158,8 @@ class Answerer:
         )
 
     def _told(self, creation: Creation, sized: Sized) -> bytes:
-        self.metrics.answered(sized)
+        if _is_new(creation) or _is_left_now(creation, sized):
+            self.metrics.answered(sized)
         waits = self._wait(creation, sized)
         # A pod that waits gets its hint when its turn comes, also if it is asked for again.
         hint = () if waits or is_held(creation.object) else self._hint(creation, sized)
@@ -171,7 +176,8 @@ class Answerer:
             holding = Holding(Held.ERROR)
         if holding is None:
             return ()
-        self.metrics.held(holding.outcome)
+        if _is_new(creation):
+            self.metrics.held(holding.outcome)
         return holding.patch
 
     def _readiness(self, resource: str) -> Readiness:
@@ -193,7 +199,8 @@ class Answerer:
             hinted = Hinted(Outcome.ERROR)
         if hinted is None:
             return ()
-        self.metrics.hinted(hinted.outcome)
+        if _is_new(creation):
+            self.metrics.hinted(hinted.outcome)
         return hinted.patch
 
     def _driver(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
@@ -205,7 +212,8 @@ class Answerer:
             given = GivenDriver(DriverOutcome.ERROR)
         if given is None:
             return ()
-        self.metrics.gave(given.outcome)
+        if _is_new(creation):
+            self.metrics.gave(given.outcome)
         return given.patch
 
     def _expect(
@@ -293,7 +301,8 @@ class Answerer:
         if creation.namespace in self.excluded:
             return allowed(creation.uid)
         found = recognise(creation.object)
-        self.metrics.recognised(found)
+        if not creation.dry_run:
+            self.metrics.recognised(found)
         patch = patch_for_recognised(creation.object) if found.why is None else []
         return allowed(creation.uid, patch=patch)
 
@@ -301,3 +310,19 @@ class Answerer:
         self.metrics.failed_open.labels(why.reason).inc()
         self.log.warning("failed-open", why.reason, uid=why.uid[:64], **fields)
         return allowed(why.uid, version=why.version)
+
+
+def _is_new(creation: Creation) -> bool:
+    """Say whether the pod is counted: it is no dry run, and was not answered before.
+
+    It is answered again if another webhook has changed it.
+    """
+    return not creation.dry_run and not webhook_wrote(creation.object, labels.DECISION)
+
+
+def _is_left_now(creation: Creation, sized: Sized) -> bool:
+    """Say whether the pod was sized before, and is left to another webhook now."""
+    if creation.dry_run or sized.treatment is not Treatment.LEFT:
+        return False
+    before = read_note(creation.object)
+    return before is not None and before.reason is not Reason.LEFT

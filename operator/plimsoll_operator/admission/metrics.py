@@ -66,7 +66,7 @@ class AdmissionMetrics:
         )
         self.seconds = Histogram(
             "plimsoll_admission_seconds",
-            "Time to answer one request, from its last byte read to its answer.",
+            "Time to decide one pod, from its request's last byte, without a wait for its lift.",
             buckets=_SECONDS,
             registry=self.registry,
         )

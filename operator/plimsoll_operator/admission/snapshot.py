@@ -21,10 +21,13 @@ from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.pods.spec import mapping
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.siblings import Siblings
+from plimsoll_predictor.core.task import TaskId
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
-_TOLD: Final = frozenset({"items", "ordered", "orders_jobs", "smaller", "chunks", "leased"})
+_TOLD: Final = frozenset(
+    {"items", "ordered", "orders_jobs", "smaller", "chunks", "leased", "crowded", "unread"}
+)
 """Keys of a header; a header without one comes from a version that did not know it."""
 
 
@@ -58,6 +61,7 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         smaller=state.smaller.copy(),
         chunks=state.chunks.copy(),
         leased=state.leased.copy(),
+        unread=state.unread.copy(),
     )
     return _lines(copied, position, saved_s)
 
@@ -110,12 +114,14 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
             *_placing_in(header),
             *_order_in(header),
             *_smaller_in(header),
+            *_crowded_in(header),
             *_learned_in(header, ChangeKind.CHUNKS),
             *_learned_in(header, ChangeKind.LEASED),
         )
         bad = (*_fill(read, entries), *_fill(read, told))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
+        read.unread.update(map(TaskId.parse, header.get("unread", ())))
         # An older version did not write some of these: the feed sends them if asked from its start.
         loads_told = "loads" in mapping(header.get("placing"))
         complete = not bad and loads_told and header.keys() >= _TOLD
@@ -150,6 +156,8 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         "smaller": {str(task): steps for task, steps in state.smaller.items()},
         "chunks": {str(task): learned.to_document() for task, learned in state.chunks.items()},
         "leased": {str(task): learned.to_document() for task, learned in state.leased.items()},
+        "crowded": sorted(state.crowded),
+        "unread": sorted(map(str, state.unread)),
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -209,6 +217,11 @@ def _order_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _smaller_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name, steps in mapping(header.get("smaller")).items():
         yield {"kind": ChangeKind.SMALLER.value, "name": name, "data": {"steps": steps}}
+
+
+def _crowded_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    data = {"namespaces": header.get("crowded", [])}
+    yield {"kind": ChangeKind.CROWDED.value, "name": "", "data": data}
 
 
 def _learned_in(header: Mapping[str, Any], kind: ChangeKind) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,10 @@ from plimsoll_predictor.core.task import TaskId
 
 END_SEEN_WITHIN_S = 5.0
 """The longest time from the last reading to a container's end. Kubernetes gives whole seconds."""
+BEGINNING_SEEN_WITHIN_S = 5.0
+BEGINNING_SHARE: Final = 0.1
+"""The longest time from a container's start to the first reading; if it is more, this share of the
+container's life. The first pods of a new node start before its agent does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +116,27 @@ def observe(
         written_limit_bytes=attempt.written_limit_bytes,
         workflow_run=attempt.work.run,
         item=attempt.work.item,
-        **_measured(peak, status.finished_s),
+        **_measured(peak, status.started_s, status.finished_s),
         **_among(surroundings),
     )
 
 
 def with_peak(observation: Observation, peak: PeakReport) -> Observation:
     """Return the same attempt, with a late peak, and what the peak says about its end."""
-    measured = replace(observation, **_measured(peak, observation.finished_s))
+    measured = replace(
+        observation, **_measured(peak, observation.started_s, observation.finished_s)
+    )
     end = judge_late_reading(observation, peak.need_peak_bytes)
     return measured if end is None else replace(measured, outcome=end.outcome, cause=end.cause)
 
 
-def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, Any]:
+def _measured(
+    peak: PeakReport | None, started_s: float | None, finished_s: float | None
+) -> dict[str, Any]:
+    """Return what was measured; nothing of half a run, which would teach too small a need."""
     if peak is None or not _saw_the_end(peak, finished_s):
+        return {}
+    if not _saw_the_beginning(peak, started_s, finished_s):
         return {}
     return {
         "peak_bytes": peak.need_peak_bytes,
@@ -139,8 +150,16 @@ def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, An
 
 
 def _saw_the_end(peak: PeakReport, finished_s: float | None) -> bool:
-    """Say whether no higher peak could follow: half a run would teach too small a need."""
+    """Say whether no higher peak could follow."""
     return peak.final and (finished_s is None or peak.measured_s >= finished_s - END_SEEN_WITHIN_S)
+
+
+def _saw_the_beginning(peak: PeakReport, started_s: float | None, finished_s: float | None) -> bool:
+    """Say whether there was no time, or little, in which a higher peak could be before."""
+    if peak.since_s is None or started_s is None:
+        return True
+    life_s = 0.0 if finished_s is None else finished_s - started_s
+    return peak.since_s - started_s <= max(BEGINNING_SEEN_WITHIN_S, BEGINNING_SHARE * life_s)
 
 
 def _among(surroundings: Surroundings | None) -> dict[str, Any]:

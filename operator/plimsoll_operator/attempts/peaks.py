@@ -33,6 +33,8 @@ class PeakReport:
     peak_cores: of the minute that used most CPU; None if it lived less, or CPU cannot be read.
     limit_bytes: the cgroup's limit; None if unlimited.
     final: the cgroup is gone or empty, and no report follows.
+    since_s: when it was first read, Unix seconds by the node's clock; None if what it needed before
+        is known all the same, or if an older agent does not say.
     measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an earlier agent,
         killed since, had read it, so that no agent saw its end.
     """
@@ -48,6 +50,7 @@ class PeakReport:
     final: bool
     measured_s: Seconds
     peak_cores: Cores | None = None
+    since_s: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ class WatchedPod:
 
     attempts: the attempts that are made of its run, and which of them it is.
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
+    mode: the least of its policy's and of admission's, when it was read; see ``mode_by``.
     note: admission's decision; None if admission was not asked or failed open.
     sandboxed: its RuntimeClass has an overhead, as those of virtual machines and gVisor have.
     """
@@ -60,8 +61,16 @@ class WatchedPod:
     status: AttemptStatus
     lives: tuple[AttemptStatus, ...]
     note: DecisionNote | None
+    noted_mode: Mode
     cpu_request: float
     sandboxed: bool
+
+    def mode_by(self, own: Mode) -> Mode:
+        """Return the mode by a newer policy, which has ``own`` for it.
+
+        Others may write the note, too, so it can only lower the mode.
+        """
+        return min(own, self.noted_mode, key=_REACH.index)
 
     @property
     def limit_bytes(self) -> int | None:
@@ -112,8 +121,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         return None
     policy, note = knowledge_of(identity.task).policy, read_note(pod)
     own, _ = resolve_policy(pod, policy)
-    # Others may write the note too, so it can only lower the mode: it allows nothing by itself.
-    mode = own.mode if note is None else min(own.mode, note.mode, key=_REACH.index)
+    noted_mode = Mode.ENFORCE if note is None else note.mode
     status, earlier = read_status(pod, sized.name), last_life(pod, sized.name)
     attempt = _attempt(pod, identity, sized, note, policy)
     note = _of_the_pod(note)
@@ -121,13 +129,14 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         task=identity.task,
         retrier=identity.retrier,
         policy=policy,
-        mode=mode,
+        mode=min(own.mode, noted_mode, key=_REACH.index),
         retry=own.retry,
         attempt=attempt,
         attempts=attempts_of(pod, identity, own, note.attempt if note else 1),
         status=status,
         lives=(earlier, status) if earlier else (status,),
         note=note,
+        noted_mode=noted_mode,
         cpu_request=_cpu(pod),
         sandboxed=bool(overhead_of(pod)),
     )

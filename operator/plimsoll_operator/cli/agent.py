@@ -36,6 +36,14 @@ def agent(
     interval_s: Annotated[
         float, typer.Option("--interval", help="Seconds between readings.")
     ] = 1.0,
+    metrics_listen_host: Annotated[
+        str,
+        typer.Option(
+            "--metrics-host",
+            help="Address of /metrics; :: for IPv6.",
+            envvar="PLIMSOLL_METRICS_LISTEN_HOST",
+        ),
+    ] = "0.0.0.0",
     metrics_listen_port: Annotated[
         int | None,
         typer.Option(

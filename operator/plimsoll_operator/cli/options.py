@@ -175,8 +175,9 @@ def _run_in_controller(
     words = given_words(ctx, {name: "-" for name in (stdin, out) if name is not None})
     file = None if out is None or str(ctx.params[out]) == "-" else Path(ctx.params[out])
     if file is not None and "stdout_ending" in ctx.params:
-        # The pod sees no file name, and the ending gives the format.
-        words += ["--stdout-ending", file.suffix]
+        from plimsoll_operator.commands.past_runs.parquet_files import fetched_history
+
+        return fetched_history(file, words, installation)
     with _sent_file(None if stdin is None else ctx.params[stdin]) as path:
         errand = Errand(words=words, installation=installation, stdin=path, out=file)
         return run_in_controller(errand)

@@ -198,24 +198,24 @@ class ControllerParts:
             (kube, spawn, metrics.training_rounds),
             now_s,
         )
-        sizing = SizingState(self.publications, policies, self.bounds, self.items)
+        sizing, heard = (
+            SizingState(self.publications, policies, self.bounds, self.items),
+            AgentsHeard(),
+        )
         self.late_binding = LateBinding(
             PodResizer(kube, sizing, announcer, metrics.late_binding, now_s=now_s),
             settings.late_bindings_per_s,
+            lambda uid: self.rescues.may_have_raised(uid),
         )
         self.lending = Lending(
-            RunningPods(
-                book=book,
-                bounds=self.bounds,
-                peaks=self.peaks,
-                nodes=nodes,
-                heard=AgentsHeard(),
-            ),
+            RunningPods(book=book, bounds=self.bounds, peaks=self.peaks, nodes=nodes, heard=heard),
             RequestResizer(kube, announcer, metrics.lending),
             Patience(flat_s=settings.lending_flat_s),
         )
         self.rescues = Rescues(
-            RescuablePods(book=book, bounds=self.bounds, nodes=nodes, peaks=self.peaks),
+            RescuablePods(
+                book=book, bounds=self.bounds, nodes=nodes, peaks=self.peaks, heard=heard
+            ),
             LimitRaiser(PodWriter(kube.api), announcer, metrics.rescue),
             self.standings.standing,
         )
@@ -279,6 +279,7 @@ class ControllerParts:
                 board=board,
                 announcer=announcer,
                 metrics=metrics.ordering,
+                store_is_stuck=lambda: self.bounds.unhealed is not None,
                 now_s=now_s,
             ),
         )

@@ -61,6 +61,10 @@ class _Smaller(msgspec.Struct):
     steps: Count
 
 
+class _Crowded(msgspec.Struct):
+    namespaces: list[str]
+
+
 class _Host(msgspec.Struct):
     residents: list[tuple[Count, Count]]
 
@@ -87,6 +91,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.CHUNKS, message.chunks),
         (ChangeKind.LEASED, message.leased),
         (ChangeKind.SMALLER, message.smaller),
+        (ChangeKind.CROWDED, message.crowded),
     ):
         for name, data in entries.items():
             yield kind, name, data
@@ -96,6 +101,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.CHUNKS, message.removed.chunks),
         (ChangeKind.LEASED, message.removed.leased),
         (ChangeKind.SMALLER, message.removed.smaller),
+        (ChangeKind.CROWDED, message.removed.crowded),
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
         (ChangeKind.NAMESPACE, message.removed.namespaces),
@@ -125,11 +131,13 @@ def apply(
 def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
     """Forget an entry whose news cannot be read: what was known is out of date.
 
-    Old knowledge of a task may lower runs that were killed.
+    Old knowledge of a task may lower runs that were killed, and so may none: a first size.
     """
     if kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
-            state.tasks.pop(TaskId.parse(name), None)
+            task = TaskId.parse(name)
+            state.tasks.pop(task, None)
+            state.unread.add(task)
     elif kind in (ChangeKind.CHUNKS, ChangeKind.LEASED, ChangeKind.SMALLER):
         with contextlib.suppress(ValueError):
             _APPLY[kind](state, name, None)
@@ -230,9 +238,15 @@ def _apply_smaller(state: AdmissionState, name: str, data: _Data) -> None:
         state.smaller[task] = from_document(_Smaller, data, "the steps of partitions").steps
 
 
+def _apply_crowded(state: AdmissionState, _name: str, data: _Data) -> None:
+    crowded = _Crowded([]) if data is None else from_document(_Crowded, data, "the crowded")
+    state.crowded = frozenset(crowded.namespaces)
+
+
 def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
+        state.unread.discard(task)
         state.tasks.pop(task, None)
         state.models.pop(task, None)
         return
@@ -242,6 +256,7 @@ def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     if "model" in data:  # from a snapshot, or an older controller
         _keep_model(state, task, knowledge.model)
     state.tasks[task] = replace(knowledge, model=state.models.get(task))
+    state.unread.discard(task)
 
 
 def _keep_model(state: AdmissionState, task: TaskId, model: Model | None) -> None:
@@ -264,4 +279,5 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.CHUNKS: _apply_chunks,
     ChangeKind.LEASED: _apply_leased,
     ChangeKind.SMALLER: _apply_smaller,
+    ChangeKind.CROWDED: _apply_crowded,
 }

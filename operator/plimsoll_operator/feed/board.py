@@ -143,16 +143,16 @@ class FeedBoard:
         else:
             self._put((ChangeKind.PAIRS, ""), costs.to_document())
 
-    def set_host(self, host: str, residents: Sequence[tuple[int, int]]) -> None:
+    def set_host(self, host: str, residents: Sequence[tuple[int, int]] | None) -> None:
         """Publish what runs on a node: places of kinds in ``Costs``, and how many.
 
-        The caller bounds the number of nodes, and names one by its label with the host's name.
+        residents: None if the node takes no pods any more. The caller bounds the number of nodes,
+        and names one by its label with the host's name.
         """
-        self._put((ChangeKind.HOST, host), {"residents": residents})
-
-    def remove_host(self, host: str) -> None:
-        """Publish that a node takes no pods any more."""
-        self._drop((ChangeKind.HOST, host))
+        if residents is None:
+            self._drop((ChangeKind.HOST, host))
+        else:
+            self._put((ChangeKind.HOST, host), {"residents": residents})
 
     def set_load(self, host: str, load: NodeLoad | None) -> None:
         """Publish what is left of a node; None if unknown. The caller bounds their number."""
@@ -190,6 +190,13 @@ class FeedBoard:
             self._drop((ChangeKind.SMALLER, str(task)))
         else:
             self._put((ChangeKind.SMALLER, str(task)), {"steps": steps})
+
+    def set_crowded(self, namespaces: Collection[str]) -> None:
+        """Publish which namespaces may soon take no new tasks, so that none gets a first size."""
+        if not namespaces:
+            self._drop((ChangeKind.CROWDED, ""))
+        else:
+            self._put((ChangeKind.CROWDED, ""), {"namespaces": sorted(namespaces)})
 
     def set_defaults(
         self,

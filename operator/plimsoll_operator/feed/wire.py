@@ -13,6 +13,7 @@ r"""The feed's messages: JSON over HTTP.
      "chunks": {"shop/train": {…}},
      "leased": {"shop/crunch": {…}},
      "smaller": {"shop/spark.sales.executor": {"steps": 1}},
+     "crowded": {"": {"namespaces": ["mall"]}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
@@ -37,6 +38,8 @@ Jobs stay as they are written if the controller or the reader is older.
 of their own, and their pods' memory has no lower bound.
 ``smaller`` is how many times in a row executors of Spark were killed for memory, each time with
 smaller partitions; drivers get nothing if the controller or the reader is older.
+``crowded`` names the namespaces that may soon take no new tasks: nobody would lift a new task's
+run, so its pods get no first size. Older readers do not read it.
 """
 
 from __future__ import annotations
@@ -88,6 +91,8 @@ class ChangeKind(StrEnum):
     """What leases of a task's Jobs took, by the task's name."""
     SMALLER = "smaller"
     """How much smaller an application's partitions become, by the task of its executors."""
+    CROWDED = "crowded"
+    """The namespaces that may soon take no new tasks; one entry, without a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,7 @@ class Removed(msgspec.Struct, frozen=True):
     chunks: Sequence[str] = ()
     leased: Sequence[str] = ()
     smaller: Sequence[str] = ()
+    crowded: Sequence[str] = ()
 
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +141,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     chunks: dict[str, Any] = {}
     leased: dict[str, Any] = {}
     smaller: dict[str, Any] = {}
+    crowded: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):

@@ -142,9 +142,10 @@ def exit_status(data: bytes, where: str) -> int:
 
 def _refusal(error: aiohttp.WSServerHandshakeError, where: str) -> ApiError:
     if error.status in (401, 403):
+        # By a websocket, exec is a GET; since Kubernetes 1.35, its API server asks for create, too.
         return Refused(
-            f"you may not run commands in {where} (create on pods/exec is needed there): ask who"
-            " may, or name the store itself with --store"
+            f"you may not run commands in {where} (get and create on pods/exec are needed there):"
+            " ask who may, or name the store itself with --store"
         )
     if error.status == 404:
         return Unreachable(f"{where} is gone; try again in some seconds")

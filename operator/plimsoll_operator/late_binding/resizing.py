@@ -13,7 +13,14 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.attempts.watched_pod import read_pod
-from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.late_binding.giving_back import (
+    NO_ROOM,
+    as_written,
+    has_waited_long,
+    is_raised,
+    written_millicores,
+)
+from plimsoll_operator.names.quantity import format_bytes, format_millicores
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
@@ -27,10 +34,10 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     spec_of,
 )
-from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.rescued_note import before_rescue
 from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
@@ -45,9 +52,6 @@ LIMITS_FALL_SINCE: Final = (1, 34)
 RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
 """The least change, as a share of the container's request; a smaller one is not worth the calls."""
-WAITS_RAISED_S: Final = 6 * 3600.0
-"""A pod that asks for more than its author wrote, and found no node for this long, may find none.
-It then gets what was written, which may fit beside pods that never end."""
 WHILE_WAITING: Final = "resized while waiting: "
 
 
@@ -101,6 +105,7 @@ class Resize:
 
     freed_bytes: how much less it asks for; negative if it is raised.
     note: the decision that is written on the pod before it is resized.
+    cpu_millicores: its CPU request; None leaves that.
     """
 
     task: TaskId
@@ -108,6 +113,7 @@ class Resize:
     memory: Memory
     freed_bytes: int
     note: DecisionNote
+    cpu_millicores: int | None = None
 
     def body(self) -> dict[str, Any]:
         """Return the strategic merge patch of the pod's ``resize`` subresource."""
@@ -117,6 +123,9 @@ class Resize:
             for kind, size_bytes in sizes.items()
             if size_bytes is not None
         }
+        if self.cpu_millicores is not None:
+            cpu = format_millicores(self.cpu_millicores)
+            resources.setdefault("requests", {})["cpu"] = cpu
         return {"spec": {"containers": [{"name": self.container, "resources": resources}]}}
 
 
@@ -161,29 +170,60 @@ def resize_for(
         return Left(_WHY_UNSIZED.get(sized.treatment, "nothing in it can be sized"))
     if note.mode is not Mode.ENFORCE:
         return Left("its mode is not enforce")
-    if _found_no_room(pod, note, wanted, now_s):
-        wanted, note = _as_written(note)
+    late = has_waited_long(pod, now_s, "memory")
+    lift = state.knowledge_of(identity.task).lifts.get(identity.run or "")
+    gives_back = late and is_raised(pod, container, wanted, note, lift)
+    if gives_back and (wanted.request_bytes or 0) > (note.was_request_bytes or 0):
+        wanted, note = as_written(note)
     memory = _allowed(pod, container, wanted, limits_fall=limits_fall)
-    if memory is None or memory.request_bytes is None:
-        return Left("the size would change its QoS class, which is set when it is created")
-    why = _not_worth(pod, container, memory, note.reason)
-    why = why or _not_safe(pod, memory, note.reason, state)
-    if why is not None:
-        return Left(why)
+    found: Resize | Left
+    if memory is None:
+        found = Left("the size would change its QoS class, which is set when it is created")
+    elif gives_back and (memory.request_bytes or 0) < (container.request_bytes or 0):
+        found = _resized(pod, container, memory, note)
+    else:
+        why = _not_worth(pod, container, memory, note.reason)
+        why = why or _not_safe(pod, memory, note.reason, state)
+        found = _resized(pod, container, memory, note) if why is None else Left(why)
+    late = has_waited_long(pod, now_s, "cpu")
+    return _with_written_cpu(found, pod, container, identity.task) if late else found
+
+
+def _resized(pod: Pod, container: SizedContainer, memory: Memory, note: DecisionNote) -> Resize:
     written = _written(pod, container, memory, note)
-    freed_bytes = (container.request_bytes or 0) - memory.request_bytes
-    return Resize(identity.task, container.name, memory, freed_bytes, written)
+    freed_bytes = (container.request_bytes or 0) - (memory.request_bytes or 0)
+    return Resize(TaskId.parse(note.task), container.name, memory, freed_bytes, written)
+
+
+def _with_written_cpu(
+    found: Resize | Left, pod: Pod, container: SizedContainer, task: TaskId
+) -> Resize | Left:
+    """Add the CPU request as it was written, if the pod waits for more."""
+    millicores, note = written_millicores(pod, container), read_note(pod)
+    if millicores is None or note is None:
+        return found
+    if isinstance(found, Left):
+        now_bytes = container.request_bytes
+        if now_bytes is None or now_bytes not in (note.allocation_bytes, note.was_request_bytes):
+            return found
+        as_it_is = replace(note, allocation_bytes=now_bytes, before_bytes=now_bytes)
+        memory = Memory(now_bytes, container.limit_bytes)
+        found = Resize(task, container.name, memory, 0, as_it_is)
+    why = f"{WHILE_WAITING}its CPU request is as written, as {NO_ROOM}"
+    why = f"{why}; {found.note.why.removeprefix(WHILE_WAITING)}"
+    return replace(found, cpu_millicores=millicores, note=replace(found.note, why=why))
 
 
 def unapplied(pod: Pod) -> DecisionNote | None:
     """Return the note that a pod should have if the resize that its note names never happened.
 
-    None if the resize was carried out, or if no resize was meant.
+    None if the resize was carried out, or if no resize was meant. A rescue may have raised the pod
+    since then, so only what it had before its rescue tells.
     """
     note, container = read_note(pod), sized_container(pod)
     if note is None or note.before_bytes is None or isinstance(container, NotSizable):
         return None
-    at_bytes = container.request_bytes
+    at_bytes = before_rescue(pod, container).request_bytes
     if container.name != note.container or at_bytes != note.before_bytes:
         return None
     if at_bytes == note.allocation_bytes:
@@ -198,29 +238,6 @@ def unapplied(pod: Pod) -> DecisionNote | None:
         reason=Reason.KEPT,
         why=f"{words_for_bytes(at_bytes)} are kept: a node was found before it could be resized",
     )
-
-
-def _found_no_room(pod: Pod, note: DecisionNote, wanted: Memory, now_s: float | None) -> bool:
-    """Say whether the pod waits for its raise, and has waited too long. A lift is no raise."""
-    created_s = read_time(metadata_of(pod).get("creationTimestamp"))
-    if now_s is None or created_s is None or now_s - created_s < WAITS_RAISED_S:
-        return False
-    raised = (wanted.request_bytes or 0) > (note.was_request_bytes or 0) > 0
-    return raised and note.attempt == 1 and not sequence(spec_of(pod).get("schedulingGates"))
-
-
-def _as_written(note: DecisionNote) -> tuple[Memory, DecisionNote]:
-    hours, size = round(WAITS_RAISED_S / 3600), words_for_bytes(note.was_request_bytes or 0)
-    kept = replace(
-        note,
-        allocation_bytes=note.was_request_bytes,
-        bin=None,
-        probability=None,
-        model=None,
-        reason=Reason.KEPT,
-        why=f"the request of {size} is kept: in {hours} hours no node had room for more",
-    )
-    return Memory(note.was_request_bytes, note.was_limit_bytes), kept
 
 
 def _allowed(
@@ -296,6 +313,6 @@ def _written(
         attempt=max(note.attempt, before.attempt if before else 1),
         before_bytes=container.request_bytes,
         why=f"{WHILE_WAITING}{note.why}",
-        # Only memory is resized, so admission's decision on CPU still holds.
+        # Admission's decision on CPU still says what was written, also if that is given back.
         cpu=before.cpu if before else None,
     )

@@ -37,6 +37,11 @@ class RescueMetrics:
     )
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.on = Gauge(
+            "plimsoll_rescue_on",
+            "1 while running pods may be rescued; 0 if the API server cannot resize them.",
+            registry=registry,
+        )
         self.pods = Gauge(
             "plimsoll_rescue_pods", "Running pods that may be rescued.", registry=registry
         )

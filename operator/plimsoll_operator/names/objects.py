@@ -30,6 +30,12 @@ def metadata_of(pod: Pod) -> Mapping[str, Any]:
     return mapping(pod.get("metadata"))
 
 
+def name_of(pod: Pod) -> str:
+    """Return NAMESPACE/NAME, for logs."""
+    meta = metadata_of(pod)
+    return f"{meta.get('namespace')}/{meta.get('name')}"
+
+
 def spec_of(pod: Pod) -> Mapping[str, Any]:
     """Return the pod's spec; empty if it has none."""
     return mapping(pod.get("spec"))

@@ -17,12 +17,14 @@ from plimsoll_operator.pods.spec import (
     restart_policy,
     spec_of,
     text_of,
+    whole_number,
 )
 from plimsoll_predictor.core.policy import Policy, Retry
 from plimsoll_predictor.deciding.safeguards import SPARED, Attempts
 
 MOST_ATTEMPTS: Final = 1000
 """A larger number is as good as this one."""
+_MOST_WRITTEN: Final = 10**9 - 1
 RESTARTS: Final = 2
 """How many more attempts are never risked if attempts are restarted in place.
 
@@ -54,12 +56,11 @@ def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, 
     one = _only_one(pod, identity, policy)
     if one is not None:
         return 1, one, False
-    if identity.retrier is Retrier.PLIMSOLL:
-        return policy.max_lifts + 1, "Plimsoll makes them", False
     written = written_attempts(text_of(pod, labels.ATTEMPTS))
-    counted, by = _counted(pod, identity)
+    counted, by = _counted(pod, identity, policy)
     if written is not None and (counted is None or written < counted or _go_on(identity)):
-        return written, f"{labels.ATTEMPTS} says {written}", True
+        by_people = identity.retrier is not Retrier.PLIMSOLL
+        return written, f"{labels.ATTEMPTS} says {written}", by_people
     if counted is not None:
         return counted, by, False
     if policy.attempts is not None and identity.retrier is not Retrier.JOB:
@@ -67,8 +68,10 @@ def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, 
     return None, f"{labels.ATTEMPTS} on the pod can", False
 
 
-def _counted(pod: Pod, identity: RunIdentity) -> tuple[int | None, str]:
-    """Return how many its Job or its engine makes of the run, and which of them; None if unsaid."""
+def _counted(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:
+    """Return how many are made of the run, and by which maker; None if no maker says it."""
+    if identity.retrier is Retrier.PLIMSOLL:
+        return policy.max_lifts + 1, "Plimsoll makes them"
     by_job = written_attempts(annotations_of(pod).get(labels.JOB_ATTEMPTS))
     if identity.retrier is Retrier.JOB and by_job is not None:
         return by_job, f"its Job makes {by_job}"
@@ -80,6 +83,11 @@ def _counted(pod: Pod, identity: RunIdentity) -> tuple[int | None, str]:
 def _go_on(identity: RunIdentity) -> bool:
     """Say whether a run may go on in another Job than the pod's, so that its Job counts too few."""
     return identity.retrier is Retrier.JOB and identity.reach is Reach.RUN
+
+
+def has_only_one(pod: Pod) -> bool:
+    """Say whether people say on the pod that its run gets no second attempt."""
+    return written_attempts(text_of(pod, labels.ATTEMPTS)) == 1
 
 
 def why_not_told_apart(identity: RunIdentity) -> str | None:
@@ -106,6 +114,5 @@ def _only_one(pod: Pod, identity: RunIdentity, policy: Policy) -> str | None:
 
 def written_attempts(text: object) -> int | None:
     """Read a number of attempts that somebody wrote; None if it is no whole number above 0."""
-    if not isinstance(text, str) or not text.isdecimal() or not text.isascii() or len(text) > 9:
-        return None
-    return min(int(text), MOST_ATTEMPTS) or None
+    written = whole_number(text, _MOST_WRITTEN)
+    return None if written is None else min(written, MOST_ATTEMPTS)

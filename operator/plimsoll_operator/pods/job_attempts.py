@@ -12,6 +12,7 @@ from typing import Any, Final
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
 from plimsoll_operator.pods.owners import controller_of
+from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     RestartPolicy,
     annotations_of,
@@ -29,6 +30,7 @@ DEFAULT_BACKOFF_LIMIT: Final = 6
 HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
 """Annotations of Jobs that install or upgrade something, mostly migrations of a database."""
 _OF_ONE_JOB: Final = (
+    labels.JOB_DEADLINE,
     labels.JOB_NAME,
     labels.CHUNK_MEMORY,
     f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}",
@@ -47,9 +49,9 @@ _KEEPING: Final = frozenset({"argocd-controller", "argocd-application-controller
 _MAKERS: Final = frozenset({"HashiCorp", "Terraform"})
 """Managers of fields: Terraform creates a Job without apply, but compares it with its plan."""
 _FINAL: Final = ("FailJob", "FailIndex")
-_KUEUES_DEADLINE: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+_KUEUES_DEADLINE: Final = f"{KUEUE}max-exec-time-seconds"
 """Label of a Job that Kueue stops for good after this number of seconds."""
-_PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+_PREBUILT: Final = f"{KUEUE}prebuilt-workload-name"
 """Label or annotation of a Job whose Workload was there before it, as in a worker of MultiKueue."""
 
 
@@ -60,9 +62,7 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     failed attempt takes time, so a Job with a deadline counts as one without a second attempt.
     """
     spec = mapping(job.get("spec"))
-    if spec.get("activeDeadlineSeconds") is not None or _ends_by_policy(spec):
-        return 1
-    if _KUEUES_DEADLINE in labels_of(job) or _may_become_any_number(spec):
+    if _has_deadline(job) or _ends_by_policy(spec) or _are_of_a_queue(spec):
         return 1
     per_index = _count(spec.get("backoffLimitPerIndex"))
     limit = _count(spec.get("backoffLimit"))
@@ -117,9 +117,7 @@ def may_start_late(job: Mapping[str, Any]) -> bool:
         return False
     if not is_made_here(job):
         return False
-    return not any(
-        str(key).startswith("kueue.x-k8s.io/") for key in mapping(metadata.get("labels"))
-    )
+    return not any(str(key).startswith(KUEUE) for key in mapping(metadata.get("labels")))
 
 
 def bears_to_wait(job: Mapping[str, Any]) -> bool:
@@ -193,6 +191,7 @@ def _notes(job: Mapping[str, Any]) -> dict[str, str]:
     copied = labels.MAY_WAIT in mapping(_template_of(job).get("annotations"))
     return {
         labels.JOB_ATTEMPTS: str(attempts_of_job(job)),
+        **({labels.JOB_DEADLINE: "true"} if _has_deadline(job) else {}),
         **_generated_name(job),
         **(waiting_note(job) if copied else {}),
     }
@@ -241,6 +240,12 @@ def _in(base: str, name: str) -> str:
     return f"{base}/{name.replace('/', '~1')}"
 
 
+def _has_deadline(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job is ended for good after some time, whatever its pods do."""
+    spec = mapping(job.get("spec"))
+    return spec.get("activeDeadlineSeconds") is not None or _KUEUES_DEADLINE in labels_of(job)
+
+
 def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
     """Return what its pods do not show: that the Job's name is generated, and its prefix."""
     prefix = mapping(job.get("metadata")).get("generateName")
@@ -250,17 +255,17 @@ def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _runs(spec: Mapping[str, Any]) -> int:
-    """Return how many pods have to succeed; without completions, all that run at once."""
-    parallelism, completions = _count(spec.get("parallelism")), _count(spec.get("completions"))
-    return max(1, (parallelism or 1) if completions is None else completions)
+    """Return how many pods have to succeed; without completions, its only worker."""
+    return max(1, _count(spec.get("completions")) or 1)
 
 
-def _may_become_any_number(spec: Mapping[str, Any]) -> bool:
-    """Say whether nobody knows yet how many pods will share the Job's attempts.
+def _are_of_a_queue(spec: Mapping[str, Any]) -> bool:
+    """Say whether the Job's pods are workers that share a queue.
 
-    ``parallelism: 0`` holds back workers of a queue; any number of them may be started later.
+    Once one of them has succeeded, the Job makes no more pods: a killed one's work would be lost.
+    ``parallelism: 0`` holds workers back, and any number of them may be started later.
     """
-    return spec.get("completions") is None and _count(spec.get("parallelism")) == 0
+    return spec.get("completions") is None and _count(spec.get("parallelism")) not in (None, 1)
 
 
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:

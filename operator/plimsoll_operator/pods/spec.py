@@ -200,6 +200,25 @@ def other_memory_bytes(pod: Pod, sized: SizedContainer) -> tuple[int, int]:
     return sum(c.request_bytes or 0 for c in others), sum(c.limit_bytes or 0 for c in others)
 
 
+def init_limit_bytes(pod: Pod) -> int:
+    """Return the largest limit of an ordinary init container with all sidecars, in bytes.
+
+    0 if there is none. Where a LimitRange bounds the whole pod, the API server counts this limit or
+    that of the containers together, whichever is larger.
+    """
+    init = [mapping(container) for container in sequence(spec_of(pod).get("initContainers"))]
+    ordinary = [container for container in init if not _is_sidecar(container)]
+    if not ordinary:
+        return 0
+    sidecars = sum(_limit_bytes(container) for container in init if _is_sidecar(container))
+    return max(map(_limit_bytes, ordinary)) + sidecars
+
+
+def _limit_bytes(container: Mapping[str, Any]) -> int:
+    read = _read(0, container)
+    return (read.limit_bytes or 0) if isinstance(read, SizedContainer) else 0
+
+
 def millicores_asked(container: Mapping[str, Any], kind: str) -> int | None:
     """Return a container's CPU or None, or raise BadQuantity. kind: "requests" or "limits"."""
     value = mapping(mapping(container.get("resources")).get(kind)).get("cpu")
@@ -238,7 +257,11 @@ def containers_beside(pod: Pod, index: int) -> list[Mapping[str, Any]]:
     spec = spec_of(pod)
     beside = [mapping(c) for i, c in enumerate(sequence(spec.get("containers"))) if i != index]
     init = map(mapping, sequence(spec.get("initContainers")))
-    return beside + [c for c in init if c.get("restartPolicy") == RestartPolicy.ALWAYS]
+    return beside + [container for container in init if _is_sidecar(container)]
+
+
+def _is_sidecar(init_container: Mapping[str, Any]) -> bool:
+    return init_container.get("restartPolicy") == RestartPolicy.ALWAYS
 
 
 def qos_of(pod: Pod) -> Qos:

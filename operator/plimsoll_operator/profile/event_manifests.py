@@ -39,6 +39,7 @@ _ACTIONS: Final = {
     EventReason.SMALLER_PARTITIONS: "Split",
     EventReason.HELD: "Hold",
     EventReason.RELEASED: "Release",
+    EventReason.NOT_RELEASED: "Hold",
     EventReason.LEASED: "Observe",
 }
 _WARNINGS: Final = frozenset(
@@ -50,6 +51,7 @@ _WARNINGS: Final = frozenset(
         EventReason.RUNNING_LONG,
         EventReason.MENDED,
         EventReason.NOT_RESCUED,
+        EventReason.NOT_RELEASED,
         EventReason.SMALLER_CHUNKS,
     }
 )

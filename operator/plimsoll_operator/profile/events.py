@@ -34,6 +34,7 @@ class EventReason(StrEnum):
     SMALLER_PARTITIONS = "SmallerPartitions"
     HELD = "Held"
     RELEASED = "Released"
+    NOT_RELEASED = "NotReleased"
     LEASED = "Leased"
 
 
@@ -48,6 +49,7 @@ _WHY_RELEASED: Final = {
     "unordered": "its task is not ordered any more, or it is paused",
     "large": "it fits on no node, not even on an empty one",
     "outside": "a later pod without an order would overtake it",
+    "lower": "a pod of lower priority would start first",
     "crowd": "too many wait",
     "blind": "it is not known what runs on the nodes",
     "away": "no controller leads",
@@ -316,6 +318,16 @@ def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
     where = f"; it had better run on {hosts[0]}" if hosts else ""
     note = f"{_WHY_RELEASED[why]}, after {waited_s:.0f} s{where}"
     return Happening(EventReason.RELEASED, note, "released")
+
+
+def not_released(error: str) -> Happening:
+    """The API server does not let Plimsoll start a pod or a Job that waits. error: its words."""
+    note = (
+        f"it cannot be started: the API server refuses to let it go ({error}); it is tried again"
+        " every minute; remove the rule that forbids it, give the controller its rights back, or"
+        " run `plimsoll release`"
+    )
+    return Happening(EventReason.NOT_RELEASED, note, "not-released")
 
 
 def leased(words: str) -> Happening:

@@ -33,6 +33,7 @@ from plimsoll_operator.sizing.cpu_sizing import (
     may_size_cpu,
     size_cpu,
 )
+from plimsoll_operator.sizing.deadlines import cpu_within_deadline, within_deadline
 from plimsoll_operator.sizing.decision_note import (
     CpuNote,
     DecisionNote,
@@ -321,7 +322,7 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
         return left_to_autoscaler(ask, by, knowledge.policy)
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
-    note = size_cpu(ask, knowledge, bounds, qos)
+    note = size_cpu(ask, knowledge, cpu_within_deadline(read.body, ask, bounds), qos)
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note
     memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was
@@ -343,7 +344,7 @@ def _decided(read: ReadPod, features: PodFeatures, state: AdmissionState) -> Dec
         killed=killed(read),
     )
     namespace = state.namespace(read.identity.task.namespace).bounds
-    bounds = bounds_for(read.body, memory, namespace, state.nodes)
+    bounds = within_deadline(read, bounds_for(read.body, memory, namespace, state.nodes))
     ask = Ask(
         features=within_bounds(features.values, read.context),
         request_bytes=was.request_bytes,

@@ -7,19 +7,19 @@ Plimsoll would not have written on this very pod counts as absent.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import BadQuantity, format_bytes, parse_bytes
+from plimsoll_operator.pods.resizes import granted_memory
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
     annotations_of,
     mapping,
     metadata_of,
-    sequence,
 )
 
 MAX_CHARS: Final = 512
@@ -97,16 +97,5 @@ def enforced_limit(pod: Pod, container: SizedContainer) -> int | None:
     """
     if labels.RESCUED not in annotations_of(pod):
         return container.limit_bytes
-    granted = granted_limit(pod, container.name)
+    granted = granted_memory(pod, container.name, "limits")
     return container.limit_bytes if granted is None else granted
-
-
-def granted_limit(pod: Pod, container: str) -> int | None:
-    """Return the memory limit in a container's status, as its node has set it; None if absent."""
-    statuses = sequence(mapping(pod.get("status")).get("containerStatuses"))
-    own = next((mapping(s) for s in statuses if mapping(s).get("name") == container), {})
-    limits: Any = mapping(mapping(mapping(own).get("resources")).get("limits"))
-    try:
-        return parse_bytes(limits.get("memory"))
-    except BadQuantity:
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll_operator.pods.autoscalers import Autoscalers
@@ -53,6 +53,8 @@ class AdmissionState:
     chunks: what chunks of tasks took, for Jobs over items.
     leased: what leases took, for Jobs that lease their items.
     smaller: how many times in a row executors of Spark were killed for memory, by their task.
+    crowded: the namespaces that may soon take no new tasks: nobody would lift a run of theirs.
+    unread: tasks of which more is known than could be read.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -69,6 +71,8 @@ class AdmissionState:
     chunks: dict[TaskId, Learned] = field(default_factory=dict)
     leased: dict[TaskId, Learned] = field(default_factory=dict)
     smaller: dict[TaskId, int] = field(default_factory=dict)
+    crowded: frozenset[str] = frozenset()
+    unread: set[TaskId] = field(default_factory=set)
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""
@@ -80,9 +84,14 @@ class AdmissionState:
         return self.namespaces.get(name, UNBOUNDED_NAMESPACE)
 
     def knowledge_of(self, task: TaskId) -> Knowledge:
-        """Return the knowledge of a task; for an unknown task it holds only the policy."""
+        """Return the knowledge of a task; for an unknown task it holds only the policy.
+
+        A first size is not tried where nobody may lift a run, or where one may be lifted already.
+        """
         knowledge = self.tasks.get(task)
         if knowledge is not None:
             return knowledge
         policy = self.namespace(task.namespace).policy or self.default_policy
+        if policy.first_size < 1 and (task.namespace in self.crowded or task in self.unread):
+            policy = replace(policy, first_size=1.0)
         return Knowledge(task=task, policy=policy)

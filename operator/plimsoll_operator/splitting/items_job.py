@@ -16,6 +16,7 @@ from typing import Any, Final
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, most_listed, sizes_in
 from plimsoll_operator.pods.job_attempts import HOOKS, is_kept_elsewhere
+from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     NotSizable,
     annotations_of,
@@ -38,8 +39,7 @@ _SHOWN_CHARS: Final = 40
 _GENERATED_CHARS: Final = 5
 _NO_LIMIT: Final = 10**6
 """The API server writes a ``backoffLimit`` above this if there is a limit for each index."""
-_KUEUE: Final = "kueue.x-k8s.io/"
-_OF_ITS_QUEUE: Final = frozenset({f"{_KUEUE}queue-name", f"{_KUEUE}priority-class"})
+_OF_ITS_QUEUE: Final = frozenset({f"{KUEUE}queue-name", f"{KUEUE}priority-class"})
 
 
 class NotOverItems(ValueError):
@@ -209,7 +209,7 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
     if any(each.get("activeDeadlineSeconds") is not None for each in (spec, of_pods)):
         return "it, or each of its pods, has a deadline (activeDeadlineSeconds)"
     if any(
-        str(key).startswith(_KUEUE) and key not in _OF_ITS_QUEUE
+        str(key).startswith(KUEUE) and key not in _OF_ITS_QUEUE
         for key in (*annotations_of(job), *labels_of(job))
     ):
         return "Kueue counts on how many pods it has, or how long it may take"

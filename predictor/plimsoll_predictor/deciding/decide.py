@@ -116,6 +116,8 @@ class _Case:
         lift = knowledge.lifts.get(self.ask.run) if self.ask.run is not None else None
         if lift is None:
             return self._by_past()
+        if lift.exactly:
+            return self._exactly_written(lift)
         # It is not lowered; apart from that it is sized as any other; see safeguards.py.
         return (
             replace(self._by_past(), attempt=lift.attempt)
@@ -143,6 +145,19 @@ class _Case:
         if knowledge.rule is not None and knowledge.champion != REQUEST:
             return self._by_rule(knowledge.rule)
         return self._max_seen("")
+
+    def _exactly_written(self, lift: Lift) -> Decision:
+        """The request, whatever the bounds: a node has refused a pod of the run that had more."""
+        why = (
+            f"attempt {lift.attempt} of this run: a node refused the one before, which had more, so"
+            " it has exactly what was written"
+        )
+        return Decision(
+            allocation_bytes=self.ask.request_bytes,
+            reason=Reason.KEPT,
+            why=why,
+            attempt=lift.attempt,
+        )
 
     def _lifted(self, lift: Lift) -> Decision:
         lifted_bytes = self.allowed.clamp(lift.allocation_bytes).allocation_bytes

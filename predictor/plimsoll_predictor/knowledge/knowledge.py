@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.documents import from_document, to_document
@@ -17,6 +17,9 @@ from plimsoll_predictor.knowledge.guarded import Guarded
 from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN, Shown
 from plimsoll_predictor.model.task_model import Model
+
+EXACTLY: Final = 2
+"""``Lift.written`` of a lift to what was written, and no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class Lift:
     killed_s: float | None = field(default=None, compare=False)
     """The run's latest kill, Unix seconds; None if unknown. The feed carries the first kill since
     the lift was made; a later one alone does not change the feed."""
+    exactly: bool = False
+    """Whether its attempts get no more than was written, either, as after a node has refused one
+    that had more. Such a lift is ``as_written``, too."""
 
     @property
     def is_held(self) -> bool:
@@ -48,12 +54,23 @@ class Lift:
         return not (self.as_written or self.is_held)
 
     @property
-    def told(self) -> tuple[int | bool, ...]:
-        """What the feed carries. An older reader knows neither ``as_written`` nor the time."""
+    def written(self) -> int:
+        """1 if ``as_written``, EXACTLY if ``exactly``, else 0. An older reader takes 2 for 1."""
+        return EXACTLY if self.exactly else int(self.as_written)
+
+    @property
+    def told(self) -> tuple[int, ...]:
+        """What the feed carries. An older reader knows neither ``written`` nor the time."""
         told = self.allocation_bytes, self.attempt, self.after_bytes
         if self.killed_s is not None:
-            return (*told, self.as_written, int(self.killed_s))
-        return (*told, True) if self.as_written else told
+            return (*told, self.written, int(self.killed_s))
+        return (*told, self.written) if self.as_written else told
+
+    @classmethod
+    def from_told(cls, told: Sequence[Any]) -> Lift:
+        """Inverse of ``told``; TypeError on foreign data."""
+        lift, written = cls(*told), told[3:4]
+        return replace(lift, as_written=bool(lift.as_written), exactly=list(written) == [EXACTLY])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +152,7 @@ class Knowledge:
             largest_bytes=data.get("largest_bytes"),
             largest_request_bytes=data.get("largest_request_bytes"),
             model=Model.from_dict(model) if model is not None else None,
-            lifts={run: Lift(*values) for run, values in data["lifts"].items()},
+            lifts={run: Lift.from_told(told) for run, told in data["lifts"].items()},
             spent=from_document(Spent, spent, "what it has spent"),
             guarded=None if guarded is None else from_document(Guarded, guarded, "its guard"),
             cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),

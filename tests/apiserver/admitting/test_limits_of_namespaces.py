@@ -29,6 +29,11 @@ PROXY = {
     "image": "localhost/none:1",
     "resources": {"requests": {"memory": "64Mi"}, "limits": {"memory": "128Mi"}},
 }
+INIT = {
+    "image": "localhost/none:1",
+    "resources": {"requests": {"memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+}
+AFTER = ALONE.with_init_container("init", **INIT)
 BESIDE = ALONE.with_container("proxy", **PROXY).owned_by_job()
 """A bare pod keeps what was written: its proxy might wait for a task that was killed."""
 
@@ -63,6 +68,9 @@ BOUNDS = {
     ),
     "a pod's ratio": Bound(
         BESIDE, a_range("Pod", maxLimitRequestRatio="2"), LITTLE_BYTES, GIB, Limits.KEEP
+    ),
+    "a pod's ratio, with an init container": Bound(
+        AFTER, a_range("Pod", maxLimitRequestRatio="2"), LITTLE_BYTES, GIB // 2
     ),
     "a container's maximum": Bound(ALONE, a_range("Container", max="3Gi"), MUCH_BYTES, 3 * GIB),
     "a pod's maximum": Bound(BESIDE, a_range("Pod", max="3Gi"), MUCH_BYTES, 3 * GIB - 128 * MIB),

@@ -19,7 +19,8 @@ from plimsoll_operator.kube.errors import Changed
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.names.labels import LENT
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.profile.events import Happening
+from plimsoll_operator.profile.events import Happening, Regarding
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.node_steps import Patience
 from tests.builders.controller.ledgers import Inside, a_final, a_train, an_inside
@@ -93,7 +94,7 @@ class Told:
 
     reasons: list[str] = field(default_factory=list)
 
-    def announce(self, happening: Happening, _: Pod) -> None:
+    def tell(self, happening: Happening, _: Regarding, __: TaskId) -> None:
         self.reasons.append(happening.reason.value)
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
 from plimsoll_operator.controller.announcing.announcer import Announcer, Raised
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
 from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
 from plimsoll_operator.controller.rescue.rescues import Rescues
@@ -19,7 +20,8 @@ from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.profile.events import Happening
+from plimsoll_operator.profile.events import Happening, Regarding
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import Inside, a_train, an_inside, decided
 from tests.builders.nodes import a_node
@@ -45,6 +47,9 @@ class Server:
     answers: str | None = None
     """Deferred or Infeasible."""
     silent: bool = False
+    api: Any = None
+    stays: list[Any] = field(default_factory=list)
+    """Conditions that are on each pod after its next resize."""
     raises: list[str] = field(default_factory=list)
     notes: int = 0
     """Calls that write what a pod had before."""
@@ -61,7 +66,7 @@ class Server:
             resources[kind].update(container["resources"][kind])
         wanted = resources["limits"]["memory"]
         more = parse_bytes(wanted) > parse_bytes(granted)
-        kept["status"]["conditions"] = []
+        kept["status"]["conditions"] = list(self.stays)
         if more and self.answers:
             kept["status"]["conditions"] = [
                 {"type": "PodResizePending", "status": "True", "reason": self.answers}
@@ -94,12 +99,12 @@ class Told:
     words: list[str] = field(default_factory=list)
     raised: list[tuple[int, int]] = field(default_factory=list)
 
-    def announce(self, happening: Happening, _: Pod) -> None:
+    def tell(self, happening: Happening, _: Regarding, __: TaskId) -> None:
         self.reasons.append(happening.reason.value)
         self.words.append(happening.note)
 
     async def rescued(self, pod: Pod, happening: Happening, raised: Raised) -> None:
-        self.announce(happening, pod)
+        self.tell(happening, Regarding.of(pod), raised.task)
         self.raised.append((raised.first_bytes // MIB, raised.limit_bytes // MIB))
 
 
@@ -113,10 +118,12 @@ class Scene:
     now_s: float = 0.0
     used_bytes: int = 1024 * MIB
     peaks: PeakBook = field(default_factory=PeakBook)
+    heard: AgentsHeard = field(init=False)
     metrics: ControllerMetrics = field(default_factory=lambda: ControllerMetrics(0))
     rescues: Rescues = field(init=False)
 
     def __post_init__(self) -> None:
+        self.heard = AgentsHeard(lambda: self.now_s)
         self.rescues = self.another()
 
     def another(self) -> Rescues:
@@ -128,6 +135,7 @@ class Scene:
                 bounds=controller.bounds,
                 nodes=controller.watch.ledger.nodes,
                 peaks=self.peaks,
+                heard=self.heard,
             ),
             LimitRaiser(
                 cast(PodWriter, self.server), cast(Announcer, self.told), self.metrics.rescue

@@ -67,6 +67,7 @@ class Past:
         default_factory=lambda: {CPU: LONG_S, WAIT: LONG_S}
     )
     complete: bool = True
+    store_is_stuck: bool = False
 
     def residents(self) -> Mapping[str, Mapping[str, int]]:
         return {}
@@ -174,6 +175,7 @@ async def a_queue() -> AsyncIterator[Queueing]:
             board=board,
             announcer=told,
             metrics=OrderingMetrics(CollectorRegistry()),
+            store_is_stuck=lambda: past.store_is_stuck,
             now_s=lambda: clock[0],
             monotonic_s=lambda: clock[0],
         )

@@ -31,6 +31,7 @@ class GateServer:
     lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
     hosts in a pod, or that a gate goes.
     failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
+    keeping: namespaces in which a rule refuses that a gate goes.
     broken: the status of all answers, if they are errors. silent: whether calls are never answered.
     now_s: of its clock. meddle: how many times somebody else changes a pod between a look at it and
         its patch.
@@ -48,6 +49,7 @@ class GateServer:
     hosts_refused: bool = False
     gates_refused: bool = False
     failing: set[str] = field(default_factory=set)
+    keeping: set[str] = field(default_factory=set)
     broken: int | None = None
     silent: bool = False
     now_s: float = 0.0
@@ -142,6 +144,7 @@ class GateServer:
         if (
             not self.permitted
             or self.gates_refused
+            or pod["metadata"].get("namespace") in self.keeping
             or (self.hosts_refused and "hostname" in str(body))
         ):
             return 403, {"message": "forbidden"}

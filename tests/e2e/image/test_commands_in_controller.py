@@ -164,7 +164,7 @@ def test_who_may_not_exec_is_told_what_it_takes(
     somebody = a_person_who_may(cluster, NAMESPACE, rules, tmp_path)
     refused = somebody.plimsoll("explain", TASK, "--installed-in", NAMESPACE)
     assert refused.status == 1
-    assert "create on pods/exec is needed" in refused.err
+    assert "get and create on pods/exec are needed" in refused.err
     assert "Traceback" not in refused.err
 
 

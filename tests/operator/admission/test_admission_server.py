@@ -66,6 +66,31 @@ async def test_a_dry_run_gets_the_same_answer(tmp_path: Path) -> None:
         assert server.state.tasks == before
 
 
+async def test_pods_are_counted_and_not_questions(tmp_path: Path) -> None:
+    """A dry run makes no pod, and a pod that another webhook changes is asked for twice."""
+
+    def counted() -> dict[str, float]:
+        (family,) = (
+            each
+            for each in server.metrics.registry.collect()
+            if each.name == "plimsoll_admission_pods"
+        )
+        totals = [each for each in family.samples if each.name.endswith("_total")]
+        return {each.labels["outcome"]: each.value for each in totals}
+
+    async with a_server(tmp_path, knowledge_of()) as (caller, server, _):
+        await caller.review(POD.received(), dry_run=True)
+        assert counted() == {}
+        after = await sized(caller, POD.received())
+        assert counted() == {"enforced": 1}
+        await caller.review(after)
+        assert counted() == {"enforced": 1}
+        left = await sized(caller, after.asking("3Gi").limited("3Gi"))
+        assert counted() == {"enforced": 1, "left": 1}, "it is left only now"
+        await caller.review(left)
+        assert counted() == {"enforced": 1, "left": 1}
+
+
 async def test_an_unknown_task_is_admitted_with_its_own_request(tmp_path: Path) -> None:
     async with a_server(tmp_path) as (caller, _, _):
         after = await sized(caller)

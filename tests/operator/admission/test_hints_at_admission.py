@@ -67,7 +67,7 @@ async def test_a_new_pod_prefers_the_node_that_the_feed_makes_best(tmp_path: Pat
             {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-2"]}
         ]
         assert counted(server, "given") == 1
-        board.remove_host("node-2")
+        board.set_host("node-2", None)
         board.set_host("node-1", [])
         await until_true(lambda: len(server.state.placing) == 2)
         assert "node-1" in str(preferred(await admitted(caller)))
@@ -174,7 +174,7 @@ async def test_a_replica_takes_as_many_nodes_as_it_compares(tmp_path: Path) -> N
         for number in range(MOST_NODES):
             board.set_host(f"node-{number}", [])
         await until_true(lambda: len(server.state.placing) == MOST_NODES)
-        board.remove_host("node-0")
+        board.set_host("node-0", None)
         board.set_host("node-new", [(1, 1)])
         await until_true(
             lambda: "node-new" in dict(server.state.placing.residents()),
@@ -254,7 +254,7 @@ def test_an_older_admission_reads_past_what_it_does_not_know() -> None:
     board = FeedBoard("e1")
     board.publish(KNOWN)
     tell_nodes(board, TRAIN, node_1=3, node_2=0)
-    board.remove_host("node-2")
+    board.set_host("node-2", None)
     board.set_load("node-1", NodeLoad(8000, 10, 5))
     board.set_load("node-2", NodeLoad(8000, 10, 5))
     board.set_load("node-2", None)

@@ -19,7 +19,7 @@ from plimsoll_operator.admission.snapshot import (
     take_snapshot,
     write_snapshot,
 )
-from plimsoll_operator.feed.applying import apply
+from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.client import Position
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.sizing.state import AdmissionState
@@ -46,6 +46,9 @@ def a_state() -> AdmissionState:
     namespace = {"policy": policy, "limit_ranges": [limit_range], "quotas": []}
     apply(state, ChangeKind.NAMESPACE, "shop", namespace)
     apply(state, ChangeKind.SMALLER, "shop/spark.sales.executor", {"steps": 2})
+    apply(state, ChangeKind.CROWDED, "", {"namespaces": ["mall", "fair"]})
+    with pytest.raises(BadEntry):
+        apply(state, ChangeKind.TASK, "shop/other", {"task": 3})
     state.chunks[TRAIN] = Learned(
         Costs(0.5, 1.0, 0.1, 0.01, 0.02, 40.0), None, wait_s=2.0, largest=40
     )
@@ -82,6 +85,8 @@ def test_what_was_written_is_loaded(tmp_path: Path) -> None:
     assert state.default_policy == expected.default_policy
     assert state.nodes == NODES
     assert state.smaller == {TaskId("shop", "spark.sales.executor"): 2}
+    assert state.crowded == {"mall", "fair"}
+    assert state.unread == {TaskId("shop", "other")}
     assert state.chunks == expected.chunks != {}
     assert state.leased == expected.leased != {}
     assert state.namespace("shop").bounds.most == GIB

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.attempts.observation import END_SEEN_WITHIN_S, with_peak
+from plimsoll_operator.attempts.observation import (
+    BEGINNING_SEEN_WITHIN_S,
+    END_SEEN_WITHIN_S,
+    with_peak,
+)
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -52,3 +56,29 @@ def test_a_peak_whose_end_was_not_seen_teaches_nothing(peak: PeakReport) -> None
     observation = with_peak(ENDED, peak)
     assert observation.peak_bytes is None
     assert observation.need is None
+
+
+LONG = replace(ENDED, started_s=FINISHED_S - 600.0)
+
+
+@pytest.mark.parametrize(
+    ("since_s", "learns"),
+    [
+        pytest.param(None, True, id="an older agent does not say"),
+        pytest.param(FINISHED_S - 598.0, True, id="from its beginning"),
+        pytest.param(FINISHED_S - 545.0, True, id="all but a little of it"),
+        pytest.param(FINISHED_S - 300.0, False, id="its second half"),
+    ],
+)
+def test_a_peak_whose_beginning_was_not_seen_teaches_nothing(
+    since_s: float | None, *, learns: bool
+) -> None:
+    observation = with_peak(LONG, replace(FINAL, since_s=since_s))
+    assert (observation.peak_bytes is not None) == learns
+
+
+def test_a_short_run_may_begin_some_seconds_before_it_is_seen() -> None:
+    short = replace(ENDED, started_s=FINISHED_S - 10.0)
+    for late_s, learns in ((BEGINNING_SEEN_WITHIN_S, True), (BEGINNING_SEEN_WITHIN_S + 1, False)):
+        found = with_peak(short, replace(FINAL, since_s=FINISHED_S - 10.0 + late_s))
+        assert (found.peak_bytes is not None) == learns

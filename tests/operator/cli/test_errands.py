@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from plimsoll_operator.commands.reaching import in_controller
 from plimsoll_operator.commands.reaching.in_controller import Errand
+from plimsoll_predictor.tables.history import read_history, write_history
+from tests.builders.stores import an_attempt
 from tests.rigs.processes.command_lines import run_here
 
 
@@ -32,8 +35,8 @@ def errands(monkeypatch: pytest.MonkeyPatch) -> list[Errand]:
         pytest.param("report a/b --out -", "report a/b --out -", id="output that is printed"),
         pytest.param("report --out x.html", "report --out -", id="a file that stays here"),
         pytest.param(
-            "export a/b c/d --out h.parquet",
-            "export a/b c/d --out - --stdout-ending .parquet",
+            "export a/b c/d --out h.csv.gz",
+            "export a/b c/d --out - --stdout-ending .gz",
             id="the ending of a file that stays here",
         ),
         pytest.param(
@@ -63,6 +66,37 @@ def test_a_file_to_read_is_sent_and_one_to_write_comes_back(
     run_here("export", "--out", str(tmp_path / "history.csv"))
     assert (list(errands[0].words), errands[0].stdin) == (["sla", "-", "--within", "2h"], plan)
     assert (errands[1].stdin, errands[1].out) == (None, tmp_path / "history.csv")
+
+
+def test_parquet_is_sent_as_csv_and_made_of_csv_that_comes_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    past, out = tmp_path / "past.parquet", tmp_path / "again.parquet"
+    write_history(past, lambda: [[an_attempt("a").built, an_attempt("b").built]])
+    sent: list[bytes] = []
+
+    def take_in_and_give_back(errand: Errand) -> int:
+        if errand.stdin is not None:
+            sent.append(gzip.decompress(errand.stdin.read_bytes()))
+        elif errand.out is not None:
+            assert list(errand.words)[-1] == ".csv"
+            errand.out.write_bytes(sent[0])
+        return 0
+
+    monkeypatch.setattr(in_controller, "run_in_controller", take_in_and_give_back)
+    assert run_here("import", str(past)).returncode == 0
+    assert sent[0].startswith(b"namespace,task,")
+    assert run_here("export", "--out", str(out)).returncode == 0
+    assert out.read_bytes().startswith(b"PAR1")
+    assert list(read_history(out)) == list(read_history(past))
+
+
+def test_a_damaged_parquet_file_is_told_and_not_sent(errands: list[Errand], tmp_path: Path) -> None:
+    past = tmp_path / "past.parquet"
+    past.write_bytes(b"PAR1 and no more")
+    done = run_here("import", str(past), COLUMNS="300")
+    assert (done.returncode, errands) == (1, [])
+    assert f"plimsoll import: {past} is a damaged Parquet file" in done.stderr
 
 
 def test_a_file_that_the_controller_refused_is_named(

@@ -52,7 +52,7 @@ async def test_nodes_are_scored_by_who_runs_there(tmp_path: Path) -> None:
         await told(extender, board, node_1=3, node_2=0, node_3=3)
         assert await scheduler.scores(POD, *NAMES) == [0, 10, 0]
         assert counted(extender, Graded.GIVEN) == 1
-        board.remove_host("node-2")
+        board.set_host("node-2", None)
         board.set_host("node-1", [])
         await until_true(lambda: len(extender.scorer.state.placing) == 2)
         assert await scheduler.scores(POD, "node-3", "node-1") == [0, 10]

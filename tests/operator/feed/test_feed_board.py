@@ -112,6 +112,16 @@ def test_namespaces_are_told_without_what_does_not_bound_memory() -> None:
     assert told(board, since=1).removed.namespaces == ["shop"]
 
 
+def test_namespaces_that_are_crowded_are_told_and_taken_back() -> None:
+    board = FeedBoard("e1")
+    for crowded in ({"shop", "mall"}, {"mall", "shop"}):
+        board.set_crowded(crowded)
+    assert told(board, epoch=None).crowded == {"": {"namespaces": ["mall", "shop"]}}
+    assert board.revision == 1
+    board.set_crowded(set())
+    assert told(board, since=1).removed.crowded == [""]
+
+
 def test_the_use_of_a_quota_which_changes_with_every_pod_is_no_news() -> None:
     board = FeedBoard("e1")
     spec = {"hard": {"memory": "1Gi"}}

@@ -233,6 +233,39 @@ async def test_a_task_whose_news_nobody_can_read_is_not_lowered_by_what_was_know
     assert TRAIN not in reader.state.tasks
 
 
+async def test_a_task_whose_news_nobody_can_read_gets_no_first_size_until_they_can_be_read(
+    reader: Reader, board: FeedBoard
+) -> None:
+    """Its lifts are unknown: a killed run's next attempt would be lowered as if it were new."""
+    board.set_defaults(Policy(mode=Mode.ENFORCE, first_size=0.75))
+    await reader.take(board)
+    text = orjson.loads(board.message(0, None))
+    text.update(full=False, tasks={str(TRAIN): 3})
+    await reader.client.take(decode_message(orjson.dumps(text)))
+    assert reader.state.knowledge_of(TRAIN).policy == Policy(mode=Mode.ENFORCE)
+    assert reader.state.knowledge_of(JOIN).policy.first_size == 0.75
+    text.update(tasks={str(TRAIN): knowledge_of(TRAIN).to_dict()})
+    await reader.client.take(decode_message(orjson.dumps(text)))
+    text.update(tasks={str(TRAIN): None})
+    await reader.client.take(decode_message(orjson.dumps(text)))
+    assert reader.state.knowledge_of(TRAIN).policy.first_size == 0.75
+
+
+async def test_new_tasks_of_a_crowded_namespace_get_no_first_size(
+    reader: Reader, board: FeedBoard
+) -> None:
+    """The controller may turn them away, and would not lift their runs."""
+    policy = Policy(mode=Mode.ENFORCE, first_size=0.75)
+    board.set_defaults(policy)
+    board.set_crowded({"shop"})
+    await reader.take(board)
+    assert reader.state.knowledge_of(JOIN).policy == Policy(mode=Mode.ENFORCE)
+    assert reader.state.knowledge_of(TaskId("mall", "join")).policy == policy
+    board.set_crowded(())
+    await reader.take(board)
+    assert reader.state.knowledge_of(JOIN).policy == policy
+
+
 async def test_it_follows_a_real_feed(tmp_path: Path, board: FeedBoard) -> None:
     async with a_feed(board) as url:
         reader = Reader(tmp_path, url)

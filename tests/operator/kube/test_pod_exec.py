@@ -119,7 +119,7 @@ async def test_more_than_is_taken_ends_it() -> None:
 @pytest.mark.parametrize(
     ("status", "error", "words"),
     [
-        (403, Refused, r"create on pods/exec is needed"),
+        (403, Refused, r"get and create on pods/exec are needed"),
         (404, Unreachable, "leader is gone; try again"),
         (500, Unreachable, "cannot be reached by exec: 500"),
     ],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from plimsoll_operator.late_binding.resizing import Left, Resize, resize_for, unapplied
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.labels import RESCUED
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
@@ -15,7 +17,7 @@ from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
-from tests.builders.pods import JOB_UID, APod, a_pod
+from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod
 from tests.rigs.servers.admission_servers import knowledge_of
 
 PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
@@ -112,6 +114,14 @@ def test_a_resize_that_never_came_about_is_put_right() -> None:
     note = unapplied(noted(WAITING, PLANNED).built())
     assert note is not None
     assert (note.allocation_bytes, note.reason) == (4000 * MIB, Reason.KEPT)
+
+
+def test_a_rescue_up_to_what_it_had_before_it_was_lowered_is_no_resize_undone() -> None:
+    rescued = {"uid": POD_UID, "container": "main", "request": "2000Mi", "limit": "2000Mi"}
+    lowered = noted(WAITING, PLANNED)
+    assert unapplied(lowered.asking("2000Mi").limited("2000Mi").built()) is None
+    raised = lowered.annotated({RESCUED: json.dumps({**rescued, "raises": 1})})
+    assert unapplied(raised.built()) is None
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,10 @@ def identified(pod: APod) -> RunIdentity:
             a_job(**INDEXED, backoffLimitPerIndex=3, backoffLimit=4), 2, id="both limits hold"
         ),
         pytest.param(a_job(**INDEXED, backoffLimitPerIndex=0), 1, id="each index has none"),
-        pytest.param(a_job(parallelism=3, backoffLimit=6), 3, id="a queue's three workers"),
+        pytest.param(
+            a_job(parallelism=3, backoffLimit=6), 1, id="a queue's workers: none after a success"
+        ),
+        pytest.param(a_job(parallelism=1, backoffLimit=6), 7, id="a queue's only worker"),
         pytest.param(a_job(completions=3, backoffLimit=6), 3, id="three, one after the other"),
         pytest.param(
             a_job(**INDEXED, backoffLimit=8, successPolicy={"rules": [{"succeededIndexes": "0"}]}),

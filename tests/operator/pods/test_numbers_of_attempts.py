@@ -37,6 +37,12 @@ def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
     ("pod", "expected"),
     [
         pytest.param(a_pod(), 3, id="Plimsoll retries a bare pod as often as it lifts"),
+        pytest.param(
+            a_pod().annotated({labels.ATTEMPTS: "1"}), 0, id="unless its author says one attempt"
+        ),
+        pytest.param(a_pod().annotated({labels.ATTEMPTS: "2"}), 1, id="or two"),
+        pytest.param(a_pod().annotated({labels.ATTEMPTS: "9"}), 3, id="but no more than it lifts"),
+        pytest.param(a_pod().annotated({labels.ATTEMPTS: "one"}), 3, id="and no number is none"),
         pytest.param(a_pod().restarting("OnFailure"), 0, id="restarted in place"),
         pytest.param(a_pod().restarting("Always"), 0, id="restarted in place, always"),
         pytest.param(
@@ -175,7 +181,7 @@ def when(action: str, condition: str) -> dict[str, Any]:
         pytest.param(a_job(backoffLimit=2, parallelism=8, completions=1), 3, id="one of eight"),
         pytest.param(a_job(backoffLimit=6, completions=90), 1, id="90, one after the other"),
         pytest.param(a_job(backoffLimit=6, parallelism=2, completions=3), 3, id="three share six"),
-        pytest.param(a_job(backoffLimit=6, parallelism=3), 3, id="three workers of a queue"),
+        pytest.param(a_job(backoffLimit=6, parallelism=3), 1, id="three workers of a queue"),
         pytest.param(a_job(backoffLimit=6, parallelism=0), 1, id="any number may share them later"),
         pytest.param(
             a_job(backoffLimit=2, parallelism=0, completions=1), 3, id="held back, but one"

@@ -70,6 +70,14 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "it nears its memory limit and is not given more: it rises in a line",
         ),
         pytest.param(
+            events.not_released("policy keep-gates forbids it"),
+            "NotReleased",
+            "Warning",
+            "it cannot be started: the API server refuses to let it go (policy keep-gates forbids"
+            " it); it is tried again every minute; remove the rule that forbids it, give the"
+            " controller its rights back, or run `plimsoll release`",
+        ),
+        pytest.param(
             events.smaller_partitions(1, 3),
             "SmallerPartitions",
             "Normal",

@@ -161,6 +161,13 @@ def test_a_pod_made_of_a_sized_ones_manifest_is_sized_by_what_it_asks_now() -> N
     assert memory_of(after(copied)) == SIZED
 
 
+def test_a_copy_that_asks_what_was_decided_was_written_as_the_decision_says() -> None:
+    """So a pod that is copied, or restored from a backup, keeps what its author wrote."""
+    copied = after(POD).received()
+    assert memory_of(copied) == SIZED
+    assert decision_of(after(copied))["was"] == decision_of(copied)["was"]
+
+
 def test_a_pod_made_of_a_left_ones_manifest_is_sized() -> None:
     left = after(after(POD).asking("3Gi").limited("3Gi"))
     assert decision_of(left)["reason"] == Reason.LEFT

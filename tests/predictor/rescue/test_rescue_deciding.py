@@ -153,6 +153,15 @@ def test_what_has_stopped_growing_keeps(
     assert kept == (kept_mib and kept_mib * MIB)
 
 
+@given(need=st.integers(0, 2**40), added=st.integers(0, 2**40), first=st.integers(1, 2**40))
+def test_nothing_is_kept_below_the_first_size_or_the_need(
+    need: int, added: int, first: int
+) -> None:
+    kept = kept_bytes(need, first + added, first)
+    assert kept is None or first <= kept <= first + added
+    assert kept is None or kept > need
+
+
 def test_where_there_is_less_room_it_gets_less() -> None:
     assert raised(room=replace(AMPLE, most_bytes=220 * MIB)) == 220 * MIB
 

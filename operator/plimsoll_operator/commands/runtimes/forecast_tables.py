@@ -59,7 +59,8 @@ def _head(runtimes: TaskRuntimes) -> Panel:
     rows["from"] = plain(_from(runtimes))
     rows["features"] = plain(runtimes.features.words)
     if runtimes.summary is not None:
-        rows["so far"] = plain(runtimes.summary.words)
+        newest = f"of its newest {counted(runtimes.summary.known_runs, 'run')}"
+        rows["so far"] = plain(f"{newest}: {runtimes.summary.words}")
     if runtimes.trend is not None:
         rows["trend"] = plain(runtimes.trend)
     typical = runtimes.typical

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from plimsoll_operator.commands.status.cluster_state import ClusterState, Object, label, part
 from plimsoll_operator.commands.status.tasks import is_paused
-from plimsoll_operator.names.labels import COMPONENT, PRODUCT
+from plimsoll_operator.names.labels import COMPONENT, NAME
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 from plimsoll_predictor.core.durations import words_for_duration
 
@@ -132,7 +132,7 @@ def _workload(name: str, deployments: Sequence[Object]) -> Judgement:
     if ready >= wanted > 0:
         return Level.GOOD, words, None
     namespace = part(deployment, "metadata", "namespace")
-    todo = f"kubectl get pods -n {namespace} -l {PRODUCT},{COMPONENT}={name}"
+    todo = f"kubectl get pods -n {namespace} -l {NAME}={label(deployment, NAME)},{COMPONENT}={name}"
     return Level.WARNING if ready else Level.BAD, words, todo
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from prometheus_client.parser import text_string_to_metric_families
 
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.reaching.product_objects import product_objects
 from plimsoll_operator.commands.status.cluster_state import (
     ClusterState,
     Object,
@@ -32,11 +33,10 @@ from plimsoll_operator.kube.api_server import (
 )
 from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unreachable
 from plimsoll_operator.kube.own_objects import WEBHOOKS
-from plimsoll_operator.names.labels import COMPONENT, PRODUCT
+from plimsoll_operator.names.labels import COMPONENT
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 
-OURS: Final = {"labelSelector": PRODUCT}
 LEASE: Final = "plimsoll-controller"
 WEBHOOK: Final = "plimsoll"
 METRICS_PORT: Final = 9090
@@ -70,7 +70,7 @@ class ClusterReader:
             Unreachable: if the API server does not answer at all.
         """
         await self._objects.get("/version")
-        daemon_sets = self._objects.items(path_of(APPS, "daemonsets"), _component("agent"))
+        daemon_sets = product_objects(self._objects, path_of(APPS, "daemonsets"), "agent")
         deployments, agents, webhooks, profiles = await asyncio.gather(
             self._deployments(),
             self._allowed(daemon_sets, "agent"),
@@ -117,17 +117,17 @@ class ClusterReader:
     async def _deployments(self) -> list[dict[str, Any]] | None:
         where = self._installation.installed_in
         try:
-            return await self._objects.items(path_of(APPS, "deployments", where), OURS)
+            return await product_objects(self._objects, path_of(APPS, "deployments", where))
         except ApiError as error:
             if isinstance(error, Refused):
                 with suppress(ApiError):
                     path = path_of(APPS, "deployments", OWN_NAMESPACE)
-                    return await self._objects.items(path, OURS)
+                    return await product_objects(self._objects, path)
             self._miss(error, "admission", "controller")
             return None
 
     async def _webhooks(self) -> list[dict[str, Any]] | None:
-        webhooks = await self._allowed(self._objects.items(WEBHOOKS, OURS), "webhook")
+        webhooks = await self._allowed(product_objects(self._objects, WEBHOOKS), "webhook")
         if webhooks == []:
             # The webhook of `plimsoll run` has no labels of a chart.
             with suppress(ApiError):
@@ -201,7 +201,7 @@ class ClusterReader:
         path = path_of(CORE, "pods", installed_in)
 
         async def read() -> dict[str, bytes]:
-            pods = await self._objects.items(path, _component(of))
+            pods = await product_objects(self._objects, path, of)
             ready = [str(part(pod, "metadata", "name")) for pod in pods if _is_ready(pod)]
             asked = ready[:MOST_PODS_ASKED]
             addresses = [f"{path}/{name}:{port}" for name in asked]
@@ -293,10 +293,6 @@ def _only(objects: Sequence[Object], namespace: str | None) -> list[Object]:
     if namespace is None:
         return list(objects)
     return [each for each in objects if part(each, "metadata", "namespace") == namespace]
-
-
-def _component(name: str) -> dict[str, str]:
-    return {"labelSelector": f"{PRODUCT},{COMPONENT}={name}"}
 
 
 def _is_ready(pod: Object) -> bool:

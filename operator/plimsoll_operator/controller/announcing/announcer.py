@@ -104,7 +104,7 @@ class Announcer:
 
     async def rescued(self, pod: Pod, happening: events.Happening, raised: Raised) -> None:
         """Announce that a running pod was given more; the pod's first decision is kept, too."""
-        self.announce(happening, pod)
+        self.tell(happening, events.Regarding.of(pod), raised.task)
         meta = pod["metadata"]
         await self._writer.decide(
             DecisionRecord(

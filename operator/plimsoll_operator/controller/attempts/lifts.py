@@ -9,7 +9,8 @@ that pod was made after the run's latest kill.
 
 While a task is paused, or not enforced any more, only runs that were lowered before are lifted, and
 only to what was written (``attempts/healing.py``). The same lift follows an attempt below its
-request that its node ended because the node was short of memory.
+request that its node ended because the node was short of memory. After an attempt above its request
+that its node refused (``attempts/refused.py``), the lift is to exactly what was written.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from prometheus_client import Counter
 
 from plimsoll_operator.attempts.healing import Healing, healing_of
 from plimsoll_operator.attempts.over import ended_s
+from plimsoll_operator.attempts.refused import grew_while_waiting, was_refused_raised
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
@@ -41,6 +43,7 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.giving_back import (
     after_used,
+    exactly_written,
     lift_to_written,
     no_less_than_written,
 )
@@ -58,8 +61,6 @@ from plimsoll_predictor.store import Store, Writer
 
 Spares = Callable[[Pod], Awaitable[bool]]
 """Says whether a killed pod's next attempt will need less, so that it may have as much memory."""
-OUT_OF_MEMORY: Final = "OutOfmemory"
-"""``status.reason`` of a pod that its node refused for want of memory, before it has started."""
 _COUNTING: Final = frozenset({Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER})
 """Retriers that count each attempt they make, whatever ended it."""
 
@@ -90,15 +91,32 @@ class Lifts:
         outcome = ended.observation.outcome
         if outcome is Outcome.SUCCEEDED:
             await self._succeeded(ended)
-        if _met_no_room(ended):
-            # No size was too small, so there is no lift: its next attempt is as its first.
-            return await self.retries.follow(ended, lift_to_written(ended.observation))
+        if was_refused_raised(ended.watched, ended.status):
+            return await self._refused(ended)
         followed = {
             Outcome.OOM_KILLED: self._oom_killed,
             Outcome.FAILED: self._failed,
             Outcome.EVICTED: self._evicted,
         }.get(outcome)
         return True if followed is None else await followed(ended)
+
+    async def _refused(self, ended: AttemptEnded) -> bool:
+        """Give no later attempt of the run more than was written, as its node refused more.
+
+        No size was too small, so whoever makes the next attempt, it is as its author wrote it.
+        """
+        refused = ended.observation
+        async with self._turns.setdefault((refused.task, refused.run), asyncio.Lock()):
+            there = self.book.look(refused.task).lifts.get(refused.run)
+            lift = exactly_written(refused, there)
+            if lift is not None and lift != there:
+                await self._put(refused, replace(lift, killed_s=self._killed_s(refused)))
+        if lift is not None:
+            return await self.retries.follow(ended, lift)
+        await self._used(ended)
+        if grew_while_waiting(ended.watched):
+            return await self.retries.follow(ended, lift_to_written(refused))
+        return True
 
     async def _failed(self, ended: AttemptEnded) -> bool:
         """Make sure that a run that failed by itself goes on as its author wrote it."""
@@ -303,18 +321,6 @@ class Lifts:
         now_s = self.now_s()
         ended_s = now_s if killed.finished_s is None else killed.finished_s
         return float(math.floor(min(now_s, ended_s)))
-
-
-def _met_no_room(ended: AttemptEnded) -> bool:
-    """Say whether a bare pod's node refused it, since it had grown when its node was chosen.
-
-    The maker of any other pod makes it again.
-    """
-    note, status = ended.watched.note, ended.status
-    if ended.watched.retrier is not Retrier.PLIMSOLL or note is None or note.before_bytes is None:
-        return False
-    raised = note.before_bytes < (ended.watched.attempt.request_memory_ran_bytes or 0)
-    return raised and status.phase == "Failed" and status.pod_reason == OUT_OF_MEMORY
 
 
 def _did_its_work(ended: AttemptEnded) -> bool:

@@ -91,4 +91,7 @@ def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
         cpu_s=report.cpu_s if before.cpu_s is None else max(before.cpu_s, report.cpu_s or 0.0),
         limit_bytes=report.limit_bytes or before.limit_bytes,
         peak_cores=max(before.peak_cores or 0.0, report.peak_cores or 0.0) or None,
+        since_s=None
+        if before.since_s is None or report.since_s is None
+        else min(before.since_s, report.since_s),
     )

@@ -9,7 +9,8 @@ other pods are left alone, and an Event says so: Plimsoll does not know what ano
 about a missing pod, and many count it as their run's failure.
 
 A pod that had what was written is left to restart in place, too, if that keeps work that a new pod
-would do again (``kept_work.py``), or if it has gone on for a while.
+would do again (``kept_work.py``), if it has gone on for a while, or if it is not known that its Job
+makes another: a queue's Job makes no more pods once one of them has succeeded.
 
 A deletion that fails is tried again, because a pod that waits for its proxy changes no more: no
 event would come. The pod is read before each try, as it may have ended or gone on meanwhile. After
@@ -28,6 +29,7 @@ import structlog
 from plimsoll_operator.attempts.held_up import is_held_up
 from plimsoll_operator.attempts.kept_work import kept_work
 from plimsoll_operator.attempts.over import ended_s
+from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retry_creation import GIVE_UP_AFTER_S
 from plimsoll_operator.controller.hub.hub import AttemptEnded
@@ -42,7 +44,7 @@ from plimsoll_operator.profile.events import Happening
 log = structlog.get_logger()
 
 NEXT_IS_LIFTED: Final = frozenset({Retrier.JOB, Retrier.REMAKER})
-"""Retriers that surely make another pod with the same run's key."""
+"""Retriers that make another pod with the same run's key, a Job as often as its shape says."""
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 30.0
 GOES_ON_AFTER_S: Final = 60.0
@@ -125,7 +127,7 @@ class Replacements:
         if not watched.is_lowered:
             if self._goes_on(now):
                 return None
-            kept = kept_work(pod, watched.attempt.container)
+            kept = _why_none_may_follow(watched) or kept_work(pod, watched.attempt.container)
             if kept is not None:
                 self._say_stuck(ended, kept)
                 return None
@@ -138,6 +140,13 @@ class Replacements:
     def _goes_on(self, now: AttemptStatus) -> bool:
         runs_since_s = now.started_s if now.terminated is None else None
         return runs_since_s is not None and self.now_s() - runs_since_s > GOES_ON_AFTER_S
+
+
+def _why_none_may_follow(watched: WatchedPod) -> str | None:
+    """Say why the next pod may never come, in words; None if it surely does."""
+    if watched.retrier is Retrier.JOB and not watched.attempts.left:
+        return "it is not known that its Job makes another pod"
+    return None
 
 
 def may_follow(status: AttemptStatus) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from plimsoll_operator.attempts.over import changed_s, is_over
+from plimsoll_operator.attempts.refused import was_refused_raised
 from plimsoll_operator.attempts.retry_pod import NextAttempt, planned_note, retry_name
 from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.attempts.watched_pod import WatchedPod
@@ -40,6 +41,7 @@ from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.attempts import has_only_one
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import annotations_of
 from plimsoll_operator.pods.status import pod_uid
@@ -99,7 +101,7 @@ class Retries:
             if status.phase != "Failed":
                 await self._replacements.replace(ended)
             return True
-        if watched.retry is not Retry.AUTO:
+        if watched.retry is not Retry.AUTO or _is_the_only_one(ended):
             return True
         over = _is_over_for_good(ended)
         if over and status.phase != "Succeeded" and not self._is_history(ended):
@@ -209,6 +211,11 @@ class Retries:
         log.info("retry", pod=intent.new_pod, follows=intent.pod, result=ending.words)
 
 
+def _is_the_only_one(ended: AttemptEnded) -> bool:
+    """Say whether the run gets no second start. A pod that its node refused has had none."""
+    return has_only_one(ended.pod) and not was_refused_raised(ended.watched, ended.status)
+
+
 def _is_over_for_good(ended: AttemptEnded) -> bool:
     """Say whether the pod is over, and the reason of its end cannot change any more.
 
@@ -234,10 +241,6 @@ def _happening(intent: RetryIntent, ending: Ending, note: DecisionNote) -> event
 
 
 def _note(watched: WatchedPod, lift: Lift) -> str:
-    failed_at = words_for_bytes(lift.after_bytes)
-    why = f"{failed_at} was too small"
-    if lift.as_written:
-        why = f"the one before came to nothing at {failed_at}, so it has what was written"
     return note_to_json(
         DecisionNote(
             task=str(watched.task),
@@ -252,10 +255,19 @@ def _note(watched: WatchedPod, lift: Lift) -> str:
             probability=None,
             model=None,
             reason=Reason.NOT_LOWERED if lift.as_written else Reason.LIFTED,
-            why=f"attempt {lift.attempt}: {why}",
+            why=f"attempt {lift.attempt}: {_why(lift)}",
             mode=watched.mode,
             container=watched.attempt.container,
             cpu=watched.note.cpu if watched.note else None,
             context=watched.note.context if watched.note else {},
         )
     )
+
+
+def _why(lift: Lift) -> str:
+    failed_at = words_for_bytes(lift.after_bytes)
+    if lift.exactly:
+        return "a node refused the one before, which had more, so it has exactly what was written"
+    if lift.as_written:
+        return f"the one before came to nothing at {failed_at}, so it has what was written"
+    return f"{failed_at} was too small"

@@ -31,7 +31,7 @@ class ToldNodes:
     def remove_host(self, host: str) -> None:
         """Tell that a node takes no pods any more."""
         self.here.remove(host)
-        self.board.remove_host(host)
+        self.board.set_host(host, None)
 
     def set_load(self, host: str, load: NodeLoad) -> None:
         """Tell what is left of a node."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated
-from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.book import TASKS_PER_NAMESPACE, TaskBook
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.permissions import lacking
@@ -27,11 +27,6 @@ UNHEARD_S: Final = 90.0
 """A replica waits less than this for news: after this, none is there, or no news gets through."""
 TELL_EVERY_S: Final = 30.0
 """A change of troubles writes every profile; a store that comes and goes must not do it often."""
-TASKS_PER_NAMESPACE: Final = 2_000
-"""A namespace with so many tasks gets no new ones, but loses none that is stored or set.
-
-Strangers write labels, and each task costs memory, rows and an object.
-"""
 
 
 class Troubles:

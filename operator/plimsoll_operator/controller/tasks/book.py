@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
@@ -35,6 +35,11 @@ from plimsoll_predictor.store.attempts import lifts
 
 LIFTS_KEPT = lifts.KEPT_PER_TASK
 LIFTS_IN_ALL = lifts.KEPT_IN_ALL
+TASKS_PER_NAMESPACE: Final = 2_000
+"""A namespace with so many tasks gets no new ones, but loses none that is stored or set.
+
+Strangers write labels, and each task costs memory, rows and an object.
+"""
 
 ForgottenLift = tuple[TaskId, str, Lift]
 """The task and the run of a lift, and the lift itself."""

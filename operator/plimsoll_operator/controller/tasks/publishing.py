@@ -22,7 +22,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskLearned,
     TaskPublished,
 )
-from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.book import TASKS_PER_NAMESPACE, TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
@@ -35,6 +35,9 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import StoreError
 
 PUBLISH_EVERY_S: Final = 0.5
+FIRST_SIZES_UP_TO: Final = TASKS_PER_NAMESPACE * 9 // 10
+"""A namespace with so many tasks has no first sizes: if it takes no more tasks when a new one's pod
+is seen, nobody lifts the run. Many pods may be on their way."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -61,11 +64,21 @@ class Publications:
         self._unpublished: dict[TaskId, None] = {}
         self._ahead: Counter[TaskId] = Counter()
         """How many runs each task counts that its experts may not know. All are in the store."""
+        self._crowded: set[str] = set()
+
+    @property
+    def crowded(self) -> frozenset[str]:
+        """The namespaces that may soon take no new tasks."""
+        return frozenset(self._crowded)
 
     def deciding(self, task: TaskId) -> Knowledge:
         """Return what is known of ``task`` from the runs that its experts have learned."""
         knowledge, ahead = self._book.look(task), self._ahead.get(task)
         return replace(knowledge, runs=max(0, knowledge.runs - ahead)) if ahead else knowledge
+
+    def is_known(self, task: TaskId) -> bool:
+        """Say whether the task is in the book."""
+        return task in self._book
 
     async def run(self) -> None:
         """Publish what was learned, until cancelled."""
@@ -96,15 +109,25 @@ class Publications:
         if event.new_runs:
             self._ahead[event.task] += event.new_runs
         self._unpublished[event.task] = None
+        self._count_tasks(event.task.namespace)
 
     def task_changed(self, event: TaskChanged) -> None:
         """Publish the task now, with all that was learned of it."""
         self._publish(event.task)
+        self._count_tasks(event.task.namespace)
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Publish nothing of the task any more."""
         self._unpublished.pop(event.task, None)
         self._ahead.pop(event.task, None)
+        self._count_tasks(event.task.namespace)
+
+    def _count_tasks(self, namespace: str) -> None:
+        """Tell admission once a namespace may soon take no new tasks, and once it has room."""
+        crowded = self._book.tasks_in[namespace] >= FIRST_SIZES_UP_TO
+        if crowded != (namespace in self._crowded):
+            self._crowded ^= {namespace}
+            self._board.set_crowded(self._crowded)
 
     def _publish(self, task: TaskId) -> None:
         self._board.publish(self.deciding(task))
@@ -132,11 +155,12 @@ class SizingState:
         return AdmissionState(
             default_policy=knowledge.policy,
             nodes=self.bounds.nodes,
-            tasks={task: knowledge},
+            tasks={task: knowledge} if self.publications.is_known(task) else {},
             namespaces={task.namespace: namespace},
             siblings=self.items.siblings,
             paused=self.policies.paused,
             unhealed=self.bounds.unhealed,
+            crowded=self.publications.crowded,
         )
 
     def for_pod(self, pod: Pod) -> AdmissionState:

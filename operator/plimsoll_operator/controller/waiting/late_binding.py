@@ -7,6 +7,7 @@ pods, in slices, and at most a tenth of the event loop. The cluster is never lis
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import takewhile
 from typing import Final
 
@@ -32,7 +33,7 @@ from plimsoll_predictor.core.task import TaskId
 log = structlog.get_logger()
 
 AT_ONCE: Final = 8
-"""Pods that are resized at the same time."""
+"""Pods that are resized at the same time, and pods that are announced at the same time."""
 TICK_S: Final = 0.2
 SETTLE_S: Final = 1.0
 """A new pod is looked at after this time, because most are bound by then."""
@@ -47,11 +48,22 @@ DENIED_PAUSE_S: Final = 5.0
 EVERYWHERE: Final = PolicyChanged(None)
 
 
+def _never(_: str) -> bool:
+    return False
+
+
 class LateBinding:
     """Resizes the waiting pods of one cluster. ``see`` and ``learned`` never wait."""
 
-    def __init__(self, resizer: PodResizer, per_s: float) -> None:
-        """per_s: how many pods may be resized a second; 0 switches it off."""
+    def __init__(
+        self, resizer: PodResizer, per_s: float, may_be_raised: Callable[[str], bool] = _never
+    ) -> None:
+        """per_s: how many pods may be resized a second; 0 switches it off.
+
+        may_be_raised: says of a pod's UID whether a rescue may have raised it. Its annotation may
+        come later than the raise, so nothing tells then whether an earlier resize happened.
+        """
+        self._may_be_raised = may_be_raised
         self._resizer = resizer
         self._per_s = per_s
         self._waiting = resizer.waiting
@@ -65,6 +77,7 @@ class LateBinding:
         self._untrue: dict[str, Pod] = {}
         """Pods with a node whose annotation names a resize that never happened."""
         self._news = asyncio.Event()
+        self._resized = asyncio.Event()
         self._work = asyncio.Event()
         self._logged_why: str | None = ""
         resizer.metrics.waiting.set_function(lambda: float(len(self._waiting)))
@@ -83,9 +96,16 @@ class LateBinding:
             self._fresh.pop(uid, None)
             self._backlog.drop(uid)
             self._resizer.forget(uid)
-            if not gone and place_of(pod) is Place.BOUND and unapplied(pod) is not None:
-                self._untrue[uid] = pod
-                self._work.set()
+            self._look_at_note(uid, pod, gone=gone)
+
+    def _look_at_note(self, uid: str, pod: Pod, *, gone: bool) -> None:
+        """Have the annotation of a pod with a node corrected, if it names what never happened."""
+        self._untrue.pop(uid, None)
+        if gone or place_of(pod) is not Place.BOUND or self._may_be_raised(uid):
+            return
+        if unapplied(pod) is not None:
+            self._untrue[uid] = pod
+            self._work.set()
 
     def learned(self, task: TaskId) -> None:
         """Decide the task's waiting pods again: something that affects their sizes has changed."""
@@ -134,6 +154,7 @@ class LateBinding:
             group.create_task(self._look_again())
             for _ in range(AT_ONCE):
                 group.create_task(self._resize())
+                group.create_task(self._announce())
 
     async def _why_not(self) -> str | None:
         while True:
@@ -213,8 +234,23 @@ class LateBinding:
                 # One odd pod must not keep the others waiting.
                 log.exception("one pod was not resized")
 
+    async def _announce(self) -> None:
+        """Announce what was resized, apart from resizing: the store may not be writable for long.
+
+        As one of several; what is not announced yet is bounded.
+        """
+        while True:
+            await self._resized.wait()
+            self._resized.clear()
+            try:
+                while await self._resizer.announce():
+                    pass
+            except Exception:
+                log.exception("one pod was not announced")
+                self._resized.set()
+
     async def _step(self) -> None:
-        """Do what is most urgent: correct an untrue annotation, resize, or send an Event."""
+        """Do what is most urgent: correct an untrue annotation, or resize."""
         if self._untrue:
             await self._resizer.put_right(self._untrue.pop(next(iter(self._untrue))))
             return
@@ -223,8 +259,8 @@ class LateBinding:
             await asyncio.sleep(self._rate.wait_s(_loop_s()))
             # The pod is decided again: it may be bound by now, and its task may have learned more.
             await self._resizer.resize(uid)
-            self._work.set()  # it is still to be announced
-        elif not await self._resizer.announce() and not self._backlog and not self._untrue:
+            self._resized.set()
+        else:
             self._work.clear()
 
 

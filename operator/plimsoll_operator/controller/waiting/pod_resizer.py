@@ -43,6 +43,7 @@ from plimsoll_operator.late_binding.resizing import (
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
 from plimsoll_operator.metrics.controller import LateBindingMetrics
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.pods.spec import Pod, annotations_of
 from plimsoll_operator.sizing.decision_note import note_to_json
 from plimsoll_operator.sizing.patch import Memory
@@ -100,7 +101,7 @@ class PodResizer:
             return resize_for(pod, sizing, self.now_s(), limits_fall=self.limits_fall)
         except Exception:
             # Strangers write pods: if one causes an error, it keeps what it has.
-            log.exception("not decided", pod=_name(pod))
+            log.exception("not decided", pod=name_of(pod))
             return Left("deciding failed")
 
     async def why_denied(self, namespace: str) -> str | None:
@@ -171,7 +172,7 @@ class PodResizer:
         except (Changed, NotFound):
             return  # the change that came first brings another event
         except ApiError as error:
-            log.warning("annotation not put right", pod=_name(pod), error=str(error))
+            log.warning("annotation not put right", pod=name_of(pod), error=str(error))
 
     async def _carry_out(self, pod: Pod, resize: Resize) -> None:
         noted = await self.kube.annotate_pod(pod, {labels.DECISION: note_to_json(resize.note)})
@@ -188,7 +189,7 @@ class PodResizer:
         log.info(
             "resized while waiting",
             task=str(resize.task),
-            pod=_name(pod),
+            pod=name_of(pod),
             before_bytes=resize.note.before_bytes,
             allocation_bytes=resize.note.allocation_bytes,
             reason=resize.note.reason.value,
@@ -201,7 +202,7 @@ class PodResizer:
         try:
             await self.kube.annotate_pod(noted, {labels.DECISION: text})
         except ApiError as error:
-            log.info("annotation not taken back", pod=_name(before), error=str(error))
+            log.info("annotation not taken back", pod=name_of(before), error=str(error))
 
     async def _still_waits(self, pod: Pod) -> bool:
         """Ask the API server whether the pod still waits."""
@@ -228,13 +229,9 @@ class PodResizer:
             raise NotAllowed(namespace)
         self._refused[str(pod["metadata"]["uid"])] = resize.memory
         self._count("refused", pod)
-        log.info("resize refused", pod=_name(pod), error=str(error))
+        log.info("resize refused", pod=name_of(pod), error=str(error))
 
     def _count(self, result: str, pod: Pod) -> None:
         self.metrics.resizes.labels(result).inc()
         if result in ("bound", "gone"):
             self.waiting.drop(str(pod["metadata"]["uid"]))
-
-
-def _name(pod: Pod) -> str:
-    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"

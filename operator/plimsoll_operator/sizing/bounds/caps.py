@@ -6,7 +6,8 @@ admitted as its author wrote it. Nobody knows how many pods come before the quot
 again, or what other replicas of admission answer meanwhile. So where a quota counts a first
 attempt, it asks for no more than its author did: then the quota is never fuller than without
 Plimsoll. A run that was killed at its request may ask for more, and waits until the quota has it.
-The same holds for a pod whose author names its node, because it does not wait for room.
+The same holds for a pod whose author names its node, because it does not wait for room, and for
+one that Kueue counts by itself, because its queue is a quota, too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from plimsoll_operator.pods.creation import author_chose_node
+from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
+    init_limit_bytes,
     metadata_of,
     other_memory_bytes,
     other_millicores,
@@ -53,6 +56,7 @@ class PodAmounts:
     other_request, other_limit: of the containers beside the sized one.
     overhead: of the pod's RuntimeClass, which quotas and nodes count, too.
     killed: the allocation that was too small for the previous attempt; None for a first attempt.
+    init_limit: of the init containers, while the pod starts; it is read where a ratio needs it.
     """
 
     request: int | None = None
@@ -62,6 +66,7 @@ class PodAmounts:
     other_limit: int = 0
     overhead: int = 0
     killed: int | None = None
+    init_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ def bounds_for(pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: 
     """Return the bounds of the allocation by LimitRanges, quotas and the nodes for this pod."""
     node = nodes.largest_for(pod)
     memory = _with_overhead(memory, pod, MEMORY)
+    if namespace.pod_max_ratio is not None:
+        memory = replace(memory, init_limit=init_limit_bytes(pod))
     rooms = _rooms(pod, memory, namespace, None if node is None else node.memory_bytes)
     room = min(rooms, key=lambda room: room.most, default=None)
     return Bounds(
@@ -148,6 +155,7 @@ def _floor(amounts: PodAmounts, namespace: NamespaceBounds) -> int | None:
         floors.append(-int(-limit // namespace.max_ratio))
     if namespace.pod_max_ratio is not None:
         floors.append(_least_by_pod_ratio(amounts, namespace.pod_max_ratio))
+        floors.append(_least_by_init_ratio(amounts, namespace.pod_max_ratio))
     return max((floor for floor in floors if floor), default=None)
 
 
@@ -165,6 +173,15 @@ def _least_by_pod_ratio(amounts: PodAmounts, ratio: float) -> int | None:
     )
 
 
+def _least_by_init_ratio(amounts: PodAmounts, ratio: float) -> int:
+    """Return the least request at which the init containers' limit keeps to the pod's ratio.
+
+    An init container's own request may keep to it, too, so no more is needed than was written.
+    """
+    least = -int(-amounts.init_limit // ratio) - amounts.other_request
+    return least if amounts.request is None else min(least, amounts.request)
+
+
 def _rooms(
     pod: Pod, amounts: PodAmounts, namespace: NamespaceBounds, node: int | None
 ) -> list[_Room]:
@@ -176,9 +193,13 @@ def _rooms(
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
         # With a size, quotas would count it that do not count it now.
         rooms.append(_Room(0, "a BestEffort pod's share of a quota"))
-    if _is_put_on_a_node(pod) and not _was_killed_as_written(amounts, amounts.request):
+    as_written = not _was_killed_as_written(amounts, amounts.request)
+    if as_written and _is_put_on_a_node(pod):
         # No scheduler looks for room: the kubelet refuses a pod for good if there is too little.
         rooms.append(_Room(amounts.request or 0, "its request (its author names its node)"))
+    if as_written and is_counted_by_kueue(pod):
+        # Its queue may never have more, and nobody may give a raise back while the pod waits.
+        rooms.append(_Room(amounts.request or 0, "its request (Kueue counts it)"))
     counted = [quota for quota in namespace.quotas if counts(quota, pod)]
     return rooms + list(_quota_rooms(amounts, counted))
 

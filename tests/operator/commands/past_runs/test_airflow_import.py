@@ -92,6 +92,14 @@ def test_a_try_that_two_tables_have_counts_once(
     assert len(run_import(monkeypatch, tmp_path, A_TRY, A_TRY).attempts) == 1
 
 
+def test_the_oldest_try_comes_first_in_whatever_order_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    older = replace(A_TRY, run="r0", started=NOON.replace(hour=9), ended=NOON.replace(hour=10))
+    done = run_import(monkeypatch, tmp_path, A_TRY, older, replace(A_TRY, number=2))
+    assert [each.runtime_s for each in done.attempts] == [3600.0, 60.0, 60.0]
+
+
 def test_the_time_is_that_which_was_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

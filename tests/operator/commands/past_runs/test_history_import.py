@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,14 @@ def test_importing_a_file_again_doubles_nothing(tmp_path: Path) -> None:
     again = run_import(tmp_path, *rows, a_row(10))
     assert (again.status, again.kept) == (0, 11)
     assert "1 new, 10 known before" in again.said
+
+
+def test_a_past_that_is_too_old_to_be_kept_is_told(tmp_path: Path) -> None:
+    old = [a_row(run) for run in range(3)]
+    words = "shop/train-demand last ran more than 400 days ago: it is forgotten within hours"
+    assert words in run_import(tmp_path, *old).said
+    new = old[0].replace("1700000000", str(int(time.time())))
+    assert "days ago" not in run_import(tmp_path, *old, new).said
 
 
 def test_bad_rows_are_told_and_the_good_ones_kept(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A pod that was raised while it waited, and found its node taken by its old request."""
+"""A pod that had more than was written, and that its node refused before it started."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ from plimsoll_operator.names.labels import DECISION, RETRY, RUN_OF
 from plimsoll_operator.pods.spec import container_of
 from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_predictor.core.units import MIB
-from tests.builders.controller.ledgers import an_inside, made
-from tests.builders.pods import APod
+from tests.builders.controller.ledgers import (
+    TRAIN,
+    Inside,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    killed,
+    made,
+)
+from tests.builders.pods import JOB_UID, APod
 from tests.operator.controller.attempts.test_own_failures import AS_WRITTEN, lowered, retries
 from tests.operator.controller.attempts.test_retry_creation import deleting
 
@@ -32,6 +41,7 @@ def refused(pod: APod, reason: str = "OutOfmemory") -> APod:
     return pod.with_status(phase="Failed", reason=reason, message=words)
 
 
+UNEXPECTED = "UnexpectedAdmissionError"
 RAISED = resized(lowered(to_mib=256), from_mib=128)
 
 
@@ -47,7 +57,55 @@ async def test_a_bare_pod_is_made_again_as_its_author_wrote_it(
             [copy] = retries(inside, RAISED)
             assert container_of(copy, 0)["resources"] == AS_WRITTEN
             assert copy["metadata"]["annotations"][RUN_OF] == "uid-train-1"
-            assert inside.known.lifts == {}, "no size was too small"
+            assert lifted(inside) == ("pod:uid-train-1", True, 0), "no size was too small"
+
+
+def lifted(inside: Inside) -> tuple[str, bool, int] | None:
+    """The run that has a lift, whether to exactly what was written, and what was too small."""
+    stored = inside.store.lifts.waiting().get(TRAIN, {})
+    assert stored == inside.known.lifts
+    for run, lift in stored.items():
+        return run, lift.exactly, lift.after_bytes
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reason", ["OutOfmemory", "TopologyAffinityError", UNEXPECTED])
+async def test_so_is_one_that_admission_raised(tmp_path: Path, reason: str) -> None:
+    """Such as a Guaranteed pod that fits on no NUMA node any more."""
+    raised = lowered(to_mib=256)
+    async with an_inside(tmp_path) as inside:
+        await inside.see(refused(raised, reason))
+        [copy] = retries(inside, raised)
+        assert container_of(copy, 0)["resources"] == AS_WRITTEN
+        note = read_note(copy)
+        assert note is not None
+        assert "refused" in note.why
+        assert lifted(inside) == ("pod:uid-train-1", True, 0)
+
+
+@pytest.mark.slow
+async def test_whoever_makes_its_next_pod_it_is_raised_no_more(tmp_path: Path) -> None:
+    raised = lowered(to_mib=256).owned_by_job()
+    async with an_inside(tmp_path) as inside:
+        await inside.see(refused(raised, "TopologyAffinityError"))
+        assert retries(inside, raised) == []
+        assert lifted(inside) == (f"job:{JOB_UID}", True, 0)
+        again = decided(a_train("train-2").owned_by_job(), attempt=2)
+        await inside.see(refused(again, "TopologyAffinityError"))
+        assert lifted(inside) == (f"job:{JOB_UID}", True, 0)
+        await inside.see(ended(decided(a_train("train-3").owned_by_job(), attempt=2)))
+        assert lifted(inside) is None, "the run has succeeded"
+
+
+@pytest.mark.slow
+async def test_a_run_that_was_killed_at_what_was_written_keeps_its_lift(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(decided(a_train()).owned_by_job()))
+        before = lifted(inside)
+        again = lowered("train-2", to_mib=256, attempt=2).owned_by_job()
+        await inside.see(refused(again, "TopologyAffinityError"))
+        assert lifted(inside) == before == (f"job:{JOB_UID}", False, 128 * MIB)
 
 
 @pytest.mark.slow
@@ -63,7 +121,7 @@ async def test_it_may_have_waited_for_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "pod",
     [
-        pytest.param(refused(lowered(to_mib=256)), id="admission raised it"),
+        pytest.param(refused(decided(a_train())), id="it had what was written"),
         pytest.param(refused(resized(lowered(), from_mib=128)), id="it was lowered"),
         pytest.param(refused(RAISED, "OutOfcpu"), id="for lack of something else"),
         pytest.param(refused(RAISED.owned_by_job()), id="its Job makes another"),

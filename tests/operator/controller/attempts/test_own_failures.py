@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.retry_pod import planned_manifest
-from plimsoll_operator.names.labels import DECISION, RETRY, RUN_OF
+from plimsoll_operator.names.labels import ATTEMPTS, DECISION, RETRY, RUN_OF
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import Pod, container_of
 from plimsoll_operator.profile.events import Happening
@@ -106,6 +106,20 @@ async def test_the_copy_has_what_was_written_and_no_more(
         await inside.see(failed(pod := lowered(written=written)))
         [made] = retries(inside, pod)
         assert container_of(made, 0)["resources"] == resources
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [failed, killed])
+@pytest.mark.parametrize("said", [{}, {"paused": True}, {"maxLifts": 0}])
+@pytest.mark.parametrize(("attempts", "copies"), [("1", 0), ("2", 1)])
+async def test_a_bare_pod_whose_author_says_one_attempt_gets_no_second(
+    tmp_path: Path, end: Callable[[APod], APod], said: dict[str, Any], attempts: str, copies: int
+) -> None:
+    """It appends to a table, say; somebody may have written this while the lowered pod ran."""
+    pod = lowered().annotated({ATTEMPTS: attempts})
+    async with an_inside(tmp_path, said=said) as inside:
+        await inside.see(end(pod))
+        assert len(retries(inside)) == copies
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -51,6 +52,19 @@ def test_a_pod_of_one_container_is_told_by_its_own_cgroup() -> None:
 def test_a_container_that_was_gone_before_it_was_seen_is_told_by_its_pod() -> None:
     assert a_book(WHOLE, PAUSED).best(UID, CONTAINER, 1) == WHOLE
     assert a_book(WHOLE).best(UID, None, 1) == WHOLE
+
+
+def test_what_an_earlier_agent_saw_counts_as_seen() -> None:
+    early, late = replace(OWN, since_s=100.0), replace(OWN, since_s=900.0)
+    for reports, since_s in (
+        ((early, late), 100.0),
+        ((late, early), 100.0),
+        ((OWN, late), None),
+        ((late, OWN), None),
+    ):
+        best = a_book(*reports).best(UID, CONTAINER, 2)
+        assert best is not None
+        assert best.since_s == since_s
 
 
 def test_a_container_among_others_is_told_by_its_own_cgroup() -> None:

@@ -162,6 +162,19 @@ async def test_a_pod_that_somebody_deletes_is_left_to_them(tmp_path: Path) -> No
         assert server.calls == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("attempts", [1, None], ids=["it makes no next one", "nobody knows"])
+async def test_a_jobs_pod_killed_as_written_restarts_in_place_unless_its_job_surely_makes_another(
+    tmp_path: Path, attempts: int | None
+) -> None:
+    """Workers of a queue are not made again once one of them has succeeded."""
+    pod = killed(RESTARTING.owned_by_job(attempts=attempts), phase="Running")
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        server.has(pod)
+        await inside.see(pod)
+        assert server.deleted == []
+
+
 async def is_deleted(server: PodServer) -> None:
     async with asyncio.timeout(30):
         while not server.deleted:

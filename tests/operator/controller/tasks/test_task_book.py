@@ -10,7 +10,12 @@ import pytest
 
 from plimsoll_operator.controller.attempts.living import Placed, Placement
 from plimsoll_operator.controller.tasks import book as book_module
-from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
+from plimsoll_operator.controller.tasks import publishing
+from plimsoll_operator.controller.tasks.book import LIFTS_KEPT, TASKS_PER_NAMESPACE
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.controller.tasks.publishing import SizingState
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Need
@@ -156,6 +161,30 @@ async def test_a_forgotten_task_starts_anew() -> None:
     assert TRAIN not in book
     await made.publications.publish()
     assert book.get(TRAIN).runs == 0
+
+
+def test_a_namespace_has_no_first_sizes_before_it_takes_no_more_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pod of a task that is turned away would have nobody who lifts its run."""
+    assert publishing.FIRST_SIZES_UP_TO < TASKS_PER_NAMESPACE
+    monkeypatch.setattr(publishing, "FIRST_SIZES_UP_TO", 3)
+    made, board = books(Policy(mode=Mode.ENFORCE, first_size=0.75)), FeedBoard("test")
+    bounds = ClusterBounds(board, made.policies, ClusterNodes())
+    sizing = SizingState(made.publications, made.policies, bounds, ItemNeeds(board))
+
+    def first_size_of(task: TaskId) -> float:
+        return sizing.of_task(task).knowledge_of(task).policy.first_size
+
+    tasks = [TaskId("shop", f"t{number}") for number in range(3)]
+    for task in tasks:
+        assert not made.publications.crowded
+        made.book.get(task)
+    assert made.publications.crowded == {"shop"}
+    assert [first_size_of(task) for task in (*tasks, TRAIN)] == [0.75, 0.75, 0.75, 1]
+    assert first_size_of(TaskId("mall", "train")) == 0.75
+    made.book.forget(tasks[0])
+    assert not made.publications.crowded
 
 
 def test_pods_whose_end_was_missed_do_not_stay_for_ever() -> None:

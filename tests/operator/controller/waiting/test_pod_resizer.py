@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.tasks.publishing import SizingState
-from plimsoll_operator.controller.waiting.late_binding import LateBinding
+from plimsoll_operator.controller.waiting.late_binding import AT_ONCE, LateBinding
 from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
 from plimsoll_operator.metrics.controller import ControllerMetrics
+from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.sizing.decision_note import note_to_json
+from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB
 from tests.builders.pods import POD_UID, a_pod
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
@@ -122,3 +128,81 @@ async def test_a_size_that_is_refused_is_asked_for_once_however_often_its_task_l
     resizer = resizing(server)
     await asyncio.gather(*(resizer.resize(POD_UID) for _ in range(3)))
     assert server.refused == 1
+
+
+class NotingServer(OldServer):
+    """Remembers on which pods it was asked to write."""
+
+    def __init__(self) -> None:
+        super().__init__("34")
+        self.noted: list[str] = []
+
+    async def annotate_pod(self, pod: Pod, _: object) -> Pod:
+        await asyncio.sleep(0)
+        self.noted.append(pod["metadata"]["uid"])
+        return pod
+
+
+async def test_a_pod_that_rescue_may_have_raised_keeps_its_note_until_it_says_so() -> None:
+    """The raise may be seen before the annotation that tells what the pod had."""
+    decided = size(WAITING.built(), Sizing().of_task(TRAIN)).note
+    assert decided is not None
+    note = replace(decided, before_bytes=4 * GIB)
+    server = NotingServer()
+    bound = WAITING.annotated({DECISION: note_to_json(note)}).with_spec(nodeName="node-1")
+    binding = LateBinding(resizing(server), 50.0, lambda uid: uid == POD_UID)
+    work = asyncio.create_task(binding.run())
+    try:
+        async with asyncio.timeout(60):
+            binding.see(bound.built(), gone=False)
+            binding.see(bound.named("train-2", "another").built(), gone=False)
+            while not server.noted:
+                await asyncio.sleep(0.01)
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+    assert server.noted == ["another"]
+
+
+class ResizingServer(OldServer):
+    """Resizes what it is asked to."""
+
+    async def resize_pod(self, pod: Pod, body: object) -> Pod:
+        with contextlib.suppress(Refused):
+            await super().resize_pod(pod, body)
+        return {**pod, "status": {"phase": "Running"}}
+
+
+class StuckAnnouncer:
+    """A store that cannot be written keeps every announcement waiting."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+
+    async def resized(self, *_: object) -> None:
+        self.waiting += 1
+        await asyncio.Event().wait()
+
+
+async def test_pods_are_resized_while_the_store_cannot_be_written() -> None:
+    server, announcer = ResizingServer("34"), StuckAnnouncer()
+    resizer = resizing(server)
+    resizer.announcer = cast(Announcer, announcer)
+    for number in range(2 * AT_ONCE):
+        resizer.waiting.see(WAITING.named(f"train-{number}", f"uid-{number}").built())
+    binding = LateBinding(resizer, 1000.0)
+    work = asyncio.create_task(binding.run())
+    try:
+        async with asyncio.timeout(60):
+            binding.learned(TRAIN)
+            while announcer.waiting < AT_ONCE:
+                await asyncio.sleep(0.01)
+            resized = len(server.limits)
+            resizer.waiting.see(WAITING.named("later", "uid-later").built())
+            while len(server.limits) == resized:
+                binding.learned(TRAIN)
+                await asyncio.sleep(0.01)
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+    assert announcer.waiting == AT_ONCE

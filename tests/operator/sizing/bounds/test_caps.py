@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for, bounds_of_lift
-from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds, read_namespace
+from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, NamespaceBounds, read_namespace
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.units import GIB, MIB
@@ -104,6 +105,35 @@ def test_a_pods_kept_limits_must_not_become_too_large_a_multiple_of_its_requests
     assert bounds_of(limit_range).floor_bytes is None
 
 
+def a_floor_beside_an_init_container(
+    *, init: dict[str, str], sidecar: str | None = None, request_bytes: int = 4 * GIB
+) -> int | None:
+    """The floor of a main container beside an init container with these limits, by a ratio of 2."""
+    pod = a_pod().with_init_container("init", resources={"limits": init})
+    beside = 0
+    if sidecar is not None:
+        beside = parse_bytes(sidecar)
+        pod = pod.with_sidecar("proxy", resources={"limits": {"memory": sidecar}})
+    memory = PodAmounts(
+        request=request_bytes, limit=request_bytes, other_request=beside, other_limit=beside
+    )
+    namespace = read_namespace([a_limit_range("Pod", maxLimitRequestRatio={"memory": "2"})], [])
+    return bounds_for(pod.built(), memory, namespace, NO_NODES).floor_bytes
+
+
+def test_an_init_containers_limit_must_not_become_too_large_a_multiple_of_the_request() -> None:
+    """The API server counts the containers together, or an init container that has more."""
+    assert a_floor_beside_an_init_container(init={"memory": "2Gi"}) == GIB
+    assert a_floor_beside_an_init_container(init={"memory": "2Gi"}, sidecar="512Mi") == (
+        (1024 + 256 - 512) * MIB
+    )
+    assert a_floor_beside_an_init_container(init={"memory": "2Gi"}, request_bytes=GIB // 2) == (
+        GIB // 2
+    )
+    assert a_floor_beside_an_init_container(init={"cpu": "1"}) is None
+    assert a_floor_beside_an_init_container(init={"memory": "rubbish"}) is None
+
+
 def test_a_first_attempt_asks_for_no_more_than_its_author_where_a_quota_counts_it() -> None:
     """Even if much is free: it belongs to the pods that come next."""
     asked = PodAmounts(request=GIB, limit=2 * GIB)
@@ -129,6 +159,19 @@ def test_a_pod_whose_author_names_its_node_asks_for_no_more_until_it_was_killed_
     pinned["metadata"]["resourceVersion"] = "7"  # its node may be the scheduler's choice
     there = bounds_for(pinned, PodAmounts(request=GIB), read_namespace([], []), NO_NODES)
     assert there.room_bytes is None
+
+
+def test_a_pod_that_kueue_counts_asks_for_no_more_until_it_was_killed_as_written() -> None:
+    """Its queue may never have more, and Kueue would delete it if the raise were given back."""
+    counted = a_pod().with_labels({"kueue.x-k8s.io/managed": "true"}).built()
+    first = bounds_for(counted, PodAmounts(request=GIB, limit=2 * GIB), UNBOUNDED, NO_NODES)
+    assert (first.room_bytes, first.room_of) == (GIB, "its request (Kueue counts it)")
+    killed = PodAmounts(request=GIB, limit=2 * GIB, killed=GIB)
+    assert bounds_for(counted, killed, UNBOUNDED, NO_NODES).room_bytes is None
+    below = PodAmounts(request=GIB, limit=2 * GIB, killed=GIB // 2)
+    assert bounds_of_lift(counted, below, UNBOUNDED, NO_NODES).room_bytes == GIB
+    of_a_job = a_pod().with_labels({"kueue.x-k8s.io/queue-name": "shop"}).built()
+    assert bounds_for(of_a_job, PodAmounts(request=GIB), UNBOUNDED, NO_NODES).room_bytes is None
 
 
 def test_what_is_used_of_a_quota_changes_nothing() -> None:

@@ -1,0 +1,46 @@
+"""Holds back raises of pods with a deadline: a raised pod may wait too long for room.
+
+A deadline counts from a pod's or Job's start, whether its pods wait or run. So such a pod gets more
+than its author wrote only if it is known to need that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.spec import Pod, annotations_of, spec_of
+from plimsoll_operator.sizing.read_pod import ReadPod
+from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
+from plimsoll_predictor.core.decision import Bounds
+
+
+def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
+    """Return the bounds of the pod's memory: without a known need for more, it is not raised."""
+    was = read.was
+    written_bytes = max(was.request_bytes or 0, was.limit_bytes or 0)
+    # A run that was killed at what was written needs more, though nobody knows how much.
+    if (read.knowledge.max_need_bytes or 0) >= written_bytes or not _has_deadline(read.body):
+        return bounds
+    room_bytes = was.request_bytes or 0
+    if bounds.room_bytes is not None and bounds.room_bytes <= room_bytes:
+        return bounds
+    return replace(
+        bounds,
+        room_bytes=room_bytes,
+        room_of="its request (it has a deadline, and might wait too long for more)",
+    )
+
+
+def cpu_within_deadline(pod: Pod, ask: CpuAsk, bounds: CpuBounds) -> CpuBounds:
+    """Return the bounds of the pod's CPU request: too little CPU kills nothing."""
+    if not _has_deadline(pod):
+        return bounds
+    return replace(bounds, cap_millicores=ask.request_millicores or 0)
+
+
+def _has_deadline(pod: Pod) -> bool:
+    """Say whether the pod or its Job has a deadline."""
+    if spec_of(pod).get("activeDeadlineSeconds") is not None:
+        return True
+    return labels.JOB_DEADLINE in annotations_of(pod)

@@ -1,0 +1,138 @@
+"""Pods that were raised and find no node for hours: they get what was written, whatever it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.late_binding.resizing import Left, Resize, resize_for, unapplied
+from plimsoll_operator.names.labels import DECISION
+from plimsoll_operator.pods.spec import sized_container
+from plimsoll_operator.sizing.cpu_sizing import cpu_asked
+from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.cpu import CpuAsk, CpuReason
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.pods import JOB_UID, APod, a_pod
+from tests.rigs.servers.admission_servers import knowledge_of
+
+BEGAN_S = 1_767_225_600.0
+LATE_S = BEGAN_S + 6 * 3600
+PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+WRITTEN = Memory(4000 * MIB, 4000 * MIB)
+AFTER_EVICTION = Lift(4000 * MIB, 2, 0, as_written=True)
+AFTER_KILL = Lift(4100 * MIB, 2, 4000 * MIB)
+
+
+def knowing(need_mib: int, lift: Lift | None = None) -> AdmissionState:
+    known = replace(knowledge_of(headroom=1.0), max_need_bytes=need_mib * MIB)
+    if lift is not None:
+        known = replace(known, lifts={f"job:{JOB_UID}": lift})
+    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
+
+
+def waiting(state: AdmissionState, **more: Any) -> APod:
+    """As admission left it; its author wrote 4000Mi."""
+    pod = a_pod().named("train-1").owned_by_job().asking("4000Mi").limited("4000Mi")
+    built = pod.patched(size(pod.built(), state).patch).with_spec(**more).built()
+    built["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
+    return APod(built).with_status(phase="Pending", **PASSED_OVER)
+
+
+@pytest.mark.parametrize(
+    ("lift", "need_mib"),
+    [
+        pytest.param(None, 5000, id="raised by much"),
+        pytest.param(None, 4100, id="raised by a little"),
+        pytest.param(AFTER_EVICTION, 5000, id="after an eviction"),
+        pytest.param(AFTER_EVICTION, 4100, id="after an eviction, by a little"),
+    ],
+)
+def test_a_raise_is_given_back(lift: Lift | None, need_mib: int) -> None:
+    state = knowing(need_mib, lift)
+    pod = waiting(state)
+    assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
+    found = resize_for(pod.built(), state, LATE_S)
+    assert isinstance(found, Resize)
+    assert (found.memory, found.note.reason) == (WRITTEN, Reason.KEPT)
+    again = pod.annotated({DECISION: note_to_json(found.note)}).asking("4000Mi").limited("4000Mi")
+    assert isinstance(resize_for(again.built(), state, LATE_S), Left), "for good"
+
+
+def test_a_raise_is_given_back_that_would_not_be_made_any_more() -> None:
+    found = resize_for(waiting(knowing(4100)).built(), knowing(4000), LATE_S)
+    assert isinstance(found, Resize)
+    assert found.memory == WRITTEN
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["known", "forgotten since"])
+def test_a_lift_after_a_kill_is_no_raise(forgotten: bool) -> None:
+    pod = waiting(knowing(4100, AFTER_KILL))
+    state = knowing(4100, None if forgotten else AFTER_KILL)
+    assert isinstance(resize_for(pod.built(), state, LATE_S), Left)
+
+
+def with_cpu(pod: APod, was: int | None = 1000, mode: Mode = Mode.ENFORCE) -> APod:
+    """Plimsoll decided on two cores."""
+    note = read_note(pod.built())
+    assert note is not None
+    cpu = CpuNote(
+        request_millicores=2000,
+        was_millicores=was,
+        mode=mode,
+        reason=CpuReason.USED,
+        why="a test says so",
+    )
+    return pod.annotated({DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu("2")
+
+
+def requests_of(resize: Resize) -> dict[str, str]:
+    [container] = resize.body()["spec"]["containers"]
+    requests: dict[str, str] = container["resources"]["requests"]
+    return requests
+
+
+@pytest.mark.parametrize(
+    ("need_mib", "memory"), [pytest.param(5000, "4000Mi", id="with its memory"),
+                             pytest.param(3900, "3900Mi", id="its memory was lowered")]
+)  # fmt: skip
+def test_so_is_a_raise_of_its_cpu(need_mib: int, memory: str) -> None:
+    state = knowing(need_mib)
+    pod = with_cpu(waiting(state))
+    assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
+    found = resize_for(pod.built(), state, LATE_S)
+    assert isinstance(found, Resize)
+    assert requests_of(found) == {"memory": memory, "cpu": "1"}
+    assert "no node had room" in found.note.why
+    noted = pod.annotated({DECISION: note_to_json(found.note)})
+    done = noted.asking(memory).limited(memory).with_cpu("1")
+    assert isinstance(resize_for(done.built(), state, LATE_S), Left), "once"
+    for each, millicores in ((done, 1000), (with_cpu(pod), 1000)):
+        body = each.built()
+        container = sized_container(body)
+        assert cpu_asked(body, container, read_note(body)) == CpuAsk(millicores, None)  # type: ignore[arg-type]
+    assert (unapplied(noted.built()) is None) == (need_mib == 3900)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(with_cpu(waiting(knowing(3900)), was=3000), id="lowered"),
+        pytest.param(with_cpu(waiting(knowing(3900)), was=None), id="nothing was written"),
+        pytest.param(with_cpu(waiting(knowing(3900)), mode=Mode.RECOMMEND), id="recommended"),
+        pytest.param(with_cpu(waiting(knowing(3900))).with_cpu("3"), id="somebody changed it"),
+        pytest.param(
+            with_cpu(waiting(knowing(3900), schedulingGates=[{"name": "g"}])), id="nobody looked"
+        ),
+        pytest.param(with_cpu(waiting(knowing(3900))).in_mode("off"), id="switched off"),
+    ],
+)
+def test_no_other_cpu_request_is_changed(pod: APod) -> None:
+    assert isinstance(resize_for(pod.built(), knowing(3900), LATE_S), Left)

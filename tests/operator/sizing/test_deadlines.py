@@ -1,0 +1,85 @@
+"""A pod with a deadline is raised only if it is known to need more: it might wait too long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import notes_for_job, patch_for_job
+from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.policy import Mode
+from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
+from tests.operator.sizing.admitted import FITS, after, bounded, state_of
+from tests.rigs.servers.admission_servers import knowledge_of
+
+NEAR = a_pod().asking("1100Mi").limited("1100Mi")
+"""Its request is above the largest need of 1Gi, and below the size with headroom."""
+KNOWN = state_of(knowledge_of())
+OWN, OF_ITS_JOB = {"activeDeadlineSeconds": 600}, {labels.JOB_DEADLINE: "true"}
+
+
+def a_job(**spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {labels.TASK: "train"}}, "spec": {"restartPolicy": "Never"}}
+    return {"metadata": {"name": "train"}, "spec": {"template": template, **spec}}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(NEAR.with_spec(**OWN), id="its own"),
+        pytest.param(NEAR.owned_by_job(attempts=1).annotated(OF_ITS_JOB), id="its Job's"),
+    ],
+)
+def test_a_pod_with_a_deadline_is_not_raised_for_headroom_alone(pod: APod) -> None:
+    assert memory_of(after(NEAR, KNOWN)) == (FITS, FITS)
+    sized = after(pod, KNOWN)
+    assert memory_of(sized) == ("1100Mi", "1100Mi")
+    assert "it has a deadline" in decision_of(sized)["why"]
+
+
+def test_a_pod_with_a_deadline_gets_more_than_was_written_if_its_task_needs_that() -> None:
+    for asked in ("512Mi", "1Gi"):  # what was killed at 1Gi needs more than that
+        pod = a_pod().asking(asked).limited(asked).with_spec(**OWN)
+        assert memory_of(after(pod, KNOWN)) == (FITS, FITS)
+
+
+def test_a_limit_that_holds_the_need_is_enough_until_a_deadline() -> None:
+    pod = a_pod().asking("512Mi").limited("2Gi").with_spec(**OWN)
+    assert memory_of(after(pod, KNOWN)) == ("512Mi", "2Gi")
+
+
+def test_a_tighter_bound_says_itself_why_it_holds_a_raise_back() -> None:
+    state = bounded(NamespaceBounds())
+    pod = NEAR.with_spec(nodeName="node-1", **OWN)
+    assert "its author names its node" in decision_of(after(pod, state))["why"]
+
+
+def test_the_cpu_of_a_pod_with_a_deadline_is_not_raised() -> None:
+    knowledge = knowledge_of()
+    policy = replace(knowledge.policy, cpu=replace(knowledge.policy.cpu, mode=Mode.ENFORCE))
+    use = CpuUse(runs=20, high_cores=0.5, peak_cores=2.0)
+    state = state_of(replace(knowledge, policy=policy, cpu=use))
+    pod = a_pod().asking("4Gi").limited("8Gi").with_cpu("250m")
+    assert cpu_of(after(pod, state)) == ("600m", None)
+    assert cpu_of(after(pod.with_spec(**OWN), state)) == ("250m", None)
+    assert cpu_of(after(pod.with_cpu("4").with_spec(**OWN), state)) == ("600m", None)
+
+
+def test_the_pods_of_a_job_with_a_deadline_know_it() -> None:
+    late = a_job(activeDeadlineSeconds=60)
+    assert (notes_for_job(late) or {})[labels.JOB_DEADLINE] == "true"
+    assert labels.JOB_DEADLINE not in (notes_for_job(a_job()) or {})
+    queued = a_job()
+    queued["metadata"]["labels"] = {"kueue.x-k8s.io/max-exec-time-seconds": "60"}
+    assert (notes_for_job(queued) or {})[labels.JOB_DEADLINE] == "true"
+
+
+def test_a_template_that_was_copied_from_another_job_forgets_that_jobs_deadline() -> None:
+    copied = a_job()
+    copied["spec"]["template"]["metadata"].setdefault("annotations", {}).update(OF_ITS_JOB)
+    removed = [each["path"] for each in patch_for_job(copied) if each["op"] == "remove"]
+    assert removed == ["/spec/template/metadata/annotations/plimsoll.dev~1job-deadline"]

@@ -1,0 +1,51 @@
+"""A run whose pod a node refused at more than was written: admission raises it no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from plimsoll_operator.names.labels import DECISION, RETRY_OF, RUN_OF
+from plimsoll_operator.sizing.decision_note import note_to_json
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod, memory_of
+from tests.rigs.servers.admission_servers import knowledge_of
+
+RUNS = (f"job:{JOB_UID}", f"pod:{POD_UID}")
+
+
+def needing_more(lift: Lift | None) -> AdmissionState:
+    known = replace(knowledge_of(), max_need_bytes=2 * GIB)
+    known = replace(known, lifts={} if lift is None else dict.fromkeys(RUNS, lift))
+    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
+
+
+def copied(pod: APod) -> APod:
+    """As Plimsoll makes a bare pod again."""
+    note = size(pod.built(), needing_more(None)).note
+    assert note is not None
+    note = replace(note, attempt=2, allocation_bytes=2 * GIB, reason=Reason.NOT_LOWERED)
+    links = {RUN_OF: POD_UID, RETRY_OF: POD_UID}
+    return pod.annotated({DECISION: note_to_json(note), **links})
+
+
+@pytest.mark.parametrize("made", [APod.owned_by_job, copied], ids=["by its Job", "by Plimsoll"])
+@pytest.mark.parametrize("limit", ["2Gi", "6Gi", None])
+def test_its_next_pod_has_exactly_what_was_written(
+    made: Callable[[APod], APod], limit: str | None
+) -> None:
+    pod = made(a_pod().asking("2Gi").limited(limit))
+    refused = Lift(2 * GIB, 2, 0, as_written=True, exactly=True)
+    sized = size(pod.built(), needing_more(refused))
+    assert memory_of(pod.patched(sized.patch)) == ("2Gi", limit)
+    assert sized.note is not None
+    assert (sized.note.attempt, sized.note.reason) == (2, Reason.KEPT)
+    raised = size(pod.built(), needing_more(replace(refused, exactly=False)))
+    assert memory_of(pod.patched(raised.patch))[0] != "2Gi"
