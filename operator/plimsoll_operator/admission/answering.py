@@ -60,8 +60,8 @@ class Answerer:
     excluded: namespaces whose objects stay as they are. The webhooks' selectors say the same, but
         the API server may still have older ones, and people may change them.
     now_s: Unix seconds.
-    watched: by the resource that waits (pods, jobs), whether this replica would let its waiting
-        objects go if the controller were away.
+    watched: by the resource that waits (pods, jobs), whether this replica would let the objects go
+        that wait in a namespace, if the controller were away.
     """
 
     state: AdmissionState
@@ -71,7 +71,7 @@ class Answerer:
     monotonic: Callable[[], float]
     excluded: frozenset[str] = frozenset()
     now_s: Callable[[], float] = time.time
-    watched: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
+    watched: Mapping[str, Callable[[str | None], bool]] = field(default_factory=dict)
     leases: Callable[[str], Leasing | None] = lambda _: None
     """Returns what a new Job that leases its items is told, by its run; None if there are no
     leases."""
@@ -169,7 +169,7 @@ class Answerer:
     def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations that hold the pod until its turn; none if it starts at once."""
         try:
-            readiness = self._readiness("pods")
+            readiness = self._readiness("pods", creation.namespace)
             holding = hold_for(creation.object, sized, self.state, readiness)
         except Exception as error:
             self.log.warning("not-held", "error", error=place_of(error))
@@ -180,10 +180,10 @@ class Answerer:
             self.metrics.held(holding.outcome)
         return holding.patch
 
-    def _readiness(self, resource: str) -> Readiness:
+    def _readiness(self, resource: str, namespace: str | None) -> Readiness:
         age_s = self.freshness.age_s(self.monotonic()) if self.freshness.from_feed else None
         watched = self.watched.get(resource)
-        return Readiness(age_s, watched is not None and watched())
+        return Readiness(age_s, watched is not None and watched(namespace))
 
     def _hint(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations of a hint at nodes. Whatever fails in it, the pod keeps its size."""
@@ -266,7 +266,7 @@ class Answerer:
     def _suspension(self, job: Mapping[str, Any], moment: Moment) -> Suspension | None:
         """Whether the Job waits for its turn. Whatever fails in it, the Job starts."""
         try:
-            suspension = suspension_of(job, moment, self._readiness("jobs"))
+            suspension = suspension_of(job, moment, self._readiness("jobs", moment.namespace))
         except Exception as error:
             self.log.warning("not-suspended", "error", error=place_of(error))
             suspension = Suspension(Held.ERROR)

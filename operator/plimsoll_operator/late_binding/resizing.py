@@ -38,7 +38,7 @@ from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.rescued_note import before_rescue
-from plimsoll_operator.sizing.sized import Treatment
+from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Retry
@@ -165,9 +165,21 @@ def resize_for(
     if is_counted_by_kueue(pod):
         return Left("Kueue counted it at the size that it has, and would delete it at another")
     sized, container = size(pod, state, now_s=now_s), sized_container(pod)
-    note, wanted, identity = sized.note, sized.wanted, sized.identity
-    if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
+    if isinstance(container, NotSizable) or sized.note is None or sized.identity is None:
         return Left(_WHY_UNSIZED.get(sized.treatment, "nothing in it can be sized"))
+    found = _with_memory(pod, sized, state, now_s, limits_fall=limits_fall)
+    late = has_waited_long(pod, now_s, "cpu")
+    return _with_written_cpu(found, pod, container, sized.identity.task) if late else found
+
+
+def _with_memory(
+    pod: Pod, sized: Sized, state: AdmissionState, now_s: float | None, *, limits_fall: bool
+) -> Resize | Left:
+    """Decide a waiting pod's memory. sized: what admission would decide now."""
+    container, note, wanted = sized_container(pod), sized.note, sized.wanted
+    identity = sized.identity
+    if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
+        return Left("nothing in it can be sized")
     if note.mode is not Mode.ENFORCE:
         return Left("its mode is not enforce")
     late = has_waited_long(pod, now_s, "memory")
@@ -176,17 +188,13 @@ def resize_for(
     if gives_back and (wanted.request_bytes or 0) > (note.was_request_bytes or 0):
         wanted, note = as_written(note)
     memory = _allowed(pod, container, wanted, limits_fall=limits_fall)
-    found: Resize | Left
     if memory is None:
-        found = Left("the size would change its QoS class, which is set when it is created")
-    elif gives_back and (memory.request_bytes or 0) < (container.request_bytes or 0):
-        found = _resized(pod, container, memory, note)
-    else:
-        why = _not_worth(pod, container, memory, note.reason)
-        why = why or _not_safe(pod, memory, note.reason, state)
-        found = _resized(pod, container, memory, note) if why is None else Left(why)
-    late = has_waited_long(pod, now_s, "cpu")
-    return _with_written_cpu(found, pod, container, identity.task) if late else found
+        return Left("the size would change its QoS class, which is set when it is created")
+    if gives_back and (memory.request_bytes or 0) < (container.request_bytes or 0):
+        return _resized(pod, container, memory, note)
+    why = _not_worth(pod, container, memory, note.reason)
+    why = why or _not_safe(pod, memory, note.reason, state)
+    return _resized(pod, container, memory, note) if why is None else Left(why)
 
 
 def _resized(pod: Pod, container: SizedContainer, memory: Memory, note: DecisionNote) -> Resize:
@@ -198,15 +206,19 @@ def _resized(pod: Pod, container: SizedContainer, memory: Memory, note: Decision
 def _with_written_cpu(
     found: Resize | Left, pod: Pod, container: SizedContainer, task: TaskId
 ) -> Resize | Left:
-    """Add the CPU request as it was written, if the pod waits for more."""
+    """Add the CPU request as it was written, if the pod waits for more.
+
+    The mode of its memory does not matter: what Plimsoll raised, it gives back.
+    """
     millicores, note = written_millicores(pod, container), read_note(pod)
     if millicores is None or note is None:
         return found
     if isinstance(found, Left):
-        now_bytes = container.request_bytes
-        if now_bytes is None or now_bytes not in (note.allocation_bytes, note.was_request_bytes):
-            return found
-        as_it_is = replace(note, allocation_bytes=now_bytes, before_bytes=now_bytes)
+        now_bytes, as_it_is = container.request_bytes, note
+        if note.mode is Mode.ENFORCE:
+            if now_bytes not in (note.allocation_bytes, note.was_request_bytes):
+                return found
+            as_it_is = replace(note, allocation_bytes=now_bytes, before_bytes=now_bytes)
         memory = Memory(now_bytes, container.limit_bytes)
         found = Resize(task, container.name, memory, 0, as_it_is)
     why = f"{WHILE_WAITING}its CPU request is as written, as {NO_ROOM}"

@@ -29,7 +29,7 @@ class Pending:
     """A pod that the scheduler has.
 
     outside: whether it never waited for its turn. lacks_room: whether the scheduler found a node
-    full, on which it may run. wanted: the nodes that it selects; None if labels do not show them.
+    full, on which it may run. wanted: the nodes that it selects; None if they are not known.
     made_by: the UID of its controller.
     """
 

@@ -47,6 +47,8 @@ class Waiter:
     pods: int = 1
     ranked: bool = True
     """Whether its priority is known, and it may preempt."""
+    barred: bool = False
+    """Whether it, or another pod of its namespace, could not be released at the latest try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +116,17 @@ def _at_once(queue: Sequence[Waiter], known: Known) -> list[Release]:
     the second, and be preempted.
     """
     empty = Fitting(known.capacities)
+
+    def is_sent(waiter: Waiter, why: Why | None) -> bool:
+        """Say whether it goes to the scheduler now, which might find room for it."""
+        # What others hold does not go yet. Of a Job without a known priority, the pods show theirs
+        # as soon as they wait for the scheduler.
+        stays = why in (None, Why.OTHERS, Why.UNRANKED) or waiter.barred
+        return not stays and bool(empty.of(waiter.asked))
+
     whys = [_why_at_once(waiter, len(queue) - at, known, empty) for at, waiter in enumerate(queue)]
     lowest = min(
-        (
-            waiter.priority
-            for waiter, why in zip(queue, whys, strict=True)
-            # What others hold does not go to the scheduler yet.
-            if why not in (None, Why.OTHERS) and empty.of(waiter.asked)
-        ),
+        (waiter.priority for waiter, why in zip(queue, whys, strict=True) if is_sent(waiter, why)),
         default=None,
     )
     going = [

@@ -25,7 +25,7 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     spec_of,
 )
-from plimsoll_operator.sizing.bounds.selecting import Wanted
+from plimsoll_operator.sizing.bounds.selecting import NAME, Wanted
 
 AWAITED_S: Final = 10.0
 """How long a released pod counts on the node that it prefers, unless it is bound."""
@@ -73,6 +73,7 @@ class _Node:
     host: str
     has: Amounts
     labels: Mapping[str, str]
+    """These include its name under NAME."""
 
 
 @dataclass(slots=True)
@@ -95,7 +96,7 @@ class RoomBook:
             self._nodes.pop(node, None)
         else:
             has = amounts_of(mapping(document.get("status")).get("allocatable"))
-            self._nodes[node] = _Node(host, has, dict(labels_of(document)))
+            self._nodes[node] = _Node(host, has, {**labels_of(document), NAME: node})
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Note a pod of a task, as often as it is seen."""
@@ -178,13 +179,17 @@ class RoomBook:
         if not lower:
             return False
         nodes = list(self._nodes.values())
+        position = {name: at for at, name in enumerate(self._nodes)}
         emptied = Fitting(self._left(taker for taker in self._takers() if taker.lasts))
 
         @cache
         def selected(wanted: Wanted | None) -> frozenset[int]:
-            return frozenset(
-                at for at, node in enumerate(nodes) if wanted is None or wanted.matches(node.labels)
-            )
+            if wanted is None:
+                return frozenset(range(len(nodes)))
+            # Each pod of a DaemonSet names one node, and there may be as many as nodes.
+            names = position if wanted.names is None else wanted.names
+            among = (position[name] for name in names if name in position)
+            return frozenset(at for at in among if wanted.matches(nodes[at].labels))
 
         return any(not selected(wanted).isdisjoint(emptied.of(asked)) for asked, wanted in lower)
 

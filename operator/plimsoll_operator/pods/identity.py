@@ -225,6 +225,12 @@ def _retrier(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None
     return Retrier.MAKER if is_polled(pod) else Retrier.PLIMSOLL
 
 
+def is_bare(pod: Pod) -> bool:
+    """Say whether nobody is known to make another pod if this one never starts."""
+    engine = engine_run(pod, labels_of(pod))
+    return engine is None and controller_of(pod) is None and not is_polled(pod)
+
+
 def _own_name(pod: Pod) -> str | None:
     """Return the name that the owner's next pod has, too; None if it is a generated one."""
     name = given_name(pod)

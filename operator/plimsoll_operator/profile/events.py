@@ -216,12 +216,16 @@ def freed() -> Happening:
 
 
 def stuck(kept: str | None = None) -> Happening:
-    """A killed container restarts at its old size. kept: what a new pod would lose, in words."""
+    """A killed container restarts at its old size.
+
+    kept: why a new pod may be worse: it would lose something, or may never come. None if nobody is
+        known to make one.
+    """
     why = kept or "nobody is known to make this pod again"
     advice = "use a Job, or restartPolicy Never" if kept is None else "use restartPolicy Never"
     note = (
-        f"killed for lack of memory and restarted in place at the same size: {why}, so it is left"
-        f" alone; {advice}"
+        f"killed for lack of memory and restarted in place at the same size: {why}, so Plimsoll"
+        f" does not delete this one; {advice}"
     )
     return Happening(EventReason.LEAKING, note, "stuck")
 
@@ -235,6 +239,13 @@ def leaking(reason: str, run: str) -> Happening:
 def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
     """A pod that waits for a node got another size, because its task has learned."""
     return _sized(EventReason.RESIZED, from_bytes, to_bytes, why)
+
+
+def cpu_given_back(from_millicores: int | None, to_millicores: int | None, why: str) -> Happening:
+    """A pod that waits for a node requests the CPU that its author wrote, and no more."""
+    before, after = (f"{millicores or 0}m" for millicores in (from_millicores, to_millicores))
+    note = f"CPU request {before} → {after}, as its author wrote it: {why}"
+    return Happening(EventReason.RESIZED, note, "cpu")
 
 
 def lent(from_bytes: int, to_bytes: int, used_bytes: int) -> Happening:

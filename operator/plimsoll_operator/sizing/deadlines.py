@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import Pod, annotations_of, spec_of
+from plimsoll_operator.sizing.decision_note import CpuNote
 from plimsoll_operator.sizing.read_pod import ReadPod
-from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
+from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Bounds
 
 
@@ -32,11 +33,13 @@ def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     )
 
 
-def cpu_within_deadline(pod: Pod, ask: CpuAsk, bounds: CpuBounds) -> CpuBounds:
-    """Return the bounds of the pod's CPU request: too little CPU kills nothing."""
-    if not _has_deadline(pod):
-        return bounds
-    return replace(bounds, cap_millicores=ask.request_millicores or 0)
+def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
+    """Return the decision on the pod's CPU, which raises no request: too little kills nothing."""
+    raised = (note.request_millicores or 0) > (note.was_millicores or 0)
+    if not raised or not _has_deadline(pod):
+        return note
+    why = "it has a deadline, and might wait too long for more CPU"
+    return replace(note, request_millicores=None, reason=CpuReason.LEFT, why=why)
 
 
 def _has_deadline(pod: Pod) -> bool:

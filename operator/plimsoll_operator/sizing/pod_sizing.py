@@ -322,7 +322,7 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
         return left_to_autoscaler(ask, by, knowledge.policy)
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
-    note = size_cpu(ask, knowledge, cpu_within_deadline(read.body, ask, bounds), qos)
+    note = cpu_within_deadline(read.body, size_cpu(ask, knowledge, bounds, qos))
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note
     memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was

@@ -13,7 +13,7 @@ from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.lending.lending import Lending
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
-from plimsoll_operator.controller.lending.running_pods import RunningPods
+from plimsoll_operator.controller.lending.running_pods import MAX_BYTES, RunningPods
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import Changed
 from plimsoll_operator.metrics.controller import ControllerMetrics
@@ -115,7 +115,7 @@ class Scene:
     def __post_init__(self) -> None:
         self.lending = self.another()
 
-    def another(self) -> Lending:
+    def another(self, max_bytes: int = MAX_BYTES) -> Lending:
         """A controller that has just taken the lead."""
         controller = self.inside.controller
         pods = RunningPods(
@@ -124,6 +124,7 @@ class Scene:
             peaks=self.peaks,
             nodes=controller.watch.ledger.nodes,
             heard=AgentsHeard(lambda: self.now_s),
+            max_bytes=max_bytes,
         )
         resizer = RequestResizer(
             self.kube or cast(Kube, self.server),

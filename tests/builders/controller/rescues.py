@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from plimsoll_operator.controller.announcing.announcer import Announcer, Raised
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
-from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
+from plimsoll_operator.controller.rescue.rescuable_pods import MAX_BYTES, RescuablePods
 from plimsoll_operator.controller.rescue.rescues import Rescues
 from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.kube.running_pods import PodWriter
@@ -44,6 +45,8 @@ class Server:
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
     refuses: list[Exception] = field(default_factory=list)
     refuses_notes: list[Exception] = field(default_factory=list)
+    slow: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Limit -> a raise to it is answered after this event."""
     answers: str | None = None
     """Deferred or Infeasible."""
     silent: bool = False
@@ -58,6 +61,8 @@ class Server:
         kept = self._kept(pod, body)
         (container,) = body["spec"]["containers"]
         self.raises.append(container["resources"]["limits"]["memory"])
+        if self.raises[-1] in self.slow:
+            await self.slow[self.raises[-1]].wait()
         if self.refuses:
             raise self.refuses.pop(0)
         resources = kept["spec"]["containers"][0]["resources"]
@@ -126,7 +131,7 @@ class Scene:
         self.heard = AgentsHeard(lambda: self.now_s)
         self.rescues = self.another()
 
-    def another(self) -> Rescues:
+    def another(self, max_bytes: int = MAX_BYTES) -> Rescues:
         """A controller that has just taken the lead."""
         controller = self.inside.controller
         return Rescues(
@@ -136,6 +141,7 @@ class Scene:
                 nodes=controller.watch.ledger.nodes,
                 peaks=self.peaks,
                 heard=self.heard,
+                max_bytes=max_bytes,
             ),
             LimitRaiser(
                 cast(PodWriter, self.server), cast(Announcer, self.told), self.metrics.rescue

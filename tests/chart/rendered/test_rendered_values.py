@@ -178,10 +178,20 @@ def test_a_namespace_named_by_a_number_stays_a_text(helm: Helm) -> None:
             "campaigns": {"enabled": True, "namespaces": ["2025"]},
             "networkPolicies": {"enabled": True},
             "rescue": {"byAgent": True},
-            "monitoring": {"serviceMonitor": {"enabled": True}},
-        }
+            "monitoring": {
+                "serviceMonitor": {"enabled": True},
+                "rules": {"enabled": True},
+                "dashboard": {"enabled": True},
+            },
+            "certificates": {"mode": "cert-manager"},
+            "database": {"existingSecret": "plimsoll-database"},
+            "extender": {"enabled": True},
+            "order": {"enabled": True},
+            "trainers": {"enabled": True},
+        },
+        namespace="2026",
     )
-    years = set(range(2023, 2026))
+    years = set(range(2023, 2027))
     assert not years & set(_numbers(documents))
 
 

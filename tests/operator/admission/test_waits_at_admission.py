@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from plimsoll_operator.admission import answering
+from plimsoll_operator.admission.letting_go.gate_watch import GateWatch
 from plimsoll_operator.admission.snapshot import load_snapshot
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind, decode_message
@@ -73,6 +74,19 @@ class Holding:
         )
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """Of which kind and namespace it is asked whether this replica would let go."""
+    watched, questions = GateWatch.watched, list[tuple[str, str | None]]()
+
+    def recorded(watch: GateWatch, namespace: str | None) -> bool:
+        questions.append((watch.kind.resource, namespace))
+        return watched(watch, namespace)
+
+    monkeypatch.setattr(GateWatch, "watched", recorded)
+    return questions
+
+
 @pytest_asyncio.fixture
 async def held(tmp_path: Path) -> AsyncIterator[Holding]:
     """The server has seen somebody lead, and the feed has said that the task is ordered."""
@@ -102,6 +116,14 @@ async def test_a_pod_that_waits_has_its_size_and_no_hint_yet(held: Holding) -> N
     again = APod(pod).patched(patch_in(await held.caller.review(APod(pod)))).built()
     assert again["spec"] == pod["spec"]
     assert held.counted("held") == before
+
+
+async def test_it_is_asked_whether_the_pods_namespace_lets_go(
+    asked: list[tuple[str, str | None]], held: Holding
+) -> None:
+    asked.clear()
+    await held.admitted()
+    assert asked == [("pods", "shop")]
 
 
 async def test_who_does_not_wait_gets_its_hint(held: Holding) -> None:
@@ -213,6 +235,14 @@ async def test_a_job_that_waits_is_sized_and_asked_for_twice_alike(holding_jobs:
     )
     assert again == job
     assert jobs_counted(holding_jobs, "held") == before
+
+
+async def test_it_is_asked_whether_the_jobs_namespace_lets_go(
+    asked: list[tuple[str, str | None]], holding_jobs: Holding
+) -> None:
+    asked.clear()
+    await job_admitted(holding_jobs)
+    assert asked == [("jobs", "shop")]
 
 
 async def test_what_its_author_suspended_is_not_marked(holding_jobs: Holding) -> None:

@@ -86,9 +86,30 @@ def test_parquet_is_sent_as_csv_and_made_of_csv_that_comes_back(
     monkeypatch.setattr(in_controller, "run_in_controller", take_in_and_give_back)
     assert run_here("import", str(past)).returncode == 0
     assert sent[0].startswith(b"namespace,task,")
-    assert run_here("export", "--out", str(out)).returncode == 0
+    done = run_here("export", "--out", str(out), COLUMNS="300")
+    assert (done.returncode, done.stderr) == (0, f"{out}: written\n")
     assert out.read_bytes().startswith(b"PAR1")
     assert list(read_history(out)) == list(read_history(past))
+    assert sorted(tmp_path.iterdir()) == [out, past]
+
+
+def test_parquet_that_cannot_be_made_leaves_the_file_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    out = tmp_path / "history.parquet"
+    out.write_bytes(b"PAR1 of yesterday")
+
+    def give_back_what_no_history_has(errand: Errand) -> int:
+        assert errand.out is not None
+        errand.out.write_text("namespace,task,finished_s\na,b,never\n")
+        return 0
+
+    monkeypatch.setattr(in_controller, "run_in_controller", give_back_what_no_history_has)
+    done = run_here("export", "--out", str(out), COLUMNS="300")
+    assert done.returncode == 1
+    assert f"plimsoll export: {out}, line 2: " in done.stderr
+    assert out.read_bytes() == b"PAR1 of yesterday"
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_a_damaged_parquet_file_is_told_and_not_sent(errands: list[Errand], tmp_path: Path) -> None:

@@ -9,17 +9,19 @@ import pytest
 
 from plimsoll_operator.late_binding.resizing import Left, Resize, resize_for, unapplied
 from plimsoll_operator.names.labels import DECISION
+from plimsoll_operator.pods.autoscalers import by_target, read_autoscaler
 from plimsoll_operator.pods.spec import sized_container
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
 from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
-from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState
 from plimsoll_predictor.core.cpu import CpuAsk, CpuReason
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.pods import JOB_UID, APod, a_pod
 from tests.rigs.servers.admission_servers import knowledge_of
 
@@ -119,6 +121,37 @@ def test_so_is_a_raise_of_its_cpu(need_mib: int, memory: str) -> None:
         container = sized_container(body)
         assert cpu_asked(body, container, read_note(body)) == CpuAsk(millicores, None)  # type: ignore[arg-type]
     assert (unapplied(noted.built()) is None) == (need_mib == 3900)
+
+
+@pytest.mark.parametrize("asked", ["4000Mi", None], ids=["a request", "no request"])
+@pytest.mark.parametrize("by", ["recommend", "a VerticalPodAutoscaler"])
+def test_a_raise_of_cpu_is_given_back_also_where_memory_is_left_alone(
+    by: str, asked: str | None
+) -> None:
+    state = knowing(5000)
+    if by != "recommend":
+        vpa = read_autoscaler(a_vpa())
+        assert vpa is not None
+        space = replace(UNBOUNDED_NAMESPACE, autoscalers=by_target([vpa]))
+        state = replace(state, namespaces={"shop": space})
+    pod = a_pod().owned_by_job("report-29391234").asking(asked)
+    if by == "recommend":
+        pod = pod.in_mode("recommend")
+    built = pod.patched(size(pod.built(), state).patch).received().built()
+    built["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
+    raised = with_cpu(APod(built).with_status(phase="Pending", **PASSED_OVER))
+    assert isinstance(resize_for(raised.built(), state, LATE_S - 1), Left)
+    found = resize_for(raised.built(), state, LATE_S)
+    assert isinstance(found, Resize)
+    assert requests_of(found) == ({"memory": asked} if asked else {}) | {"cpu": "1"}
+    before = read_note(raised.built())
+    assert before is not None
+    assert replace(found.note, why="") == replace(before, why=""), "nothing else is decided anew"
+    noted = raised.annotated({DECISION: note_to_json(found.note)})
+    assert unapplied(noted.built()) is None
+    assert isinstance(resize_for(noted.with_cpu("1").built(), state, LATE_S), Left), "once"
+    paused = replace(state, paused=True)
+    assert isinstance(resize_for(raised.built(), paused, LATE_S), Left)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from plimsoll_operator.ordering.asks import Asked
 from plimsoll_operator.ordering.queue import Known, Waiter, next_releases
 from plimsoll_operator.ordering.room import Awaited, RoomBook, Taker
 from plimsoll_operator.ordering.why import Why
+from plimsoll_operator.sizing.bounds.selecting import REQUIRED
 from tests.builders.pods import JOB_UID, APod, a_pod
 
 HIGH, LOW = 100, 0
@@ -126,6 +127,32 @@ def test_a_pod_for_which_lasting_pods_leave_no_room_ends_nobodys_wait(book: Room
     assert not book.has_below(HIGH, 0.0)
     book.set_others([daemon.restarting("Never").built()])
     assert book.has_below(HIGH, 0.0)
+
+
+def by_name(*names: str, key: str = "metadata.name", **more: Any) -> dict[str, Any]:
+    fields = [{"key": key, "operator": "In", "values": [name]} for name in names]
+    terms = [{"matchFields": [each], **more} for each in fields]
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+
+
+POOL_B = [{"key": "pool", "operator": "In", "values": ["b"]}]
+
+
+@pytest.mark.parametrize(
+    ("affinity", "takes_room"),
+    [
+        pytest.param(by_name("n"), True, id="this node"),
+        pytest.param(by_name("gone", "n"), True, id="one of two nodes"),
+        pytest.param(by_name("elsewhere"), False, id="another node"),
+        pytest.param(by_name("n", matchExpressions=POOL_B), False, id="its label is another"),
+        pytest.param(by_name("elsewhere", key="metadata.odd"), True, id="an unknown field"),
+    ],
+)
+def test_a_pod_of_a_daemon_set_takes_room_on_the_node_that_it_names(
+    book: RoomBook, affinity: dict[str, Any], takes_room: bool
+) -> None:
+    book.see(passed_over(FULL, affinity=affinity).built(), gone=False)
+    assert book.has_below(HIGH, 0.0) is takes_room
 
 
 def test_a_pod_that_selects_this_node_ends_the_wait(book: RoomBook) -> None:

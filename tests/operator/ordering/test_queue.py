@@ -249,9 +249,7 @@ def test_nobody_waits_while_the_scheduler_has_a_pod_of_lower_priority() -> None:
     assert beside.all(queue[0]) == []
 
 
-@pytest.mark.parametrize(
-    "of", [{"created_s": 500.0}, {"ordered": False}, {"ranked": False}], ids=str
-)
+@pytest.mark.parametrize("of", [{"created_s": 500.0}, {"ordered": False}], ids=str)
 def test_if_one_of_a_lower_priority_goes_to_the_scheduler_so_do_all_above(
     of: dict[str, Any],
 ) -> None:
@@ -267,6 +265,18 @@ def test_one_that_goes_where_it_takes_no_room_ends_nobodys_wait(of: dict[str, An
     low = waiter(1, priority=2, **of)
     (release,) = FULL.all(low, waiter(2, priority=9))
     assert release.waiter == low
+
+
+def test_a_job_whose_priority_is_not_known_ends_nobodys_wait() -> None:
+    """Once its pods wait for the scheduler, their priority is known."""
+    unranked = waiter(1, priority=0, ranked=False)
+    assert FULL.all(unranked, waiter(2, priority=9)) == [Release(unranked, Why.UNRANKED)]
+
+
+def test_one_that_could_not_be_released_ends_nobodys_wait() -> None:
+    """It may never reach the scheduler, and is tried again every minute."""
+    barred = waiter(1, created_s=500.0, barred=True)
+    assert FULL.all(barred, waiter(2, priority=9)) == [Release(barred, Why.WAITED)]
 
 
 def test_of_each_priority_the_nodes_are_read_once() -> None:

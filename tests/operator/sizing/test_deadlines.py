@@ -65,7 +65,13 @@ def test_the_cpu_of_a_pod_with_a_deadline_is_not_raised() -> None:
     state = state_of(replace(knowledge, policy=policy, cpu=use))
     pod = a_pod().asking("4Gi").limited("8Gi").with_cpu("250m")
     assert cpu_of(after(pod, state)) == ("600m", None)
-    assert cpu_of(after(pod.with_spec(**OWN), state)) == ("250m", None)
+    late = after(pod.with_spec(**OWN), state)
+    assert cpu_of(late) == ("250m", None)
+    assert decision_of(late)["cpu"]["why"] == (
+        "it has a deadline, and might wait too long for more CPU"
+    )
+    unasked = a_pod().asking("4Gi").limited("8Gi").with_spec(**OWN)
+    assert cpu_of(after(unasked, state)) == (None, None), "no request of zero is written"
     assert cpu_of(after(pod.with_cpu("4").with_spec(**OWN), state)) == ("600m", None)
 
 

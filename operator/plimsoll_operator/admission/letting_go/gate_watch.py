@@ -38,6 +38,8 @@ BELIEVED_S: Final = 25.0
 removed."""
 AT_ONCE: Final = 10
 """Patches in flight when all pods are let go."""
+MOST_TRIED: Final = 10
+"""So many namespaces at most are tried after one list, those first that were not for longest."""
 
 
 @dataclass(slots=True)
@@ -59,22 +61,24 @@ class GateWatch:
     _every_s: float = field(default=LIST_EVERY_S, init=False)
     """How often pods are listed, from how long the last list took."""
     _permitted_s: float | None = field(default=None, init=False)
-    _refused: bool = field(default=False, init=False)
-    """Whether the latest gate could not be removed, or would not be, for whatever reason."""
+    _refused: set[str] = field(default_factory=set, init=False)
+    """Namespaces in which pods wait, and the latest gate could not be removed, or would not be."""
+    _tried_s: dict[str, float] = field(default_factory=dict, init=False)
+    """When each namespace in which pods wait was tried last."""
     _trouble: str | None = field(default=None, init=False)
     _server_s: float | None = field(default=None, init=False)
     """The API server's clock at its latest answer."""
 
-    def watched(self) -> bool:
-        """Say whether a gate that is made now would be removed by this replica, if by nobody else.
+    def watched(self, namespace: str | None) -> bool:
+        """Say whether a gate that is made there now would be removed by this replica at least.
 
         It sees that somebody leads, could list pods lately, and may patch them: by its role and, if
-        a pod is held, by all other checks of the API server.
+        a pod of the namespace is held, by all other checks of the API server.
         """
         now_s = self.now_s()
         if self._sight is None or not self._sight.leads(now_s):
             return False
-        if self._permitted_s is None or self._listed_s is None or self._refused:
+        if self._permitted_s is None or self._listed_s is None or namespace in self._refused:
             return False
         return now_s - self._listed_s <= self._every_s + BELIEVED_S
 
@@ -126,56 +130,66 @@ class GateWatch:
 
     async def _list(self, *, away: bool) -> None:
         """Let all held pods go, or only those held for too long."""
-        listed_s, tried, any_held = self.now_s(), False, False
+        listed_s, waiting, opened = self.now_s(), dict[str, Pod](), set[str]()
         async for pods, server_s in self.calls.that_may_wait(self.kind):
             held = [pod for pod in pods if self.kind.waits(pod)]
-            any_held = any_held or bool(held)
             chosen = [
                 (pod, Why.AWAY if away else Why.WAITED)
                 for pod in held
                 if away or (server_s is not None and is_overdue(pod, server_s))
             ]
-            if held and not tried and not chosen:
-                tried = True
-                await self._try(held[0])
+            waiting = {**{_namespace(pod): pod for pod in held}, **waiting}
+            opened.update(_namespace(pod) for pod, _ in chosen)
             # Each replica takes another order, so that most pods are patched by one replica only.
             self.chance.shuffle(chosen)
             await self._let_go(chosen)
         self._listed_s = listed_s
         wanted_s = (self.now_s() - listed_s) / LIST_SHARE
         self._every_s = min(max(LIST_EVERY_S, wanted_s), LIST_AT_LEAST_EVERY_S)
-        if not any_held:
-            # The refused patch was late: another replica, or the controller, had let the pod go.
-            self._refused = False
+        # Where none waits any more, the refused patch was late, or the pod is gone.
+        self._refused.intersection_update(waiting)
+        self._tried_s = {each: at_s for each, at_s in self._tried_s.items() if each in waiting}
+        await self._try_some([pod for each, pod in waiting.items() if each not in opened])
 
     async def _let_go(self, chosen: list[tuple[Pod, Why]]) -> None:
         for at in range(0, len(chosen), AT_ONCE):
             part = chosen[at : at + AT_ONCE]
             await asyncio.gather(*(self._open(pod, why) for pod, why in part))
 
+    async def _try_some(self, pods: list[Pod]) -> None:
+        """Ask whether gates could be removed, and leave them. pods: one of each namespace."""
+        now_s = self.now_s()
+        pods.sort(key=lambda pod: self._tried_s.get(_namespace(pod), float("-inf")))
+        self._tried_s.update((_namespace(pod), now_s) for pod in pods[:MOST_TRIED])
+        await asyncio.gather(*(self._try(pod) for pod in pods[:MOST_TRIED]))
+
     async def _try(self, pod: Pod) -> None:
-        """Ask whether the gate could be removed, and leave it."""
         try:
             await self.calls.let_go(self.kind, pod, dry_run=True)
-        except NotFound:
-            return
-        except (Refused, Unreachable) as error:
-            self._refused = True
-            log.warning("gates-not-removable", of=self.kind.resource, error=str(error))
+        except ApiError as error:
+            self._has_failed(_namespace(pod), error)
         else:
-            self._refused = False
+            self._refused.discard(_namespace(pod))
+
+    def _has_failed(self, namespace: str, error: ApiError) -> None:
+        """Note that a gate stays; if the pod is gone or another one by now, that says nothing."""
+        if not isinstance(error, (Refused, Unreachable)) or namespace in self._refused:
+            return
+        self._refused.add(namespace)
+        of = self.kind.resource
+        log.warning("gates-not-removable", of=of, namespace=namespace, error=str(error))
 
     async def _open(self, pod: Pod, why: Why) -> None:
-        meta = metadata_of(pod)
-        name = f"{meta.get('namespace')}/{meta.get('name')}"
+        namespace = _namespace(pod)
+        name = f"{namespace}/{metadata_of(pod).get('name')}"
         try:
             await self.calls.let_go(self.kind, pod)
         except ApiError as error:
             # Another replica was first, or the pod is looked at again soon.
-            self._refused = isinstance(error, Refused)
+            self._has_failed(namespace, error)
             log.info("not-let-go", of=self.kind.resource, name=name, error=str(error))
             return
-        self._refused = False
+        self._refused.discard(namespace)
         self.count(why)
         log.info("let-go", of=self.kind.resource, name=name, why=why.value)
 
@@ -183,3 +197,7 @@ class GateWatch:
         if trouble is not None and trouble != self._trouble:
             log.warning("gates-unwatched", of=self.kind.resource, error=trouble)
         self._trouble = trouble
+
+
+def _namespace(pod: Pod) -> str:
+    return str(metadata_of(pod).get("namespace"))

@@ -54,15 +54,22 @@ def fetched_history(path: Path, words: Sequence[str], installation: Installation
     """
     from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
 
-    wants_parquet = path.suffix == PARQUET
+    if path.suffix != PARQUET:
+        words = [*words, "--stdout-ending", path.suffix]
+        return run_in_controller(Errand(words=words, installation=installation, out=path))
     try:
-        if wants_parquet:
-            pyarrow_for(path)
-        ending = ".csv" if wants_parquet else path.suffix
-        words = [*words, "--stdout-ending", ending]
-        status = run_in_controller(Errand(words=words, installation=installation, out=path))
-        if status == 0 and wants_parquet:
-            _make_parquet(path)
+        pyarrow_for(path)
+        # Whatever fails, no CSV is left under a name that says Parquet.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".plimsoll-") as folder:
+            csv_file = Path(folder) / "history.csv"
+            errand = Errand(
+                words=[*words, "--stdout-ending", csv_file.suffix],
+                installation=installation, out=csv_file, tells=False,
+            )  # fmt: skip
+            status = run_in_controller(errand)
+            if status == 0:
+                _make_parquet(csv_file, path)
+                complain(f"{path}: written")
     except TableError as error:
         complain(f"plimsoll {words[0]}: {error}")
         return 1
@@ -72,8 +79,8 @@ def fetched_history(path: Path, words: Sequence[str], installation: Installation
     return status
 
 
-def _make_parquet(path: Path) -> None:
-    """Write a CSV history anew as Parquet, in its place.
+def _make_parquet(csv_file: Path, path: Path) -> None:
+    """Write a CSV history anew as Parquet.
 
     Raises:
         TableError: if it holds what no history has.
@@ -81,8 +88,8 @@ def _make_parquet(path: Path) -> None:
     """
 
     def batches() -> Iterator[list[Observation]]:
-        with path.open("rb") as file:
-            rows = read_history(file)
+        with csv_file.open("rb") as file:
+            rows = read_history(file, where=str(path))
             while batch := [_good(each, str(path)) for each in islice(rows, _AT_ONCE)]:
                 yield batch
 

@@ -33,13 +33,15 @@ class Errand:
     """One command to run there.
 
     words: the command and its arguments in the pod. stdin: a file that it reads; it also gets the
-    size. out: the file for its whole standard output; None prints it.
+    size. out: the file for its whole standard output; None prints it. tells: whether a message says
+    that this file is written.
     """
 
     words: Sequence[str]
     installation: Installation = field(default_factory=Installation)
     stdin: Path | None = None
     out: Path | None = None
+    tells: bool = True
 
 
 def run_in_controller(errand: Errand) -> int:
@@ -75,7 +77,8 @@ def _run_into(errand: Errand, out: Path) -> int:
             # mkstemp makes the file private, but it is meant to be shared.
             os.chmod(name, 0o644)
             os.replace(name, out)
-            complain(f"{out}: written")
+            if errand.tells:
+                complain(f"{out}: written")
         return status
     finally:
         Path(name).unlink(missing_ok=True)

@@ -95,12 +95,25 @@ class Announcer:
         elif note.reason is Reason.LEFT:
             self.announce(events.at(events.stepped_back(note.why), at_s), pod)
 
-    async def resized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
-        """Announce a waiting pod's new size; its decision replaces admission's."""
-        assert note.allocation_bytes is not None
-        happening = events.resized(note.before_bytes, note.allocation_bytes, note.why)
-        await self._writer.decide(_record(pod, task, note, self._now_s(), happening.note))
-        self.announce(happening, pod)
+    async def resized(
+        self, pod: Pod, task: TaskId, note: DecisionNote, cpu_given_back: str | None = None
+    ) -> None:
+        """Announce a waiting pod's new size; its decision replaces admission's.
+
+        cpu_given_back: why it requests the CPU that its author wrote again; None if it does not.
+        """
+        happenings = []
+        if cpu_given_back is not None and (cpu := note.cpu) is not None:
+            millicores = cpu.request_millicores, cpu.was_millicores
+            happenings.append(events.cpu_given_back(*millicores, cpu_given_back))
+        size_bytes = note.allocation_bytes
+        resized = note.mode is Mode.ENFORCE and size_bytes != note.before_bytes
+        if size_bytes is not None and (resized or not happenings):
+            happenings.append(events.resized(note.before_bytes, size_bytes, note.why))
+        words = "; ".join(each.note for each in happenings)
+        await self._writer.decide(_record(pod, task, note, self._now_s(), words))
+        for each in happenings:
+            self.announce(each, pod)
 
     async def rescued(self, pod: Pod, happening: events.Happening, raised: Raised) -> None:
         """Announce that a running pod was given more; the pod's first decision is kept, too."""

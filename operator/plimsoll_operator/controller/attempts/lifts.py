@@ -38,7 +38,7 @@ from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.profile import events
-from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.policy import Mode, Retry
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.giving_back import (
@@ -105,7 +105,10 @@ class Lifts:
 
         No size was too small, so whoever makes the next attempt, it is as its author wrote it.
         """
-        refused = ended.observation
+        if await self._got_through(ended):
+            return True  # every start of a controller sees the refused pod again
+        # The kubelet writes no time of a refusal; the pod was bound just before it.
+        refused = replace(ended.observation, finished_s=ended_s(ended.pod, ended.status))
         async with self._turns.setdefault((refused.task, refused.run), asyncio.Lock()):
             there = self.book.look(refused.task).lifts.get(refused.run)
             lift = exactly_written(refused, there)
@@ -337,8 +340,15 @@ def _did_its_work(ended: AttemptEnded) -> bool:
 
 
 def _is_last(watched: WatchedPod) -> bool:
-    """Say whether nobody makes the next attempt; ``next_allocation`` refuses too many lifts."""
+    """Say whether nobody makes the next attempt; ``next_allocation`` refuses too many lifts.
+
+    Plimsoll makes one for a bare pod that it lowered, whatever number people wrote meanwhile: an
+    older version lowered pods whose author wrote that there is one attempt.
+    """
     attempts = watched.attempts
+    by_plimsoll = watched.retrier is Retrier.PLIMSOLL and watched.retry is Retry.AUTO
+    if by_plimsoll and watched.has_less:
+        return False
     return attempts.left == 0 and attempts.number <= watched.policy.max_lifts
 
 

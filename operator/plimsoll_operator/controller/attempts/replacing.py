@@ -145,7 +145,7 @@ class Replacements:
 def _why_none_may_follow(watched: WatchedPod) -> str | None:
     """Say why the next pod may never come, in words; None if it surely does."""
     if watched.retrier is Retrier.JOB and not watched.attempts.left:
-        return "it is not known that its Job makes another pod"
+        return "it is not known whether the Job makes another pod"
     return None
 
 

@@ -42,7 +42,7 @@ from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import has_only_one
-from plimsoll_operator.pods.identity import Retrier
+from plimsoll_operator.pods.identity import Retrier, is_bare
 from plimsoll_operator.pods.spec import annotations_of
 from plimsoll_operator.pods.status import pod_uid
 from plimsoll_operator.profile import events
@@ -96,7 +96,7 @@ class Retries:
         watched, status = ended.watched, ended.status
         if not may_follow(status):
             return True
-        if watched.retrier is not Retrier.PLIMSOLL:
+        if not _is_copied(ended):
             # A pod that its node evicted has failed as a whole: it is not restarted in place.
             if status.phase != "Failed":
                 await self._replacements.replace(ended)
@@ -211,9 +211,23 @@ class Retries:
         log.info("retry", pod=intent.new_pod, follows=intent.pod, result=ending.words)
 
 
+def _is_copied(ended: AttemptEnded) -> bool:
+    """Say whether Plimsoll makes the next pod. A kubelet restarts no pod that it has refused."""
+    retrier = ended.watched.retrier
+    if retrier is Retrier.KUBELET:
+        return is_bare(ended.pod) and was_refused_raised(ended.watched, ended.status)
+    return retrier is Retrier.PLIMSOLL
+
+
 def _is_the_only_one(ended: AttemptEnded) -> bool:
-    """Say whether the run gets no second start. A pod that its node refused has had none."""
-    return has_only_one(ended.pod) and not was_refused_raised(ended.watched, ended.status)
+    """Say whether the run gets no second start.
+
+    A pod that its node refused has had none. What was lowered is given back in any case: an older
+    version lowered pods that say this, too.
+    """
+    if ended.watched.has_less or was_refused_raised(ended.watched, ended.status):
+        return False
+    return has_only_one(ended.pod)
 
 
 def _is_over_for_good(ended: AttemptEnded) -> bool:

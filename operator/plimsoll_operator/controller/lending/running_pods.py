@@ -23,11 +23,11 @@ from plimsoll_operator.lending.eligible import (
 from plimsoll_operator.lending.lent_note import Lent, as_written, lent_by, read_lent
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.running_parts import held_bytes, running_parts
+from plimsoll_operator.pods.running_room import RunningRoom
 from plimsoll_operator.pods.spec import Pod, mapping, sized_container
 from plimsoll_operator.pods.spec import SizedContainer as Sized
 from plimsoll_operator.sizing.stepping_back import memory_autoscaler
 from plimsoll_predictor.core.policy import Lending
-from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.curves import Curve
 from plimsoll_predictor.lending.node_steps import Attempt, NodeRoom
@@ -35,8 +35,8 @@ from plimsoll_predictor.lending.node_steps import Attempt, NodeRoom
 MOST_PODS: Final = 5_000
 """The most pods that may lend; 20 µs each, twice a second. Pods that lend are held beyond it."""
 MAX_BYTES: Final = 64 * MIB
-"""The memory of all pods that are held. When it is full, the namespace that holds most loses its
-oldest."""
+"""The memory of all pods that may lend. When it is full, the namespace that holds most loses its
+oldest. Pods that lend have a room of their own."""
 
 
 @dataclass(slots=True)
@@ -97,13 +97,18 @@ class RunningPods:
     heard: AgentsHeard
     max_bytes: InitVar[int] = MAX_BYTES
     _pods: dict[str, Running] = field(init=False, default_factory=dict)
-    _room: Shares[str] = field(init=False)
+    _room: RunningRoom = field(init=False)
 
     def __post_init__(self, max_bytes: int) -> None:
-        self._room = Shares[str](max_bytes)
+        self._room = RunningRoom(max_bytes)
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    @property
+    def held_bytes(self) -> int:
+        """Return about how much memory the pods take."""
+        return self._room.held_bytes
 
     def __iter__(self) -> Iterator[Running]:
         return iter(self._pods.values())
@@ -126,10 +131,9 @@ class RunningPods:
         elif len(self._pods) >= MOST_PODS and running.lent is None:
             return
         owner, size_bytes = running.watched.task.namespace, held_bytes(running.pod)
-        if self._room.would_lose(owner, size_bytes):
-            return
         self._pods[uid] = running
-        for other in self._room.use(owner, uid, size_bytes):
+        lends = running.lent is not None
+        for other in self._room.take(owner, uid, size_bytes, changed=lends):
             self._pods.pop(other, None)
 
     def _take_out(self, uid: str) -> Running | None:

@@ -31,11 +31,12 @@ from plimsoll_operator.kube.errors import (
     ApiError,
     Changed,
     NotFound,
+    Unknown,
     Unreachable,
 )
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
-from plimsoll_operator.ordering.queue import Known, Release, next_releases, overtaken_by
+from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_releases, overtaken_by
 from plimsoll_operator.ordering.room import AWAITED_S, Awaited, Place, RoomBook, Taker
 from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
 from plimsoll_operator.ordering.why import Why
@@ -169,7 +170,7 @@ class Releases:
             while await self._release_next():
                 # While there is room, releases take at most half of the time.
                 await asyncio.sleep(self._took_s)
-        except Unreachable as error:
+        except (Unreachable, Unknown) as error:
             log.info("the API server does not answer; pods wait", error=str(error))
             await asyncio.sleep(UNREACHABLE_PAUSE_S)
 
@@ -223,7 +224,7 @@ class Releases:
             return False
         has_seen_all = self.ordered.encounters.complete or since_s >= ALL_SEEN_WITHIN_S
         queue = [
-            waiter
+            replace(waiter, barred=self._bars(waiter, now_s))
             for waiter in self.held.queue(cache(self.ordered.orders))
             if self._not_before_s.get(waiter.uid, now_s) <= now_s
             if not self._namespaces.rests(_namespace(waiter.task), now_s)
@@ -252,6 +253,10 @@ class Releases:
             await self._list_others()
         return bool(chosen)
 
+    def _bars(self, waiter: Waiter, now_s: float) -> bool:
+        has_failed = waiter.uid in self._not_before_s
+        return has_failed or self._namespaces.bars(_namespace(waiter.task), now_s)
+
     async def _let_go(self, release: Release) -> None:
         """Remove the gate. A pod that cannot be released now does not delay others."""
         left, namespace = release, _namespace(release.waiter.task)
@@ -260,7 +265,7 @@ class Releases:
                 return
             try:
                 tried = await self._tried(left)
-            except Unreachable as error:
+            except (Unreachable, Unknown) as error:
                 # A webhook of that namespace may be down: the pods of others go on.
                 log.info("no answer; its namespace rests", of=namespace, error=str(error))
                 if self._namespaces.was_not_answered(namespace, self.monotonic_s()):
@@ -274,7 +279,7 @@ class Releases:
         self._not_before_s[release.waiter.uid] = self.monotonic_s() + AGAIN_AFTER_S
 
     async def _tried(self, release: Release) -> Release | None:
-        """Try once. Return the release to try next; None if done. Raises Unreachable."""
+        """Try once. Return the release to try next; None if done. Raises Unreachable or Unknown."""
         uid = release.waiter.uid
         pod = self.held.get(uid)
         if pod is None:
@@ -286,7 +291,7 @@ class Releases:
         except Changed:
             await self._read_again(pod)
             return release
-        except Unreachable:
+        except (Unreachable, Unknown):
             raise
         except ApiError as error:
             if release.places:  # a rule may forbid host names: try without them

@@ -46,6 +46,10 @@ class TroubledNamespaces:
         refused_s = self._refused_s.get(namespace)
         return refused_s is not None and now_s - refused_s < FORBIDDEN_FOR_S
 
+    def bars(self, namespace: str, now_s: float) -> bool:
+        """Say whether the latest pod that was tried there could not be let go."""
+        return namespace in self._pauses or self.forbids(namespace, now_s)
+
     def was_answered(self, now_s: float) -> None:
         """Note that the API server answered a call, whatever it was about."""
         self._answered_s, self._in_a_row = now_s, 0

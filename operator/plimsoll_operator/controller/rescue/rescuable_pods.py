@@ -15,6 +15,7 @@ from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.resizes import granted_memory
 from plimsoll_operator.pods.running_parts import held_bytes, running_parts
+from plimsoll_operator.pods.running_room import RunningRoom
 from plimsoll_operator.pods.spec import Pod, SizedContainer, mapping, sized_container
 from plimsoll_operator.rescue.eligible import why_not
 from plimsoll_operator.rescue.raising import most_bytes
@@ -23,15 +24,15 @@ from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import before_rescue, read_rescued
 from plimsoll_operator.sizing.stepping_back import memory_autoscaler
 from plimsoll_predictor.core.policy import Rescue
-from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.curves import Curve
 from plimsoll_predictor.rescue.deciding import Room
 
 MOST_PODS: Final = 20_000
+"""Raised pods are held beyond it."""
 MAX_BYTES: Final = 128 * MIB
-"""The memory of all pods that are held, enough for some 10,000. When it is full, the namespace that
-holds most loses its oldest."""
+"""The memory of all pods that may be raised, enough for some 10,000. When it is full, the namespace
+that holds most loses its oldest. Pods that may have been raised have a room of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,9 @@ class Rescuable:
     granted: SizedContainer | None = None
     """The container when its agent was granted a raise that, as far as known, is not made yet."""
     lost: Pending | None = None
-    """The latest raise, if the API server gave no answer to it: it may be made all the same."""
+    """A raise, if the API server gave no answer to it: it may be made all the same."""
+    made: Pending | None = None
+    """The latest raise that its node has granted."""
     given_up: str | None = None
     """Why no raise is tried again, in words."""
     back_due_s: float = 0.0
@@ -93,6 +96,12 @@ class Rescuable:
     def node(self) -> str:
         """Return the pod's node; empty if it has none yet."""
         return self.watched.status.node or ""
+
+    @property
+    def may_be_raised_already(self) -> bool:
+        """Say whether it was raised, or may have been without this controller's knowledge."""
+        may_have = (self.pending, self.granted, self.lost)
+        return self.raises > 0 or any(each is not None for each in may_have)
 
     @property
     def limit_bytes(self) -> int:
@@ -122,13 +131,18 @@ class RescuablePods:
     heard: AgentsHeard
     max_bytes: InitVar[int] = MAX_BYTES
     _pods: dict[str, Rescuable] = field(init=False, default_factory=dict)
-    _room: Shares[str] = field(init=False)
+    _room: RunningRoom = field(init=False)
 
     def __post_init__(self, max_bytes: int) -> None:
-        self._room = Shares[str](max_bytes)
+        self._room = RunningRoom(max_bytes)
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    @property
+    def held_bytes(self) -> int:
+        """Return about how much memory the pods take."""
+        return self._room.held_bytes
 
     def __iter__(self) -> Iterator[Rescuable]:
         return iter(tuple(self._pods.values()))
@@ -142,17 +156,22 @@ class RescuablePods:
         uid = str(pod["metadata"]["uid"])
         now = None if gone else self._read(pod)
         before = self._take_out(uid)
-        if now is None or (before is None and len(self._pods) >= MOST_PODS):
-            return None
-        owner, size_bytes = now.watched.task.namespace, held_bytes(now.pod)
-        if self._room.would_lose(owner, size_bytes):
+        if now is None:
             return None
         if before is not None:
             self._take_over(before, now)
+        elif len(self._pods) >= MOST_PODS and not now.may_be_raised_already:
+            return None
         self._pods[uid] = now
-        for other in self._room.use(owner, uid, size_bytes):
-            self._pods.pop(other, None)
+        self.give_room(now)
         return self._pods.get(uid)
+
+    def give_room(self, rescuable: Rescuable) -> None:
+        """Give a pod the room that it must have now: what may have been raised stays."""
+        owner, size_bytes = rescuable.watched.task.namespace, held_bytes(rescuable.pod)
+        changed = rescuable.may_be_raised_already
+        for uid in self._room.take(owner, rescuable.uid, size_bytes, changed=changed):
+            self._pods.pop(uid, None)
 
     def _take_out(self, uid: str) -> Rescuable | None:
         held = self._pods.pop(uid, None)
@@ -236,7 +255,7 @@ class RescuablePods:
         now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
         now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
         now.notes, now.note_due_s = before.notes, before.note_due_s
-        now.back_due_s = before.back_due_s
+        now.back_due_s, now.made = before.back_due_s, before.made
         now.lost = before.lost if now.raises <= before.raises else None
         if now.raises < before.raises:
             now.raises, now.first = before.raises, before.first
@@ -251,6 +270,13 @@ def forget_pending(rescuable: Rescuable) -> None:
     rescuable.pending = None
     if isinstance(container, SizedContainer):
         rescuable.container = container
+
+
+def take_off(rescuable: Rescuable, failed: Pending) -> None:
+    """Count a raise that was not made as none; another one may be in flight."""
+    rescuable.raises = max(0, rescuable.raises - 1)
+    if rescuable.pending is failed:
+        rescuable.pending, rescuable.container = None, failed.before
 
 
 def _written(rescuable: Rescuable) -> Memory:

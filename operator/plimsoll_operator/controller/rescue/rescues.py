@@ -28,6 +28,7 @@ from plimsoll_operator.controller.rescue.rescuable_pods import (
     Rescuable,
     RescuablePods,
     forget_pending,
+    take_off,
 )
 from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
@@ -255,6 +256,7 @@ class Rescues:
             return ()
         granted = grant(pod, needs, self._pods.room(pod, pods_used_bytes=0))
         pod.granted = pod.container if granted is not None else None
+        self._pods.give_room(pod)
         return () if granted is None else (granted,)
 
     async def _needs_of(self, uid: str) -> tuple[float, ...]:
@@ -317,13 +319,14 @@ class Rescues:
         pod.container = replace(
             before, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes
         )
+        self._pods.give_room(pod)
         return pending
 
     async def _carry_out(self, pod: Rescuable, pending: Pending) -> None:
         try:
             resized = await self._raiser.raise_to(pod, pending)
         except ApiError as error:
-            self._refused(pod, str(error))
+            self._refused(pod, pending, str(error))
             return
         if resized is None:
             self._lose(pod, pending)
@@ -336,30 +339,32 @@ class Rescues:
     def _lose(self, pod: Rescuable, pending: Pending) -> None:
         """Count a raise that failed as none; its agent repeats its alarm."""
         now = self._pods.get(pod.uid)
-        if now is not None and now.pending is pending:
-            now.pending, now.container, now.lost = None, pending.before, pending
-            now.raises -= 1
+        if now is not None and now.made is pending:
+            now.note_due_s = self._now_s()  # only its answer was lost
         elif now is not None:
-            now.note_due_s = self._now_s()  # it is made: the pod was seen with it
+            take_off(now, pending)
+            now.lost = now.lost or pending  # of two, the smaller one may be made alone
 
     def _look_for_lost(self, pod: Rescuable, lost: Pending) -> None:
         """Count a raise after all, if its pod shows that only the answer to it was lost."""
         now_s = self._now_s()
         if pod.pending is not None or pod.limit_bytes < lost.limit_bytes - SAME_BYTES:
             return
-        if now_s - lost.asked_s <= PENDING_S:
+        is_known = pod.made is not None and pod.made.limit_bytes >= lost.limit_bytes
+        if not is_known and now_s - lost.asked_s <= PENDING_S:
             if not pod.raises:
                 pod.first = lost.before
             pod.pending, pod.raises = replace(lost, asked_s=now_s), pod.raises + 1
             pod.note_due_s = now_s
         pod.lost = None
 
-    def _refused(self, pod: Rescuable, why: str) -> None:
+    def _refused(self, pod: Rescuable, pending: Pending, why: str) -> None:
         log.warning("raise refused", pod=pod.uid, error=why)
         now = self._pods.get(pod.uid)
-        if now is not None and now.pending is not None:
-            now.container, now.pending = now.pending.before, None
-            now.raises -= 1
+        if now is None:
+            return
+        take_off(now, pending)
+        if now.given_up is None:
             now.given_up = "the API server refuses a raise"
             self._raiser.left(now, "refused", f"the API server refuses it: {why[:200]}")
 
@@ -370,13 +375,13 @@ class Rescues:
             return
         why = refusal(pod.pod, pending.failed_before)
         if why is not None:
-            pod.pending, pod.given_up = None, f"its node answers {why}"
+            pod.pending, pod.lost, pod.given_up = None, None, f"its node answers {why}"
             self._full_s[pod.node] = self._now_s() + FULL_S
             self._raiser.left(pod, why.lower(), f"its node answers {why} to a raise")
             self._begin(self._withdraw(pod, pending, why))
 
     def _grant(self, pod: Rescuable, pending: Pending) -> None:
-        pod.pending = None
+        pod.pending, pod.made = None, pending
         if pod.first_s is None:
             pod.first_s = time.time()
         self._begin(self._raiser.granted(pod, pending, self._now_s() - pending.asked_s))

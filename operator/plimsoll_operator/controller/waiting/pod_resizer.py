@@ -32,6 +32,7 @@ from plimsoll_operator.kube.errors import (
     NotFound,
     Unreachable,
 )
+from plimsoll_operator.late_binding.giving_back import NO_ROOM
 from plimsoll_operator.late_binding.resizing import (
     Left,
     Place,
@@ -159,7 +160,8 @@ class PodResizer:
         if not self._unannounced:
             return False
         pod, resize = self._unannounced.popleft()
-        await self.announcer.resized(pod, resize.task, resize.note)
+        cpu_given_back = None if resize.cpu_millicores is None else NO_ROOM
+        await self.announcer.resized(pod, resize.task, resize.note, cpu_given_back)
         return True
 
     async def put_right(self, pod: Pod) -> None:

@@ -12,6 +12,8 @@ from typing import Any, Final
 from plimsoll_operator.pods.spec import mapping, sequence
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+NAME: Final = "field:metadata.name"
+"""Stands for a node's name where conditions name labels. No label can have this key."""
 MOST_WANTED: Final = 256
 """The most conditions and values of one pod; with more, the answer is unknown."""
 
@@ -44,7 +46,10 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One requirement of a node's label. operator: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    """One requirement of a node's label, or of its name: then the key is NAME.
+
+    operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
+    """
 
     key: str
     operator: str
@@ -72,8 +77,19 @@ class Wanted:
         conditions = [*self.all_of, *(each for term in self.any_of or () for each in term)]
         return frozenset(condition.key for condition in conditions)
 
+    @property
+    def names(self) -> frozenset[str] | None:
+        """Names of nodes, outside of which there is none for the pod; None if there may be."""
+        found: set[str] = set()
+        for term in self.any_of or ((),):
+            named = [each.values for each in term if (each.key, each.operator) == (NAME, "In")]
+            if not named:
+                return None
+            found.update(named[0])
+        return frozenset(found)
+
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether the pod may run on a node with these labels."""
+        """Say whether the pod may run on a node with these labels, and its name under NAME."""
         if not all(condition.holds(labels) for condition in self.all_of):
             return False
         # An empty term matches no node.
@@ -98,7 +114,11 @@ def read_tolerations(spec: Mapping[str, Any], taint_keys: frozenset[str]) -> lis
 
 
 def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:
-    """Return the labels by which the pod selects nodes; None if labels do not show it."""
+    """Return how the pod selects nodes by labels and by name; None if they do not show it.
+
+    Pods of a DaemonSet select their node by its name. A class of nodes has no name: there, NAME is
+    a label that is not known.
+    """
     selector = mapping(spec.get("nodeSelector"))
     all_of = tuple(Condition(str(key), "In", (str(value),)) for key, value in selector.items())
     affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
@@ -109,11 +129,11 @@ def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:
     budget = MOST_WANTED - len(all_of)
     for term in sequence(mapping(required).get("nodeSelectorTerms")):
         term = mapping(term)
-        if sequence(term.get("matchFields")):
-            return None  # it selects nodes by name, and classes have no names
-        conditions = _conditions(sequence(term.get("matchExpressions")))
-        if conditions is None:
+        by_labels = _conditions(sequence(term.get("matchExpressions")))
+        by_name = _conditions(sequence(term.get("matchFields")), _FIELDS)
+        if by_labels is None or by_name is None:
             return None
+        conditions = (*by_labels, *by_name)
         budget -= 1 + sum(1 + len(condition.values) for condition in conditions)
         if budget < 0:
             return None
@@ -121,12 +141,19 @@ def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:
     return Wanted(all_of, tuple(terms))
 
 
-def _conditions(expressions: Sequence[Any]) -> tuple[Condition, ...] | None:
-    """The conditions of one term; None if one of them is unknown."""
+def _conditions(
+    expressions: Sequence[Any], keys: Mapping[str, str] | None = None
+) -> tuple[Condition, ...] | None:
+    """The conditions of one term; None if one of them is unknown.
+
+    keys: those that are known, and what stands for them; None if each stands for itself.
+    """
     read = []
     for expression in map(mapping, expressions):
         key, operator = expression.get("key"), str(expression.get("operator"))
         values = sequence(expression.get("values"))
+        if keys is not None:
+            key = keys.get(str(key))
         if not isinstance(key, str) or operator not in _OPERATORS or len(values) > MOST_WANTED:
             return None
         read.append(Condition(key, operator, tuple(str(value) for value in values)))
@@ -152,6 +179,8 @@ def _is_beyond(value: str | None, values: tuple[str, ...], sign: int) -> bool:
     label, bound = _number(value), _number(values[0] if len(values) == 1 else None)
     return label is not None and bound is not None and sign * label > sign * bound
 
+
+_FIELDS: Final[Mapping[str, str]] = {"metadata.name": NAME}
 
 _OPERATORS: Final[Mapping[str, Callable[[str | None, tuple[str, ...]], bool]]] = {
     "In": lambda value, values: value in values,

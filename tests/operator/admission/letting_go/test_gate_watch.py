@@ -18,6 +18,7 @@ from plimsoll_operator.admission.letting_go.gate_watch import (
     BELIEVED_S,
     LIST_AT_LEAST_EVERY_S,
     LIST_EVERY_S,
+    MOST_TRIED,
     PERMITTED_FOR_S,
     GateWatch,
 )
@@ -84,7 +85,7 @@ async def test_while_somebody_leads_pods_wait(watching: Watching) -> None:
     watching.server.has(held("waits"))
     for _ in range(20):
         await watching.after(5.0, renewed=True)
-        assert watching.watch.watched()
+        assert watching.watch.watched("shop")
     assert watching.server.held == {"waits"}
 
 
@@ -95,7 +96,7 @@ async def test_when_nobody_leads_all_are_let_go_and_nothing_else_changes(
     watching.server.has(a_pod().named("others", "u2").with_spec(schedulingGates=[OTHERS]))
     await watching.after(0.0)
     await watching.after(LEADS_S)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
     assert watching.server.held == {"waits"}
     await watching.after(AWAY_S - LEADS_S)
     assert watching.server.held == set()
@@ -112,7 +113,7 @@ async def test_a_lease_that_nobody_holds_lets_all_go(watching: Watching, lease: 
     else:
         watching.server.renew(lease)
     await watching.after(0.0)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
     await watching.after(AWAY_S)
     assert watching.server.held == set()
 
@@ -141,10 +142,10 @@ async def test_a_replica_that_may_not_patch_holds_nobody(watching: Watching) -> 
     watching.server.permitted = False
     with pytest.raises(Refused, match="lacks the verb patch"):
         await watching.after(0.0)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
     watching.server.permitted = True
     await watching.after(5.0, renewed=True)
-    assert watching.watch.watched()
+    assert watching.watch.watched("shop")
 
 
 async def test_a_rule_that_keeps_gates_in_their_place_ends_the_making_of_gates(
@@ -152,14 +153,14 @@ async def test_a_rule_that_keeps_gates_in_their_place_ends_the_making_of_gates(
 ) -> None:
     watching.server.has(held("waits"))
     await watching.after(0.0)
-    assert watching.watch.watched()
+    assert watching.watch.watched("shop")
     assert watching.server.patched == []  # it only asked
     watching.server.gates_refused = True
     await watching.after(LIST_EVERY_S, renewed=True)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
     watching.server.gates_refused = False
     await watching.after(LIST_EVERY_S, renewed=True)
-    assert watching.watch.watched()
+    assert watching.watch.watched("shop")
     assert watching.server.held == {"waits"}
 
 
@@ -169,11 +170,65 @@ async def test_one_pod_that_cannot_be_tried_keeps_nobody_overdue_waiting(
     watching.server.failing.add("lab")
     watching.server.has(held("tried").in_namespace("lab"), "2099-01-01T00:00:00Z")
     await watching.after(0.0)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("lab")
     watching.server.has(held("overdue"))
     watching.server.now_s = CREATED_S + MOST_WAIT_S
     await watching.after(LIST_EVERY_S, renewed=True)
     assert watching.server.held == {"tried"}
+
+
+@pytest.mark.parametrize("trouble", ["keeping", "failing"])
+async def test_a_namespace_in_which_gates_stay_ends_the_making_of_gates_only_there(
+    watching: Watching, trouble: str
+) -> None:
+    getattr(watching.server, trouble).add("lab")
+    watching.server.has(held("kept").in_namespace("lab"))
+    watching.server.has(held("waits"))
+    await watching.after(0.0)
+    assert (watching.watch.watched("lab"), watching.watch.watched("shop")) == (False, True)
+    watching.server.now_s = CREATED_S + MOST_WAIT_S
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert watching.server.held == {"kept"}
+    assert (watching.watch.watched("lab"), watching.watch.watched("shop")) == (False, True)
+    getattr(watching.server, trouble).clear()
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert watching.server.held == set()
+    assert watching.watch.watched("lab")
+
+
+@pytest.mark.slow
+async def test_of_many_namespaces_each_is_tried_in_time_and_few_at_once(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letting_go, tried = watching.watch.calls.let_go, Counter[float]()
+
+    async def counted(kind: Kind, obj: Any, *, dry_run: bool = False) -> None:
+        tried[watching.now_s] += dry_run
+        await letting_go(kind, obj, dry_run=dry_run)
+
+    monkeypatch.setattr(watching.watch.calls, "let_go", counted)
+    names = [f"lab{number}" for number in range(3 * MOST_TRIED)]
+    watching.server.keeping.update(names)
+    for name in names:
+        watching.server.has(held(name).in_namespace(name))
+    for _ in range(3):
+        await watching.after(LIST_EVERY_S, renewed=True)
+    assert not any(watching.watch.watched(name) for name in names)
+    assert max(tried.values()) == MOST_TRIED
+
+
+async def test_a_try_that_takes_long_does_not_make_lists_seldom(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slowly(_kind: Kind, _obj: Any, *, dry_run: bool) -> None:
+        watching.now_s += 5.0 * dry_run
+
+    monkeypatch.setattr(watching.watch.calls, "let_go", slowly)
+    watching.server.has(held("waits"))
+    await watching.after(0.0, renewed=True)
+    listed = len(watching.server.listed)
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert len(watching.server.listed) == listed + 1
 
 
 async def test_who_comes_too_late_may_hold_pods_again(watching: Watching) -> None:
@@ -185,16 +240,16 @@ async def test_who_comes_too_late_may_hold_pods_again(watching: Watching) -> Non
     watching.server.gates_refused = False
     watching.server.pods.clear()  # somebody else released it, and it ran
     await watching.after(LIST_EVERY_S, renewed=True)
-    assert watching.watch.watched()
+    assert watching.watch.watched("shop")
 
 
 async def test_rights_that_were_taken_away_are_noticed(watching: Watching) -> None:
     await watching.after(0.0)
-    assert watching.watch.watched()
+    assert watching.watch.watched("shop")
     watching.server.permitted = False
     with pytest.raises(Refused, match="lacks the verb patch"):
         await watching.after(PERMITTED_FOR_S, renewed=True)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
 
 
 async def test_without_an_api_server_nobody_is_held_and_the_lease_grows_old(
@@ -205,7 +260,7 @@ async def test_without_an_api_server_nobody_is_held_and_the_lease_grows_old(
     watching.server.broken = 503
     with pytest.raises(Unreachable):
         await watching.after(AWAY_S)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
     watching.server.broken = None
     await watching.after(1.0)
     assert watching.server.held == set()
@@ -216,7 +271,7 @@ async def test_what_was_listed_long_ago_is_believed_no_more(watching: Watching) 
     watching.server.broken = 500
     with pytest.raises(ApiError):
         await watching.after(LIST_EVERY_S + BELIEVED_S + 1.0, renewed=True)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +292,8 @@ async def test_the_longer_a_list_takes_the_more_seldom_it_is_asked_for(
     await watching.after(0.0)
     began_s = watching.now_s - took_s
     await watching.after(began_s + due_s - 1.0 - watching.now_s, renewed=True)
-    assert (lists[0], watching.watch.watched()) == (1, True), "a seldom list is believed as long"
+    assert lists[0] == 1
+    assert watching.watch.watched("shop"), "a seldom list is believed as long"
     await watching.after(1.0, renewed=True)
     assert lists[0] == 2
 
@@ -266,7 +322,7 @@ async def test_suspended_jobs_are_resumed_when_nobody_leads_and_no_others(
         server.has_job(job)
     server.has(held("pod"))  # the watch of pods handles this
     await of_jobs.after(0.0)
-    assert of_jobs.watch.watched()
+    assert of_jobs.watch.watched("shop")
     assert server.patched == []  # it only asked
     await of_jobs.after(AWAY_S)
     assert server.suspended == {"authors", "kueues"}
@@ -302,11 +358,11 @@ async def test_a_replica_that_may_not_patch_jobs_suspends_none_and_holds_pods_al
 ) -> None:
     watching.server.forbidden.add("jobs")
     await watching.after(0.0)
-    assert watching.watch.watched()
+    assert watching.watch.watched("shop")
     watching.watch.kind = JOBS
     with pytest.raises(Refused):
         await watching.after(PERMITTED_FOR_S, renewed=True)
-    assert not watching.watch.watched()
+    assert not watching.watch.watched("shop")
 
 
 async def test_a_token_that_cannot_be_read_is_a_call_that_failed(

@@ -6,12 +6,19 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.profile import events
+from plimsoll_operator.sizing.decision_note import CpuNote, read_note
+from plimsoll_predictor.core.cpu import CpuReason
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.controller.ledgers import (
     NOW_S,
+    TRAIN,
     Inside,
     a_train,
     an_inside,
@@ -25,6 +32,7 @@ from tests.builders.pods import APod
 
 A_DAY_S = 86400.0
 HALF_AN_HOUR_S = 1800.0
+CPU_BACK = "CPU request 600m → 250m, as its author wrote it"
 
 
 @asynccontextmanager
@@ -118,3 +126,38 @@ async def test_what_a_running_pod_takes_back_twice_is_told_twice_and_its_size_on
                 announce(events.taken_back(MIB, GIB, "it grew"), pod)
         repeated = ["Resized", "Lent", "TakenBack"]
         assert told(server) == ["Sized", *repeated, *repeated]
+
+
+@pytest.mark.parametrize(
+    ("mode", "before_mib", "words"),
+    [
+        pytest.param(Mode.ENFORCE, 128, [f"{CPU_BACK}: no room"], id="its CPU alone"),
+        pytest.param(Mode.RECOMMEND, None, [f"{CPU_BACK}: no room"], id="memory is recommended"),
+        pytest.param(
+            Mode.ENFORCE,
+            96,
+            [f"{CPU_BACK}: no room", "memory 96Mi → 128Mi: a test says so"],
+            id="and its memory",
+        ),
+    ],
+)
+async def test_cpu_that_is_given_back_is_told_as_such(
+    tmp_path: Path, mode: Mode, before_mib: int | None, words: list[str]
+) -> None:
+    cpu = CpuNote(
+        request_millicores=600,
+        was_millicores=250,
+        mode=Mode.ENFORCE,
+        reason=CpuReason.USED,
+        why="a test says so",
+    )
+    pod = decided(a_train()).built()
+    note = read_note(pod)
+    assert note is not None
+    before_bytes = None if before_mib is None else before_mib * MIB
+    note = replace(note, cpu=cpu, mode=mode, before_bytes=before_bytes)
+    async with a_pod_server() as server:
+        async with telling(tmp_path, server, NOW_S) as inside:
+            await inside.controller.announcer.resized(pod, TRAIN, note, "no room")
+        told_of = [one for one in server.events.values() if one["reason"] == "Resized"]
+        assert [event["note"] for event in told_of] == words

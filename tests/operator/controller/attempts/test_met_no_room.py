@@ -13,6 +13,7 @@ from plimsoll_operator.pods.spec import container_of
 from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import (
+    NOW_S,
     TRAIN,
     Inside,
     a_train,
@@ -96,6 +97,49 @@ async def test_whoever_makes_its_next_pod_it_is_raised_no_more(tmp_path: Path) -
         assert lifted(inside) == (f"job:{JOB_UID}", True, 0)
         await inside.see(ended(decided(a_train("train-3").owned_by_job(), attempt=2)))
         assert lifted(inside) is None, "the run has succeeded"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduled", ["2026-01-01T00:00:00Z", None])
+async def test_a_run_that_has_succeeded_since_is_not_lifted_again_at_a_start(
+    tmp_path: Path, scheduled: str | None
+) -> None:
+    """The refused pod stays there for as long as its Job, and each start sees it."""
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": scheduled}
+    pod = made(refused(lowered(to_mib=256).owned_by_job()), "2026-01-01T00:00:00Z")
+    pod = pod.with_status(conditions=[bound] if scheduled else [])
+    again = made(decided(a_train("train-2").owned_by_job(), attempt=2), "2026-01-01T00:00:02Z")
+    async with an_inside(tmp_path) as inside:
+        await inside.see(pod)
+        assert lifted(inside) == (f"job:{JOB_UID}", True, 0)
+        if scheduled is None:
+            assert inside.known.lifts[f"job:{JOB_UID}"].killed_s == NOW_S
+            again = made(again, "2026-01-01T00:01:00Z")
+        await inside.see(ended(again, at="2026-01-01T00:01:30Z"))
+        assert lifted(inside) is None
+    async with an_inside(tmp_path) as inside:
+        await inside.see(pod)
+        assert lifted(inside) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("restarts", ["OnFailure", "Always"])
+async def test_a_bare_pod_that_its_kubelet_would_restart_is_made_again_too(
+    tmp_path: Path, restarts: str
+) -> None:
+    """A kubelet restarts no pod that it has refused."""
+    raised = lowered(to_mib=256).restarting(restarts)
+    others = {
+        "somebody owns it": lowered("a", to_mib=256).owned_by("Cron", "n", version="apps/v1"),
+        "an engine makes the next": lowered("b", to_mib=256).labelled(dag_id="n", task_id="t"),
+    }
+    async with an_inside(tmp_path) as inside:
+        for words, pod in others.items():
+            await inside.see(refused(pod.restarting(restarts)))
+            assert retries(inside, pod) == [], words
+        await inside.see(refused(raised))
+        [copy] = retries(inside, raised)
+        assert container_of(copy, 0)["resources"] == AS_WRITTEN
 
 
 @pytest.mark.slow

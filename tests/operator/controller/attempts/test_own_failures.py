@@ -111,15 +111,30 @@ async def test_the_copy_has_what_was_written_and_no_more(
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [failed, killed])
 @pytest.mark.parametrize("said", [{}, {"paused": True}, {"maxLifts": 0}])
-@pytest.mark.parametrize(("attempts", "copies"), [("1", 0), ("2", 1)])
-async def test_a_bare_pod_whose_author_says_one_attempt_gets_no_second(
-    tmp_path: Path, end: Callable[[APod], APod], said: dict[str, Any], attempts: str, copies: int
+@pytest.mark.parametrize(("attempts", "number"), [("1", 1), ("2", 2)])
+async def test_a_lowered_bare_pod_is_given_back_whatever_number_its_author_says(
+    tmp_path: Path, end: Callable[[APod], APod], said: dict[str, Any], attempts: str, number: int
 ) -> None:
-    """It appends to a table, say; somebody may have written this while the lowered pod ran."""
-    pod = lowered().annotated({ATTEMPTS: attempts})
+    """An older version lowered such pods, or somebody wrote this while the lowered pod ran."""
+    pod = lowered(attempt=number).annotated({ATTEMPTS: attempts})
     async with an_inside(tmp_path, said=said) as inside:
         await inside.see(end(pod))
-        assert len(retries(inside)) == copies
+        [copy] = retries(inside, pod)
+        assert container_of(copy, 0)["resources"] == AS_WRITTEN
+        second = a_train("train-2").annotated({ATTEMPTS: attempts, RUN_OF: "uid-train-1"})
+        await inside.see(end(decided(second, attempt=number + 1)))
+        assert len(retries(inside)) == 1, "it is given back, and that is all"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [failed, killed])
+async def test_a_bare_pod_as_written_whose_author_says_one_attempt_gets_no_second(
+    tmp_path: Path, end: Callable[[APod], APod]
+) -> None:
+    """It appends to a table, say."""
+    async with an_inside(tmp_path) as inside:
+        await inside.see(end(decided(a_train()).annotated({ATTEMPTS: "1"})))
+        assert retries(inside) == []
 
 
 @pytest.mark.slow

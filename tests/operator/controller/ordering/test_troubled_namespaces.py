@@ -126,6 +126,49 @@ async def test_where_a_rule_keeps_gates_nobody_waits_until_one_was_removed(
     assert queueing.ordered == {str(CPU), str(WAIT)}
 
 
+@pytest.mark.parametrize("trouble", ["keeping", "failing"])
+async def test_one_that_cannot_be_released_lets_none_of_a_higher_priority_go(
+    queueing: Queueing, trouble: str
+) -> None:
+    for name, node in (("computes", "node-1"), ("waiting", "node-2")):
+        queueing.see(runs(name, node).with_spec(priority=9))
+    getattr(queueing.server, trouble).add("lab")
+    low = waits("low", cpu="2").in_namespace("lab").with_spec(priority=1)
+    queueing.see(low)  # no policy orders its task: it is released at once
+    await queueing.look()
+    high = waits("high", cpu="2").with_spec(priority=9)
+    queueing.see(high, created=1)
+    for _ in range(3):
+        await queueing.look(REFUSED_FOR_S)
+    assert queueing.server.held == {"low", "high"}
+
+
+async def test_a_call_with_unknown_credentials_is_no_rule_that_keeps_gates(
+    queueing: Queueing,
+) -> None:
+    queueing.see(waits("cpu-0"))
+    queueing.server.broken = 401
+    await queueing.look()
+    queueing.server.broken = None
+    assert ("NotReleased", "cpu-0") not in queueing.told
+    await queueing.look(FIRST_PAUSE_S)
+    assert queueing.server.held == set()
+    assert queueing.ordered == {str(CPU), str(WAIT)}
+
+
+async def test_if_the_api_server_knows_nobody_the_queue_is_looked_at_again(
+    queueing: Queueing,
+) -> None:
+    names = [f"lab{number}" for number in range(MOST_IN_A_ROW)]
+    for name in names:
+        queueing.see(waits(name).in_namespace(name))
+    queueing.server.broken = 401
+    await queueing.look()
+    queueing.server.broken = None
+    await queueing.look(FIRST_PAUSE_S)
+    assert queueing.server.held == set()
+
+
 def test_a_namespace_is_tried_again_though_nobody_waits_there() -> None:
     namespaces = TroubledNamespaces()
     assert namespaces.was_refused("lab", 0.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from plimsoll_operator.attempts.alarms import Alarms
 from plimsoll_operator.controller.rescue.rescues import PENDING_S
 from plimsoll_operator.kube.errors import Changed, NotFound, Refused, Unreachable
 from plimsoll_operator.names.labels import RESCUED
+from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.rescue.deciding import MOST_RAISES
 from tests.builders.agent.alarms import LIMIT, an_alarm
 from tests.builders.controller.rescues import Scene, a_scene, running
@@ -103,6 +107,73 @@ async def test_what_the_api_server_refuses_is_not_asked_again(tmp_path: Path) ->
         assert len(scene.server.raises) == 1
         assert scene.told.reasons == ["NotRescued"]
         assert "exceeded quota" in scene.told.words[0]
+
+
+FAST = replace(an_alarm(), used_bytes=126 * MIB, growth_bytes_s=60.0 * MIB)
+"""It asks for more than a raise in flight."""
+
+
+async def both_raised(scene: Scene, *, slow: str | None = None) -> None:
+    """Let a second alarm come before the first raise is answered."""
+    scene.sees(running())
+    for alarm in (an_alarm(), FAST):
+        said = Alarms(node="node-1", pods_used_bytes=scene.used_bytes, alarms=(alarm,))
+        assert await scene.rescues.hear(said) == ["uid-train-1"]
+    if slow is not None:
+        scene.server.slow[slow] = asyncio.Event()
+        for _ in range(20):
+            await asyncio.sleep(0)  # the other raise fails meanwhile
+        scene.server.slow[slow].set()
+    await scene.rescues.idle()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", [None, "165Mi", "384Mi"])
+@pytest.mark.parametrize("error", [NotFound("404"), Changed("409"), Refused("exceeded quota")])
+async def test_two_raises_in_flight_that_fail_are_none(
+    tmp_path: Path, error: Exception, slow: str | None
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.server.refuses = [error] * 4
+        await both_raised(scene, slow=slow)
+        assert not scene.rescues.raised("uid-train-1")
+        scene.rescues.look()
+        await scene.rescues.idle()
+        assert scene.server.notes == 0
+        assert len(scene.told.reasons) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slow", "limit"), [("384Mi", "384Mi"), ("165Mi", "165Mi")])
+async def test_of_two_raises_the_one_that_is_made_is_counted(
+    tmp_path: Path, slow: str, limit: str
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.server.refuses = [Changed("1"), Changed("2")]
+        await both_raised(scene, slow=slow)
+        note = json.loads(noted(scene))
+        assert (note["limit"], note["raises"]) == ("128Mi", 1)
+        assert format_bytes(scene.limit()) == limit
+        scene.sees(APod(scene.server.pods["train-1"]))
+        scene.rescues.look()
+        await scene.rescues.idle()
+        assert json.loads(noted(scene))["raises"] == 1
+
+
+@pytest.mark.slow
+async def test_of_two_lost_raises_the_smaller_may_be_made(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.server.refuses = [Unreachable("503")] * 4
+        await both_raised(scene)
+        status = {**RUNNING, "resources": {"limits": {"memory": "165Mi"}}}
+        made = running().asking("165Mi").limited("165Mi").with_status(containerStatuses=[status])
+        scene.server.pods["train-1"] = made.built()
+        scene.sees(made)
+        scene.rescues.look()
+        await scene.rescues.idle()
+        note = json.loads(noted(scene))
+        assert (note["limit"], note["raises"]) == ("128Mi", 1)
+        assert scene.told.reasons == ["Rescued"]
 
 
 async def test_a_pod_that_is_gone_is_no_trouble(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.controller.lending.running_pods import RunningPods
+from plimsoll_operator.controller.rescue import rescuable_pods
 from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
 from plimsoll_operator.names.labels import LENT, RESCUED
+from tests.builders.agent.alarms import an_alarm
 from tests.builders.controller import lenders, rescues
 from tests.builders.controller.rescues import running
 from tests.builders.pods import APod
@@ -101,3 +103,77 @@ async def test_a_namespace_that_fills_the_room_loses_its_own_pods(tmp_path: Path
             assert 1 < len(pods) < 20
             pods.see(running("here").built(), gone=True)
             assert pods.get("uid-here") is None
+
+
+@pytest.mark.slow
+async def test_a_lender_stays_when_the_room_is_full_until_it_has_all_again(tmp_path: Path) -> None:
+    async with lenders.a_scene(tmp_path) as scene:
+        pods = lending(scene, 7_000)  # less than any pod takes
+        lender = lenders.running().annotated({LENT: json.dumps({**LOAN, "request": "1Gi"})})
+        pods.see(lender.asking("332Mi").built(), gone=False)
+        for number in range(20):
+            pods.see(lenders.running(f"other-{number}").built(), gone=False)
+        assert [each.uid for each in pods] == ["uid-train-1"]
+        # It grows and asks for all again, and its node grants that.
+        pods.see(lender.asking("1Gi").built(), gone=False)
+        assert pods.get("uid-train-1") is not None
+        pods.see(lenders.running().built(), gone=False)
+        assert len(pods) == 0
+
+
+@pytest.mark.slow
+async def test_a_pod_that_begins_to_lend_in_a_full_room_takes_all_back(tmp_path: Path) -> None:
+    (folder := tmp_path / "other").mkdir()
+    async with lenders.a_scene(tmp_path) as first, lenders.a_scene(folder) as scene:
+        pods = lending(first)
+        pods.see(lenders.running().built(), gone=False)
+        one_bytes = pods.held_bytes
+        scene.lending = scene.another(max_bytes=one_bytes)
+        await scene.lends()
+        scene.lending.see(scene.server.pods["train-1"], gone=False)
+        scene.lending.see(lenders.running("train-2").built(), gone=False)
+        assert scene.lending.lends("uid-train-1")
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == lenders.ASKED
+
+
+@pytest.mark.slow
+async def test_a_raised_pod_stays_when_the_room_is_full(tmp_path: Path) -> None:
+    async with rescues.a_scene(tmp_path) as scene:
+        pods = rescuable(scene)
+        pods.see(running().built(), gone=False)
+        scene.rescues = scene.another(max_bytes=pods.held_bytes)
+        scene.sees(running())
+        scene.server.silent = True
+        await scene.alarmed(an_alarm())
+        for number in range(20):
+            scene.sees(running(f"other-{number}").in_namespace("mall"))
+            scene.sees(running(f"other-{number}"))
+        scene.sees(APod(scene.server.pods["train-1"]))
+        assert scene.rescues.raised("uid-train-1")
+
+
+@pytest.mark.slow
+async def test_pods_that_claim_to_be_raised_take_three_times_the_room_at_most(
+    tmp_path: Path,
+) -> None:
+    async with rescues.a_scene(tmp_path) as scene:
+        pods = rescuable(scene, 40_000)
+        for number in range(100):
+            note = json.dumps({**NOTE, "uid": f"uid-t-{number}"})
+            pods.see(running(f"t-{number}").annotated({RESCUED: note}).built(), gone=False)
+        assert 80_000 < pods.held_bytes <= 120_000
+
+
+@pytest.mark.slow
+async def test_raised_pods_are_held_beyond_the_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rescuable_pods, "MOST_PODS", 1)
+    async with rescues.a_scene(tmp_path) as scene:
+        pods = rescuable(scene)
+        for number in range(3):
+            pods.see(running(f"other-{number}").built(), gone=False)
+        pods.see(running().annotated({RESCUED: json.dumps(NOTE)}).built(), gone=False)
+        assert {each.uid for each in pods} == {"uid-other-0", "uid-train-1"}
