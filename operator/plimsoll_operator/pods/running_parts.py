@@ -20,6 +20,7 @@ from plimsoll_operator.names.objects import (
     sequence,
     spec_of,
 )
+from plimsoll_operator.pods.other_namespaces import REQUIRED, reaches_other_namespaces
 
 MOST_CHARS: Final = 4096
 """A longer text in an annotation or a condition is not kept; Plimsoll writes none."""
@@ -42,6 +43,8 @@ _UNREAD_SPEC: Final = frozenset(
         *("imagePullSecrets", "affinity", "ephemeralContainers"),
     }
 )
+_REACHING: Final = {"podAffinity": {REQUIRED: [{"namespaceSelector": {}}]}}
+"""Stands for any affinity that reaches other namespaces: quotas ask for no more."""
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = frozenset({"name", "resources", "resizePolicy", "restartPolicy"})
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -58,6 +61,7 @@ def running_parts(pod: Pod) -> Pod:
         "metadata": {**_only(meta, _META), "annotations": _short(annotations_of(pod))},
         "spec": {
             **{key: value for key, value in spec.items() if key not in _UNREAD_SPEC},
+            **({"affinity": _REACHING} if reaches_other_namespaces(spec) else {}),
             **{kind: _each(spec[kind], _CONTAINER) for kind in _CONTAINERS if kind in spec},
         },
         "status": {

@@ -39,7 +39,8 @@ def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
     if not raised or not _has_deadline(pod):
         return note
     why = "it has a deadline, and might wait too long for more CPU"
-    return replace(note, request_millicores=None, reason=CpuReason.LEFT, why=why)
+    # What was written is written again: an earlier decision on this pod may have raised it.
+    return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
 
 
 def _has_deadline(pod: Pod) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from typing import Any
 
 import pytest
 
 from plimsoll_operator.names.labels import DECISION
+from plimsoll_operator.pods.other_namespaces import reaches_other_namespaces
 from plimsoll_operator.pods.resizes import failed_resize, granted_memory
 from plimsoll_operator.pods.running_parts import held_bytes, running_parts
 from plimsoll_operator.pods.spec import SizedContainer as Sized
@@ -118,6 +120,16 @@ def test_terms_that_nobody_reads_are_not_kept() -> None:
     affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
     pod = FULL.with_spec(affinity=affinity, ephemeralContainers=[{"name": "x"}] * SMALL)
     assert held_bytes(running_parts(pod.built())) < 24 * 1024
+
+
+@pytest.mark.parametrize("term", [{"namespaces": ["bank"]}, {"namespaceSelector": {}}])
+def test_whether_affinities_reach_other_namespaces_is_kept_for_quotas(term: dict[str, Any]) -> None:
+    terms = [{"podAffinityTerm": {"topologyKey": "x", **term}, "weight": 1}] * SMALL
+    affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    parts = running_parts(FULL.with_spec(affinity=affinity).built())
+    assert reaches_other_namespaces(parts["spec"])
+    assert held_bytes(parts) < 24 * 1024
+    assert not reaches_other_namespaces(running_parts(FULL.built())["spec"])
 
 
 def test_an_ordinary_pod_takes_no_more_than_is_counted() -> None:

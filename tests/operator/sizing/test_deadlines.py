@@ -70,6 +70,10 @@ def test_the_cpu_of_a_pod_with_a_deadline_is_not_raised() -> None:
     assert decision_of(late)["cpu"]["why"] == (
         "it has a deadline, and might wait too long for more CPU"
     )
+    raised = after(pod, state).with_spec(**OWN)  # its deadline came after a first decision
+    assert cpu_of(after(raised, state)) == ("250m", None), (
+        "its deadline came after a first decision"
+    )
     unasked = a_pod().asking("4Gi").limited("8Gi").with_spec(**OWN)
     assert cpu_of(after(unasked, state)) == (None, None), "no request of zero is written"
     assert cpu_of(after(pod.with_cpu("4").with_spec(**OWN), state)) == ("600m", None)

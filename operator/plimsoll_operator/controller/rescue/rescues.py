@@ -257,7 +257,8 @@ class Rescues:
         granted = grant(pod, needs, self._pods.room(pod, pods_used_bytes=0))
         pod.granted = pod.container if granted is not None else None
         self._pods.give_room(pod)
-        return () if granted is None else (granted,)
+        # A pod that finds no room there is not held any more: nobody would take its memory back.
+        return () if granted is None or self._pods.get(pod.uid) is None else (granted,)
 
     async def _needs_of(self, uid: str) -> tuple[float, ...]:
         pod = self._pods.get(uid)
@@ -362,6 +363,9 @@ class Rescues:
         log.warning("raise refused", pod=pod.uid, error=why)
         now = self._pods.get(pod.uid)
         if now is None:
+            return
+        if now.made is pending:
+            now.note_due_s = self._now_s()  # its node granted the try before this one
             return
         take_off(now, pending)
         if now.given_up is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
+from plimsoll_operator.pods.other_namespaces import reaches_other_namespaces
 from plimsoll_operator.pods.spec import Pod, Qos, mapping, qos_of, sequence, spec_of
 
 
@@ -110,26 +111,13 @@ def _is_terminating(_: Scope, spec: Mapping[str, Any]) -> bool:
     return spec.get("activeDeadlineSeconds") is not None
 
 
-def _reaches_other_namespaces(_: Scope, spec: Mapping[str, Any]) -> bool:
-    affinity = mapping(spec.get("affinity"))
-    for kind in ("podAffinity", "podAntiAffinity"):
-        terms = mapping(affinity.get(kind))
-        required = sequence(terms.get("requiredDuringSchedulingIgnoredDuringExecution"))
-        preferred = sequence(terms.get("preferredDuringSchedulingIgnoredDuringExecution"))
-        inner = [mapping(mapping(term).get("podAffinityTerm")) for term in preferred]
-        for term in [*map(mapping, required), *inner]:
-            if sequence(term.get("namespaces")) or term.get("namespaceSelector") is not None:
-                return True
-    return False
-
-
 _CHECKS: Final[Mapping[str, Callable[[Scope, Mapping[str, Any]], bool]]] = {
     "BestEffort": lambda _scope, _spec: False,  # a pod with a size is not BestEffort
     "NotBestEffort": lambda _scope, _spec: True,
     "Terminating": _is_terminating,
     "NotTerminating": lambda scope, spec: not _is_terminating(scope, spec),
     "PriorityClass": _has_class,
-    "CrossNamespacePodAffinity": _reaches_other_namespaces,
+    "CrossNamespacePodAffinity": lambda _scope, spec: reaches_other_namespaces(spec),
     "VolumeAttributesClass": lambda _scope, _spec: False,  # it counts claims, never pods
 }
 

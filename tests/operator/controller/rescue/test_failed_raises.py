@@ -70,10 +70,13 @@ async def test_a_raise_whose_answer_alone_was_lost_is_noted(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_a_raise_that_is_seen_before_its_answer_is_lost_is_noted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("second", [Unreachable("2"), Refused("exceeded quota")])
+async def test_a_raise_that_is_seen_before_its_answer_is_lost_is_noted(
+    tmp_path: Path, second: Exception
+) -> None:
     async with a_scene(tmp_path) as scene:
         scene.sees(running())
-        scene.server.refuses = [Unreachable("1"), Unreachable("2")]
+        scene.server.refuses = [Unreachable("1"), second]
         said = Alarms(node="node-1", pods_used_bytes=scene.used_bytes, alarms=(an_alarm(),))
         assert await scene.rescues.hear(said) == ["uid-train-1"]
         status = {**RUNNING, "resources": {"limits": {"memory": "165Mi"}}}
