@@ -43,7 +43,7 @@ _UNREAD_SPEC: Final = frozenset(
         *("imagePullSecrets", "affinity", "ephemeralContainers"),
     }
 )
-_REACHING: Final = {"podAffinity": {REQUIRED: [{"namespaceSelector": {}}]}}
+_REACHING: Final[Mapping[str, Any]] = {"podAffinity": {REQUIRED: [{"namespaceSelector": {}}]}}
 """Stands for any affinity that reaches other namespaces: quotas ask for no more."""
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = frozenset({"name", "resources", "resizePolicy", "restartPolicy"})
