@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from plimsoll_operator.agent.alarm_sender import Send
-from plimsoll_operator.agent.sender import Answer, Post, Reply
+from plimsoll_operator.agent.peak_sender import Answer, Post, Reply
 from plimsoll_operator.attempts.node_use import NODE_USE_PATH, NodeUse
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.documents import to_document

@@ -20,6 +20,7 @@ from plimsoll_operator.agent.node_meter import NodeMeter
 from plimsoll_operator.agent.node_use_sender import NodeUseSender
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.own_raises import STRATEGIC_PATCH, OwnRaises
+from plimsoll_operator.agent.peak_sender import BEAT_S, Controller, Sender
 from plimsoll_operator.agent.pod_cgroups import (
     PodCgroup,
     find_hierarchy,
@@ -28,7 +29,6 @@ from plimsoll_operator.agent.pod_cgroups import (
     scan,
 )
 from plimsoll_operator.agent.sampler import Sampler
-from plimsoll_operator.agent.sender import BEAT_S, Controller, Sender
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.agent.spool import Spool, Spooled
 

@@ -28,9 +28,9 @@ from plimsoll_operator.wording.budget_words import words_for_counts, words_for_s
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_operator.wording.saving_words import saving_words
-from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER

@@ -17,8 +17,8 @@ from plimsoll_operator.pods.spec import (
     spec_of,
 )
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote
-from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, CpuDecision, CpuReason, decide_cpu
 from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, CpuDecision, CpuReason, decide_cpu
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _LEFT: Final = {

@@ -12,8 +12,8 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import Pod, annotations_of, spec_of
 from plimsoll_operator.sizing.decision_note import CpuNote
 from plimsoll_operator.sizing.read_pod import ReadPod
-from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.deciding.cpu import CpuReason
 
 
 def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:

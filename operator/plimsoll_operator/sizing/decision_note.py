@@ -25,11 +25,11 @@ from plimsoll_operator.names.quantity import (
 from plimsoll_operator.pods.spec import Pod, SizedContainer, annotations_of, mapping
 from plimsoll_operator.pods.workflow_items import Context
 from plimsoll_operator.sizing.patch import Memory
-from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.deciding.cpu import CpuReason
 
 MAX_ANNOTATION_CHARS: Final = 4096
 MAX_WHY_CHARS: Final = 512

@@ -18,9 +18,9 @@ from plimsoll_operator.pods.spec import (
     qos_of,
 )
 from plimsoll_operator.sizing.patch import Memory, pod_with
-from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.deciding.cpu import CpuAsk
 
 
 def limits_in_class(written: Pod, container: SizedContainer, was: Memory, limits: Limits) -> Limits:

@@ -17,8 +17,8 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
-from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.policy import Limits
+from plimsoll_predictor.deciding.cpu import CpuAsk
 
 Operation = dict[str, Any]
 _DECISION_PATH: Final = f"/metadata/annotations/{labels.DECISION.replace('/', '~1')}"

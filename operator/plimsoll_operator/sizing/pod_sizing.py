@@ -65,10 +65,10 @@ from plimsoll_operator.sizing.stepping_back import (
     sets_cpu,
     within_limit_of_others,
 )
-from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.decision import Ask, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.deciding.cpu import CpuAsk
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.safeguards import (
     why_failures_hold,

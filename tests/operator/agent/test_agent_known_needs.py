@@ -11,9 +11,9 @@ import pytest
 
 from plimsoll_operator.agent.known_needs import AN_EARLIER, KnownNeeds
 from plimsoll_operator.agent.outbox import Outbox
+from plimsoll_operator.agent.peak_sender import Answer, Reply, Sender, deliver
 from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import Sampler
-from plimsoll_operator.agent.sender import Answer, Reply, Sender, deliver
 from plimsoll_operator.attempts.peaks import Answered, PeakReport
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree, a_report, until

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from plimsoll_operator.agent.node_use_sender import NodeUseSender
-from plimsoll_operator.agent.sender import Answer, Reply
+from plimsoll_operator.agent.peak_sender import Answer, Reply
 from plimsoll_operator.attempts.node_use import LONGEST_WINDOW_S, MOST_PODS, NODE_USE_PATH, NodeUse
 from plimsoll_operator.attempts.peaks import MAX_MEMORY_BYTES
 from plimsoll_operator.controller.serving.node_use_routes import (

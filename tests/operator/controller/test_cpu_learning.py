@@ -15,10 +15,11 @@ from plimsoll_operator.controller.controller import remember_all
 from plimsoll_operator.controller.serving.peak_routes import BadReportsError, read_reports
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote, note_to_json
-from plimsoll_predictor.core.cpu import CpuReason, CpuUse
+from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.deciding.cpu import CpuReason
 from plimsoll_predictor.store import Store
 from tests.builders.controller.ledgers import TRAIN, a_final, a_train, an_inside, ended
 from tests.builders.pods import APod

@@ -16,10 +16,10 @@ from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_n
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState
-from plimsoll_predictor.core.cpu import CpuAsk, CpuReason
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuReason
 from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.pods import JOB_UID, APod, a_pod

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll_operator.agent.alarm_sender import AlarmSender
+from plimsoll_operator.agent.peak_sender import Controller
 from plimsoll_operator.agent.pod_cgroups import find_hierarchy, find_kubepods, pods_used_bytes
-from plimsoll_operator.agent.sender import Controller
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.alarms import Alarm
 from plimsoll_operator.processes.agent import api_server, own_raises

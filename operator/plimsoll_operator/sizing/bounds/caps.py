@@ -40,8 +40,8 @@ from plimsoll_operator.sizing.bounds.quotas import (
     counts,
     is_best_effort,
 )
-from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds
 
 NODE_SHARE: Final = 0.9
 """The share of a node's memory and cores that one pod can get: daemons hold some on every node."""

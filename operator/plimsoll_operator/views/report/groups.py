@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from plimsoll_operator.views.report.records import GroupsReport, TaskReport
-from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, RunCpu, decide_cpu, use_of
+from plimsoll_predictor.core.cpu import RunCpu, use_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.savings import by_group, run_level, task_level
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import TaskUse, group_tasks
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.store import Store
 

@@ -13,9 +13,9 @@ import pytest
 
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import CpuNote, read_note
-from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.deciding.cpu import CpuReason
 from tests.builders.controller.ledgers import (
     NOW_S,
     TRAIN,

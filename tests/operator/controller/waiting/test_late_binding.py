@@ -31,10 +31,10 @@ from plimsoll_operator.sizing.decision_note import (
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Limits, Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.deciding.cpu import CpuReason
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
 from tests.rigs.servers.admission_servers import knowledge_of

@@ -19,8 +19,8 @@ from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, read_namespace
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES
 from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod, a_pod
 

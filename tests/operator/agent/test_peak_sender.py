@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from plimsoll_operator.agent.outbox import Outbox
-from plimsoll_operator.agent.sender import Answer, Controller, Reply, Sender, deliver
+from plimsoll_operator.agent.peak_sender import Answer, Controller, Reply, Sender, deliver
 from plimsoll_operator.agent.settings import AgentSettings, SettingsError
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
 from plimsoll_predictor.core.documents import to_document

@@ -8,19 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.core.cpu import (
-    WINDOW_RUNS,
-    CpuAsk,
-    CpuBounds,
-    CpuReason,
-    CpuUse,
-    RunCpu,
-    decide_cpu,
-    use_of,
-)
+from plimsoll_predictor.core.cpu import WINDOW_RUNS, CpuUse, RunCpu, use_of
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import CpuPolicy, Mode, Policy
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, CpuReason, decide_cpu
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 FOUR_CORES = CpuAsk(4000)
