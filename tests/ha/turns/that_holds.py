@@ -54,15 +54,18 @@ async def a_plimsoll_that_holds(
 
 def rights(own: str) -> list[dict[str, Any]]:
     """The chart's rights of admission where pods may wait, in another namespace than usual."""
-    text = GOLDEN.read_text().replace(f"namespace: {NAME}\n", f"namespace: {own}\n")
-    text = text.replace(f"namespace: {NAME}}}", f"namespace: {own}}}")
-    text = text.replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
-    found = [each for each in yaml.safe_load_all(text) if each]
-    return [
+    text = GOLDEN.read_text().replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
+    found = [
         each
-        for each in found
+        for each in yaml.safe_load_all(text)
+        if each
         if each["metadata"]["name"] in OBJECTS and each["kind"] in ("ServiceAccount", *RIGHTS)
     ]
+    for each in found:
+        for place in (each["metadata"], *each.get("subjects", ())):
+            if place.get("namespace") == NAME:
+                place["namespace"] = own
+    return found
 
 
 def told(
