@@ -122,7 +122,8 @@ def _fetched_history(task: TaskId, installation: Installation) -> list[Observati
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
         file = Path(folder) / "history.csv"
         words = ["export", str(task), "--out", "-"]
-        if run_in_controller(Errand(words=words, installation=installation, out=file)):
+        errand = Errand(words=words, installation=installation, out=file, tells=False)
+        if run_in_controller(errand):
             raise LookupError(f"{task}: its history could not be fetched from the controller")
         return [row for row in read_history(file) if isinstance(row, Observation)]
 
