@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import plimsoll_chunks
-from plimsoll_operator.chunks.keeping import Keeper, Told
+from plimsoll_operator.chunks.lease_keeper import Keeper, Told
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import START_S, WAIT_S, LeasedJob
 from plimsoll_predictor.splitting.jobs import Job, share_of

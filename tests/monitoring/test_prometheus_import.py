@@ -18,11 +18,11 @@ from plimsoll_operator.commands.past_runs.import_prometheus import (
     prometheus_command,
 )
 from plimsoll_operator.prometheus_history import client as prometheus_client
-from plimsoll_operator.prometheus_history import walking
+from plimsoll_operator.prometheus_history import windows
 from plimsoll_operator.prometheus_history.client import PrometheusClient, PrometheusServer
 from plimsoll_operator.prometheus_history.past_pods import ReadingRules
 from plimsoll_operator.prometheus_history.promql import Where
-from plimsoll_operator.prometheus_history.walking import PastReader
+from plimsoll_operator.prometheus_history.windows import PastReader
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
@@ -121,8 +121,8 @@ def read(
     *,
     how: ReadingRules | None = None,
     since_s: float = FIRST_S - HOUR_S,
-) -> tuple[list[Observation], walking.Progress]:
-    async def reading() -> tuple[list[Observation], walking.Progress]:
+) -> tuple[list[Observation], windows.Progress]:
+    async def reading() -> tuple[list[Observation], windows.Progress]:
         async with PrometheusClient(PrometheusServer.at(prometheus.url)) as client:
             reader = PastReader(client, Where((namespace,)), how or ReadingRules())
             found: list[Observation] = []

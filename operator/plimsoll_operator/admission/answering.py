@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -241,20 +241,22 @@ class Answerer:
             return allowed(creation.uid, patch=patch_with(creation.object, notes))
         unhealed = self.freshness.unhealed(now_s)
         moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
-        cut = self._cut(creation.object, moment, creation.uid) if may_cut else None
+        cut = self._cut(creation, moment) if may_cut else None
         if cut is None:
-            patch = self._of_whole_job(creation.object, notes, moment)
+            patch = self._of_whole_job(creation, notes, moment)
             return allowed(creation.uid, patch=patch)
         # How often a Job tries each of its pods depends on how many pods there are.
         notes = {**(notes_for(cut.job) or notes), **cut.notes}
-        patch = [*self._of_whole_job(cut.job, notes, moment), *cut.patch]
+        whole = replace(creation, object=cut.job)
+        patch = [*self._of_whole_job(whole, notes, moment), *cut.patch]
         return allowed(creation.uid, patch=patch, warnings=[cut.warning] if cut.warning else ())
 
     def _of_whole_job(
-        self, job: Mapping[str, Any], notes: Mapping[str, str], moment: Moment
+        self, creation: Creation, notes: Mapping[str, str], moment: Moment
     ) -> list[Operation]:
         """The operations for a Job that is cut as it stays; those that suspend it are the last."""
-        suspension = self._suspension(job, moment)
+        job = creation.object
+        suspension = self._suspension(creation, moment)
         if suspension is None:
             return self._with_knowledge(job, notes, moment)
         if suspension.outcome is Held.HELD:
@@ -263,25 +265,26 @@ class Answerer:
         notes = {**notes, **suspension.notes}
         return [*self._with_knowledge(job, notes, moment), *suspension.patch]
 
-    def _suspension(self, job: Mapping[str, Any], moment: Moment) -> Suspension | None:
+    def _suspension(self, creation: Creation, moment: Moment) -> Suspension | None:
         """Whether the Job waits for its turn. Whatever fails in it, the Job starts."""
         try:
-            suspension = suspension_of(job, moment, self._readiness("jobs", moment.namespace))
+            readiness = self._readiness("jobs", moment.namespace)
+            suspension = suspension_of(creation.object, moment, readiness)
         except Exception as error:
             self.log.warning("not-suspended", "error", error=place_of(error))
             suspension = Suspension(Held.ERROR)
-        if suspension is not None:
+        if suspension is not None and not creation.dry_run:
             self.metrics.held_job(suspension.outcome)
         return suspension
 
-    def _cut(self, job: Mapping[str, Any], moment: Moment, run: str) -> CutJob | None:
+    def _cut(self, creation: Creation, moment: Moment) -> CutJob | None:
         """How a Job over items is cut. Whatever fails in it, the Job stays as it is written."""
         try:
-            cut = cut_new_job(job, moment, self.leases(run))
+            cut = cut_new_job(creation.object, moment, self.leases(creation.uid))
         except Exception as error:
             self.log.warning("not-cut", "error", error=place_of(error))
-            cut = CutJob(CutOutcome.ERROR, job)
-        if cut is not None:
+            cut = CutJob(CutOutcome.ERROR, creation.object)
+        if cut is not None and not creation.dry_run:
             self.metrics.cut(cut.outcome)
         return cut
 

@@ -1,4 +1,4 @@
-"""Makes a bare pod's next attempt: a clean copy with more memory."""
+"""Makes a bare pod's next attempt: a clean copy with more memory, and the CPU that was written."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.names.quantity import format_bytes, format_millicores, millicores_or_none
 from plimsoll_operator.pods.creation import author_chose_node
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.queue_managers import written_at_admission
 from plimsoll_operator.pods.spec import Pod, mapping, qos_of
+from plimsoll_operator.sizing.cpu_sizing import is_enforced
 from plimsoll_operator.sizing.decision_note import (
     DecisionNote,
     note_from_json,
@@ -177,6 +178,7 @@ def _sized_spec(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     allocation_bytes = following.allocation_bytes
     memory = following.written or Memory(allocation_bytes, allocation_bytes)
     spec = _clean_spec(pod)
+    _write_cpu_back(spec, following.container, read_note(pod))
     _set_memory(spec, following.container, memory)
     if following.written is None and qos_of({"spec": spec}) is not qos_of(pod):
         # Admission finds the nearest size that keeps the class. This holds while admission is away.
@@ -210,6 +212,24 @@ def _set_kind(resources: dict[str, Any], kind: str, size_bytes: int | None) -> N
         resources.setdefault(kind, {})["memory"] = format_bytes(size_bytes)
     elif kind in resources:
         resources[kind].pop("memory", None)
+
+
+def _write_cpu_back(spec: Mapping[str, Any], container: str, note: DecisionNote | None) -> None:
+    """Undo the decision on the CPU request of the pod that is copied; admission decides anew."""
+    cpu = note.cpu if note is not None and note.container == container else None
+    if cpu is None or not is_enforced(cpu):
+        return
+    for part in spec["containers"]:
+        requests = mapping(mapping(part.get("resources")).get("requests"))
+        has = millicores_or_none(requests.get("cpu"))
+        # A raise where nothing was written is given back as a request of zero.
+        by_plimsoll = (cpu.request_millicores, cpu.was_millicores or 0)
+        if part["name"] != container or has is None or has not in by_plimsoll:
+            continue
+        others = {name: amount for name, amount in requests.items() if name != "cpu"}
+        if cpu.was_millicores is not None:
+            others["cpu"] = format_millicores(cpu.was_millicores)
+        part["resources"]["requests"] = others
 
 
 def _is_token(named: Mapping[str, Any]) -> bool:

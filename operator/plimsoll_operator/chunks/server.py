@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from aiohttp import web
 
-from plimsoll_operator.chunks.keeping import Keeper, Told, TooManyJobs, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, Told, TooManyJobs, UnknownJob
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS

@@ -25,6 +25,7 @@ def make_trainers(
     """Return the queue, and the rounds; None without a template. now_s: Unix seconds."""
     (store, writer), (trainings, runtimes), (kube, spawn, metrics) = stored, learners, outside
     queue = TrainingQueue(spawn, store, trainings.training_ended)
+    queue.policy_of = trainings.policy_of
     if settings.training_job is None:
         return queue, None
     parts = RoundParts(

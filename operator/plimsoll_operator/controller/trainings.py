@@ -19,6 +19,7 @@ from plimsoll_operator.controller.hub.hub import (
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.training.queue import Trained
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
 from plimsoll_predictor.training.when_due import Since, should_train
@@ -91,6 +92,10 @@ class Trainings:
                 self._trained_runs[task] = trained_runs or self._book.get(task).runs
                 self._date(task, saved)
         self._profiles.mark(task, after_s=0.0)
+
+    def policy_of(self, task: TaskId) -> Policy | None:
+        """Return the policy of a task by which it is trained now; None if it is not in the book."""
+        return self._book.look(task).policy if task in self._book else None
 
     def restore(self, summary: TaskSummary, saved: SavedModel | None) -> None:
         """Note, at a start, how much the serving model knew, and what came since."""

@@ -1,4 +1,4 @@
-"""Does deciding.py's steps: keeps admission's certificate, and what the API server trusts."""
+"""Takes each step of certificate_steps.py: keeps admission's certificate and the CA bundle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from plimsoll_operator.credentials.certificate_steps import (
     decide,
 )
 from plimsoll_operator.credentials.issuing import issue
-from plimsoll_operator.credentials.keeping import if_there, write_secret
+from plimsoll_operator.credentials.keeping_all import if_there, write_secret
 from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects

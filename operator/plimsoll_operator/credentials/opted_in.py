@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.credentials.keeping import if_there
+from plimsoll_operator.credentials.keeping_all import if_there
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.namespaces import NAME_LABEL, NOBODYS

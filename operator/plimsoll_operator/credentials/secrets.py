@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.profile.event_manifests import event_for
-from plimsoll_operator.profile.events import EventReason, Happening, Regarding
+from plimsoll_operator.wording.event_words import EventReason, Happening, Regarding
 
 TLS: Final = "kubernetes.io/tls"
 OPAQUE: Final = "Opaque"

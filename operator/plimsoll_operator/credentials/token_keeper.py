@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from plimsoll_operator.credentials.keeping import if_there, write_secret
+from plimsoll_operator.credentials.keeping_all import if_there, write_secret
 from plimsoll_operator.credentials.secrets import (
     ENTRY,
     OPAQUE,

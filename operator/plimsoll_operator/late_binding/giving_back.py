@@ -101,15 +101,16 @@ NO_ROOM: Final = f"in {round(WAITS_RAISED_S / 3600)} hours no node had room for 
 def written_millicores(pod: Pod, container: SizedContainer) -> int | None:
     """Return the CPU request as it was written, if the pod has more by Plimsoll's decision.
 
-    None if it has not, or if nothing was written: the API server lets no request be removed.
+    None if it has not. Zero if nothing was written: the API server lets no request be removed, and
+    zero takes as little room on a node.
     """
     note = read_note(pod)
     cpu = None if note is None or note.container != container.name else note.cpu
-    if cpu is None or not is_enforced(cpu) or not cpu.was_millicores:
+    if cpu is None or not is_enforced(cpu):
         return None
     try:
         has = millicores_asked(container_of(pod, container.index), "requests")
     except BadQuantity:
         return None
-    raised = has == cpu.request_millicores and (has or 0) > cpu.was_millicores
-    return cpu.was_millicores if raised else None
+    written = cpu.was_millicores or 0
+    return written if has == cpu.request_millicores and (has or 0) > written else None

@@ -221,7 +221,8 @@ def _with_written_cpu(
             as_it_is = replace(note, allocation_bytes=now_bytes, before_bytes=now_bytes)
         memory = Memory(now_bytes, container.limit_bytes)
         found = Resize(task, container.name, memory, 0, as_it_is)
-    why = f"{WHILE_WAITING}its CPU request is as written, as {NO_ROOM}"
+    given = "as written" if millicores else "zero, as none was written"
+    why = f"{WHILE_WAITING}its CPU request is {given}: {NO_ROOM}"
     why = f"{why}; {found.note.why.removeprefix(WHILE_WAITING)}"
     return replace(found, cpu_millicores=millicores, note=replace(found.note, why=why))
 

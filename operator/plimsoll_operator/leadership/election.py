@@ -59,6 +59,9 @@ class Fitness(Protocol):
     def unfit_to_lead(self) -> str | None:
         """Say why a leader must step down; None to stay."""
 
+    def unanswered(self) -> str | None:
+        """Say why a leader's work waits at present; None if nothing is known to keep it."""
+
 
 class AlwaysFit:
     """A controller whose store is its own file: no other could do better."""
@@ -68,6 +71,7 @@ class AlwaysFit:
         return None
 
     unfit_to_lead = unfit_to_compete
+    unanswered = unfit_to_compete
 
 
 class Election:

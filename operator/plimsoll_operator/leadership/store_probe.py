@@ -1,4 +1,8 @@
-"""Asks whether the database server answers: a controller that cannot reach it must not lead."""
+"""Asks whether the database server answers, and writes: else a controller must not take the lead.
+
+A leader whose server only reads stays: what it has to write waits in memory, and during a failover
+the address leads to a standby for a while.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,20 @@ import structlog
 
 from plimsoll_operator.leadership.watchdog import boot_clock_s
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.database.errors import StoreError
+from plimsoll_predictor.store.database.errors import ONLY_READS, StoreError
 
 log = structlog.get_logger()
 
 ASK_EVERY_S: Final = 2.0
 FRESH_S: Final = 6.0
-"""A controller whose last answer is older than this does not compete."""
+"""A controller does not compete if the last answer of a server that writes is older than this."""
 LEAVES_AFTER_S: Final = 15.0
 """A leader whose store is silent for longer steps down: another may reach it."""
 BUSY_TIMEOUT_S: Final = 2.0
+
+
+class OnlyReads(StoreError):
+    """The server answers, but may only be read."""
 
 
 class StoreProbe:
@@ -29,6 +37,8 @@ class StoreProbe:
         self._ask = ask
         self._clock_s = clock_s
         self._answered_s: float | None = None
+        self._writes_s: float | None = None
+        """When a server answered last that writes."""
         self._began_s = clock_s()
         self._why: str | None = None
         self._stopped = threading.Event()
@@ -43,53 +53,82 @@ class StoreProbe:
 
     def unfit_to_compete(self) -> str | None:
         """Say why not to become the leader now."""
-        return self._silent_over(FRESH_S, 0.0)
+        return self._silent_over(self._writes_s, FRESH_S, 0.0)
 
     def unfit_to_lead(self) -> str | None:
         """Say why a leader must step down."""
-        return self._silent_over(LEAVES_AFTER_S, LEAVES_AFTER_S)
+        return self._silent_over(self._answered_s, LEAVES_AFTER_S, LEAVES_AFTER_S)
 
-    def _silent_over(self, longest_s: float, at_first_s: float) -> str | None:
+    def unanswered(self) -> str | None:
+        """Say why the server does not answer at present, whether or not it writes."""
+        return self._silent_over(self._answered_s, FRESH_S, 0.0)
+
+    def _silent_over(
+        self, answered_s: float | None, longest_s: float, at_first_s: float
+    ) -> str | None:
         now_s = self._clock_s()
-        if self._answered_s is None:
+        if answered_s is None:
             silent = now_s - self._began_s >= at_first_s
         else:
-            silent = now_s - self._answered_s > longest_s
+            silent = now_s - answered_s > longest_s
         return (self._why or "the store does not answer") if silent else None
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._ask()
+            except OnlyReads as error:
+                self._answered_s = self._clock_s()
+                self._note(str(error))
             except StoreError as error:
                 self._note(str(error))
             # Whatever a driver raises, the thread must ask again.
             except Exception as error:
                 self._note(f"the store does not answer: {error!r:.300}")
             else:
-                self._answered_s = self._clock_s()
+                self._answered_s = self._writes_s = self._clock_s()
                 self._note(None)
             self.asked.set()
             self._stopped.wait(ASK_EVERY_S)
 
     def _note(self, why: str | None) -> None:
         if why is not None and self._why is None:
-            log.warning("the store does not answer", why=why)
+            log.warning("the store does not answer as it should", why=why)
         if why is None and self._why is not None:
-            log.info("the store answers again")
+            log.info("the store answers again as it should")
         self._why = why
 
 
-def asking(store_url: str) -> Callable[[], None]:
+class Question:
     """A question to a store that changes nothing, not even a schema of another version.
 
     Raises:
         StoreError: if the address cannot be read.
+
     """
-    database = Database.connect(store_url, BUSY_TIMEOUT_S)
 
-    def ask() -> None:
-        with database.read() as connection:
-            connection.exec_driver_sql("SELECT 1")
+    def __init__(self, store_url: str) -> None:
+        self._database = Database.connect(store_url, BUSY_TIMEOUT_S)
 
-    return ask
+    def __call__(self) -> None:
+        """Return if the store answers, and writes.
+
+        Raises:
+            OnlyReads: if it is a PostgreSQL that does not write.
+            StoreError: if it does not answer.
+
+        """
+        with self._database.read() as connection:
+            answer = connection.exec_driver_sql(
+                "SELECT current_setting('transaction_read_only')"
+                if connection.dialect.name == "postgresql"
+                else "SELECT 1"
+            ).scalar()
+        if answer == "on":
+            # Connections to a standby stay open, but the address may lead elsewhere by now.
+            self.close()
+            raise OnlyReads(f"store {self._database.where} {ONLY_READS}")
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._database.close()

@@ -20,7 +20,6 @@ import uvloop
 from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
 from plimsoll_operator.admission.freshness import Freshness
-from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
 from plimsoll_operator.admission.letting_go.gate_watch import GateWatch
 from plimsoll_operator.admission.letting_go.kinds import JOBS, PODS
@@ -28,6 +27,7 @@ from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
+from plimsoll_operator.admission.snapshot_keeper import SnapshotKeeper
 from plimsoll_operator.feed.client import UNANSWERED, WAIT_S, FeedClient
 from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_operator.processes.ending import (

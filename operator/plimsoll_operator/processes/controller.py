@@ -14,7 +14,7 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
-from plimsoll_operator.leadership.store_probe import StoreProbe, asking
+from plimsoll_operator.leadership.store_probe import Question, StoreProbe
 from plimsoll_operator.leadership.watchdog import LOST
 from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.ending import (
@@ -87,7 +87,9 @@ async def _fitness(settings: ControllerSettings, stack: AsyncExitStack) -> Fitne
     if not settings.store_url.startswith("postgres"):
         # The store is its own file: another controller could not do better.
         return AlwaysFit()
-    probe = StoreProbe(asking(settings.store_url))
+    question = Question(settings.store_url)
+    stack.callback(question.close)
+    probe = StoreProbe(question)
     stack.callback(probe.close)
     await asyncio.to_thread(probe.asked.wait, FIRST_ANSWER_S)
     return probe

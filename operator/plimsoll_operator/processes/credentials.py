@@ -11,7 +11,7 @@ from functools import partial
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
 from plimsoll_operator.credentials.certificate_steps import Clocks
-from plimsoll_operator.credentials.keeping import Keeping, Look
+from plimsoll_operator.credentials.keeping_all import Keeping, Look
 from plimsoll_operator.credentials.opted_in import OptedInKeeper
 from plimsoll_operator.credentials.secrets import SecretName
 from plimsoll_operator.credentials.token_file import read_token

@@ -17,6 +17,7 @@ from aiohttp import web
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.controller.controller import Controller
+from plimsoll_operator.controller.ordering.slow_start import SlowStart
 from plimsoll_operator.controller.serving.alarm_routes import alarm_routes
 from plimsoll_operator.controller.serving.grant_routes import grant_routes
 from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
@@ -54,34 +55,37 @@ async def lead(
 ) -> AsyncIterator[Controller]:
     """Enter when the store's knowledge is restored and served; leave when all is written."""
     async with AsyncExitStack() as stack:
-        # First: admission's pods cannot start before there are Secrets to mount.
-        tokens = await stack.enter_async_context(keep(settings, kube, metrics))
-        store = await _opened(settings, face)
-        stack.callback(store.close)
-        spawner = Spawner(
-            store_url=settings.store_url,
-            budget_s=settings.training_budget_s,
-            memory_mib=settings.training_memory_mib,
-        )
-        controller = Controller(settings, kube, store, spawner)
-        stack.push_async_callback(controller.close)
-        face.readiness = lambda: _leader_readiness(controller, fitness)
-        _answer(face, controller, store, tokens, by_agent=settings.rescue_by_agent)
-        live = LiveTasks(
-            controller.book,
-            controller.profiles.status,
-            lambda: controller.lending.told,
-            lambda: controller.rounds.now if controller.rounds else None,
-        )
-        pages = Pages(store, live, time.monotonic)
-        stack.callback(pages.close)
-        port = await stack.enter_async_context(
-            listening(page_app(pages, settings.page_host), settings.page_host, settings.page_port)
-        )
-        log.info("page served", host=settings.page_host, port=port)
-        await stack.enter_async_context(_tracking(settings, controller, store))
-        await stack.enter_async_context(_leasing(settings, controller, tokens))
-        await controller.start()
+        async with _nobody_waits_for_long(settings, kube, fitness):
+            # Before the store: admission's pods cannot start before there are Secrets to mount.
+            tokens = await stack.enter_async_context(keep(settings, kube, metrics))
+            store = await _opened(settings, face)
+            stack.callback(store.close)
+            spawner = Spawner(
+                store_url=settings.store_url,
+                budget_s=settings.training_budget_s,
+                memory_mib=settings.training_memory_mib,
+            )
+            controller = Controller(settings, kube, store, spawner)
+            stack.push_async_callback(controller.close)
+            face.readiness = lambda: _leader_readiness(controller, fitness)
+            _answer(face, controller, store, tokens, by_agent=settings.rescue_by_agent)
+            live = LiveTasks(
+                controller.book,
+                controller.profiles.status,
+                lambda: controller.lending.told,
+                lambda: controller.rounds.now if controller.rounds else None,
+            )
+            pages = Pages(store, live, time.monotonic)
+            stack.callback(pages.close)
+            port = await stack.enter_async_context(
+                listening(
+                    page_app(pages, settings.page_host), settings.page_host, settings.page_port
+                )
+            )
+            log.info("page served", host=settings.page_host, port=port)
+            await stack.enter_async_context(_tracking(settings, controller, store))
+            await stack.enter_async_context(_leasing(settings, controller, tokens))
+            await controller.start()
         pages.warm()
         shapes = ShapeLearning(
             ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib),
@@ -105,6 +109,19 @@ async def lead(
         )
         await stack.enter_async_context(beside(features.run()))
         yield controller
+
+
+@asynccontextmanager
+async def _nobody_waits_for_long(
+    settings: ControllerSettings, kube: Kube, fitness: Fitness
+) -> AsyncIterator[None]:
+    """During a start, whatever it waits for, pods that wait for their turn do not wait with it."""
+    if settings.lease is None:
+        yield
+        return
+    slow = SlowStart(kube.api, lambda: fitness.unfit_to_compete() is not None)
+    async with beside(slow.run()):
+        yield
 
 
 async def watch(
@@ -148,7 +165,7 @@ async def _opened(settings: ControllerSettings, face: Face) -> Store:
 def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
     if not controller.started:
         return Readiness(ready=False, words="starting: waiting for the API server")
-    trouble = controller.writer.trouble or fitness.unfit_to_compete()
+    trouble = controller.writer.trouble or fitness.unanswered()
     return Readiness(ready=trouble is None, words=trouble or "ok")
 
 

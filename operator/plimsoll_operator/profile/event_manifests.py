@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from plimsoll_operator.names.profile_names import MAX_NAME
-from plimsoll_operator.profile.events import EventReason, Happening, Regarding
+from plimsoll_operator.wording.event_words import EventReason, Happening, Regarding
 
 CONTROLLER: Final = "plimsoll.dev/controller"
 MAX_NOTE: Final = 1024

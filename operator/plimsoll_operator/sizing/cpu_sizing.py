@@ -19,7 +19,7 @@ from plimsoll_operator.pods.spec import (
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, CpuDecision, CpuReason, decide_cpu
-from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 
 _LEFT: Final = {
     Qos.GUARANTEED: "the pod is Guaranteed: its CPU request equals its limit, which is not touched",
@@ -43,8 +43,10 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
         return None
     request = limit if request is None else request
     cpu = note.cpu if note is not None and note.container == container.name else None
-    if cpu is not None and is_enforced(cpu) and cpu.request_millicores == request:
-        request = cpu.was_millicores
+    if cpu is not None and is_enforced(cpu):
+        # A raise where nothing was written is given back as a request of zero.
+        by_plimsoll = (cpu.request_millicores, cpu.was_millicores or 0)
+        request = cpu.was_millicores if request in by_plimsoll else request
     return CpuAsk(request, limit)
 
 
@@ -94,6 +96,18 @@ def left_to_autoscaler(ask: CpuAsk, name: str, policy: Policy) -> CpuNote:
         reason=CpuReason.LEFT,
         why=f"the VerticalPodAutoscaler {name} sets it",
     )
+
+
+def not_raised_again(note: CpuNote, lift: Lift | None) -> CpuNote:
+    """Return the decision, which raises no request if a node has refused the run for having more.
+
+    lift: the run's.
+    """
+    raised = (note.request_millicores or 0) > (note.was_millicores or 0)
+    if lift is None or not lift.exactly or not raised:
+        return note
+    why = "a node refused an attempt of this run that had more, so it has what was written"
+    return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
 
 
 def is_enforced(note: CpuNote) -> bool:

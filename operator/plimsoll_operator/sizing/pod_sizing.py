@@ -31,6 +31,7 @@ from plimsoll_operator.sizing.cpu_sizing import (
     left_for_its_class,
     left_to_autoscaler,
     may_size_cpu,
+    not_raised_again,
     size_cpu,
 )
 from plimsoll_operator.sizing.deadlines import cpu_within_deadline, within_deadline
@@ -322,7 +323,8 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
         return left_to_autoscaler(ask, by, knowledge.policy)
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
-    note = cpu_within_deadline(read.body, size_cpu(ask, knowledge, bounds, qos))
+    note = not_raised_again(size_cpu(ask, knowledge, bounds, qos), read.lift)
+    note = cpu_within_deadline(read.body, note)
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note
     memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was

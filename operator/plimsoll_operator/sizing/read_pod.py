@@ -10,7 +10,7 @@ from plimsoll_operator.pods.workflow_items import Context
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_operator.sizing.patch import Memory, pod_with
-from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class ReadPod:
     @property
     def attempt(self) -> int:
         """Return the attempt's number by Plimsoll's own count: the run's lift's, or the note's."""
-        run = self.identity.run
-        lift = self.knowledge.lifts.get(run) if run is not None else None
+        lift = self.lift
         return max(lift.attempt if lift else 1, self.note.attempt if self.note else 1)
+
+    @property
+    def lift(self) -> Lift | None:
+        """Return the run's lift; None if it has none, or if this is a bare first pod."""
+        run = self.identity.run
+        return self.knowledge.lifts.get(run) if run is not None else None

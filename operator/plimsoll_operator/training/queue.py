@@ -80,6 +80,9 @@ class TrainingQueue:
         self._on_result = on_result
         self._rules = rules or QueueRules()
         self._now_s = now_s
+        self.policy_of: Callable[[TaskId], Policy | None] = lambda _: None
+        """Gives a task's policy when its training starts. None: the one that came with the
+        request."""
         self.turn = asyncio.Semaphore(1)
         """Held by each training, and by other processes that need as much memory."""
         self._loop = asyncio.get_running_loop()
@@ -154,6 +157,7 @@ class TrainingQueue:
     async def _train(self, task: TaskId, policy: Policy, why: str) -> None:
         try:
             async with self.turn:
+                policy = self.policy_of(task) or policy  # people may have changed it meanwhile
                 log.info("training", task=str(task), why=why)
                 began = self._loop.time()
                 failure, result = await self._one_process(task, policy)

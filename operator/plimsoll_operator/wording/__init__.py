@@ -1,4 +1,4 @@
-"""Words for figures, spans of time and forecasts. Pure.
+"""Words for people: of figures, spans of time, forecasts and Events. Pure.
 
 In: numbers with units. Out: a few words. May import: the predictor.
 """

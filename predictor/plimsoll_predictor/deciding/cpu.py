@@ -69,7 +69,8 @@ def decide_cpu(ask: CpuAsk, use: CpuUse | None, policy: Policy, bounds: CpuBound
     """Decide one pod's CPU request. Modes are the caller's matter: this is the right size.
 
     The limit and the policy's maximum always hold. The cluster's cap holds back a raise and never
-    lowers what the user asked for; floors give way to all of them.
+    lowers what the user asked for; floors give way to all of them. If they leave nothing to a pod
+    without a request, it gets none: a request of zero is one, too.
     """
     runs, needed = use.runs if use else 0, min(policy.cpu.min_runs, WINDOW_RUNS)
     if use is None or runs < needed:
@@ -77,7 +78,10 @@ def decide_cpu(ask: CpuAsk, use: CpuUse | None, policy: Policy, bounds: CpuBound
         return CpuDecision(None, CpuReason.COLD_START, why)
     wanted, why = _wanted(use, policy.cpu.headroom)
     request, note = _within(wanted, ask, policy, bounds)
-    return CpuDecision(request, CpuReason.USED, f"{why}; {note}" if note else why)
+    why = f"{why}; {note}" if note else why
+    if request == 0 and ask.request_millicores is None:
+        return CpuDecision(None, CpuReason.LEFT, f"{why}; that is nothing, and none was written")
+    return CpuDecision(request, CpuReason.USED, why)
 
 
 @lru_cache(maxsize=4096)  # the same for every pod of a task, and admission asks for each

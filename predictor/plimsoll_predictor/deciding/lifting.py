@@ -24,6 +24,7 @@ class FailedAttempt:
     limit_bytes: the limit as its author wrote it; None if there was none.
     attempts_left: how many attempts of the run may still be killed; None if nobody says.
     run: its key; None if unknown.
+    refused: how many attempts before it tried nothing, as their nodes refused their pods.
     """
 
     allocation_bytes: int
@@ -32,6 +33,12 @@ class FailedAttempt:
     request_bytes: int | None = None
     limit_bytes: int | None = None
     attempts_left: int | None = None
+    refused: int = 0
+
+    @property
+    def lifts(self) -> int:
+        """How often its run was lifted before, at most."""
+        return self.attempt - 1 - self.refused
 
     @property
     def written_bytes(self) -> int:
@@ -83,7 +90,7 @@ def next_allocation(
     policy's maximum hold back only a lift above the request.
     """
     policy = knowledge.policy
-    lifts = failed.attempt - 1
+    lifts = failed.lifts
     if policy.max_lifts == 0:
         return Leaking("lifting is switched off (maxLifts 0)")
     if lifts >= policy.max_lifts:
@@ -95,7 +102,7 @@ def next_allocation(
         in_burst=fails_in_burst(failed.run, knowledge, constants),
         curve_bytes=knowledge.rule.after_curve(failed.allocation_bytes) if knowledge.rule else 0,
     )
-    wanted_bytes = lifted_bytes(failed.allocation_bytes, failed.attempt, climb)
+    wanted_bytes = lifted_bytes(failed.allocation_bytes, lifts + 1, climb)
     wanted_bytes = over_shown(wanted_bytes, failed.request_bytes, knowledge, constants)
     left = failed.attempts_left
     if lifts + 1 == policy.max_lifts or left is None or left <= 1:
@@ -111,7 +118,7 @@ def next_allocation(
         # it. The step only makes the lift differ from the killed attempt.
         return Lift(
             allocation_bytes=math.ceil(USEFUL_STEP * failed.allocation_bytes),
-            attempt=policy.max_lifts + 1,
+            attempt=policy.max_lifts + 1 + failed.refused,
             after_bytes=failed.allocation_bytes,
         )
     return Lift(

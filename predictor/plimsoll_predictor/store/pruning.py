@@ -16,6 +16,7 @@ from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store.attempts import (
     decisions,
     leased_jobs,
+    lessons,
     lifts,
     observation_rows,
     totals,
@@ -103,16 +104,33 @@ def erase(database: Database, task: TaskId) -> int:
     return sum(_Pruning(database, Bounds()).forget_task(str(task)))
 
 
-def unlearn(database: Database, task: TaskId, now_s: float) -> None:
-    """Delete what is learned of a task, in one transaction; its attempts stay and teach anew."""
-    name = str(task)
+def unlearn(database: Database, task: TaskId, now_s: float, rows: int = ROWS_AT_ONCE) -> None:
+    """Delete what is learned of a task; its attempts stay and teach anew. rows: as in Bounds.
+
+    Each step is one short transaction. Its mark stays until all is done. So after an interruption
+    all of it is done again; also if an import, or people, have marked the task once more meanwhile.
+    """
+    name, mark = str(task), schema.imports
+    marked = sa.select(mark.c.serial).where(mark.c.task == name)
+    for _ in _Pruning(database, Bounds(rows=rows)).delete(
+        schema.lessons, schema.lessons.c.task == name
+    ):
+        continue
     with database.write() as connection:
+        serial = connection.execute(marked).scalar()
         for table in (schema.trainings, schema.standings, schema.lessons):
             connection.execute(table.delete().where(table.c.task == name))
-        forecaster, mark = schema.forecaster, schema.imports
+        forecaster = schema.forecaster
         connection.execute(forecaster.delete().where(forecaster.c.key == f"{runtimes.TASK}{name}"))
-        observation_rows.teach_again(connection, task, KEPT_PER_TASK, now_s)
-        connection.execute(mark.update().where(mark.c.task == name).values(forgotten=None))
+    with database.read() as connection:
+        taught = observation_rows.lessons_anew(connection, task, KEPT_PER_TASK, now_s)
+    for at in range(0, len(taught), rows):
+        with database.write() as connection:
+            if connection.execute(marked).scalar() != serial:
+                return
+            lessons.append(connection, taught[at : at + rows])
+    noticed = mark.update().where((mark.c.task == name) & (mark.c.serial == serial))
+    database.execute(noticed.values(forgotten=None))
 
 
 def quiet_tasks(database: Database, now_s: float) -> list[str]:

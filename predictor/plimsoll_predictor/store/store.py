@@ -132,7 +132,10 @@ class Store:
         return erased
 
     def unlearn(self, task: TaskId) -> None:
-        """Delete what is learned of a forgotten task; what is stored of it since teaches anew."""
+        """Delete what is learned of a forgotten task; what is stored of it since teaches anew.
+
+        In several transactions; its mark goes with the last one.
+        """
         pruning.unlearn(self._database, task, self._clock())
 
     def quiet_tasks(self) -> list[TaskId]:

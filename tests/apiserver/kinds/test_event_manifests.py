@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from plimsoll_operator.profile import events
 from plimsoll_operator.profile.event_manifests import event_for
-from plimsoll_operator.profile.events import Happening, Regarding
+from plimsoll_operator.wording import event_words
+from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.apiserver.crds import a_namespace, answer
 from tests.builders.reports import START_S
@@ -26,11 +26,11 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 @pytest.mark.parametrize(
     "happening",
     [
-        pytest.param(events.sized(512 * MIB, 4 * GIB, "bin 1 of 3"), id="sized"),
-        pytest.param(events.lifted(512 * MIB, GIB, 2), id="lifted"),
-        pytest.param(events.retried("train-2", 2, GIB), id="retried"),
-        pytest.param(events.leaking("lifted 3 times", "job:9"), id="leaking"),
-        pytest.param(events.sized(GIB, GIB, "·" * 5000), id="longer than any event may be"),
+        pytest.param(event_words.sized(512 * MIB, 4 * GIB, "bin 1 of 3"), id="sized"),
+        pytest.param(event_words.lifted(512 * MIB, GIB, 2), id="lifted"),
+        pytest.param(event_words.retried("train-2", 2, GIB), id="retried"),
+        pytest.param(event_words.leaking("lifted 3 times", "job:9"), id="leaking"),
+        pytest.param(event_words.sized(GIB, GIB, "·" * 5000), id="longer than any event may be"),
     ],
 )
 def test_an_event_is_accepted_once_and_never_doubled(
@@ -45,7 +45,7 @@ def test_an_event_is_accepted_once_and_never_doubled(
 
 def test_kubectl_shows_an_event_on_its_pod(cluster: Cluster, namespace: str) -> None:
     pod = Regarding(kind="Pod", namespace=namespace, name="shown", uid="u-2")
-    happening = events.lifted(512 * MIB, GIB, 2)
+    happening = event_words.lifted(512 * MIB, GIB, 2)
     answer(cluster, event_for(happening, pod, at_s=START_S, instance="c"), "create")
     text = cluster.kubectl("get", "events", "-n", namespace, "--field-selector", "reason=Lifted")
     [row] = [line for line in text.splitlines() if "pod/shown" in line]

@@ -16,7 +16,7 @@ from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, 
 from plimsoll_operator.credentials.certificate_reading import read_authorities, read_served
 from plimsoll_operator.credentials.certificate_steps import SETTLE_S, Clocks
 from plimsoll_operator.credentials.issuing import Pair, issue
-from plimsoll_operator.credentials.keeping import Keeping
+from plimsoll_operator.credentials.keeping_all import Keeping
 from plimsoll_operator.credentials.secrets import SecretName, data_of
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.processes.run_webhook import webhook_configuration

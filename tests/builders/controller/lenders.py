@@ -19,7 +19,7 @@ from plimsoll_operator.kube.errors import Changed
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.names.labels import LENT
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.profile.events import Happening, Regarding
+from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.node_steps import Patience

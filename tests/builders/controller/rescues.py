@@ -21,7 +21,7 @@ from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.profile.events import Happening, Regarding
+from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import Inside, a_train, an_inside, decided

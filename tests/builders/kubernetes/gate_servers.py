@@ -31,6 +31,7 @@ class GateServer:
     lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
     hosts in a pod, or that a gate goes.
     failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
+    together: if there is one, calls for pods of failing namespaces are answered when so many wait.
     keeping: namespaces in which a rule refuses that a gate goes.
     broken: the status of all answers, if they are errors. silent: whether calls are never answered.
     now_s: of its clock. meddle: how many times somebody else changes a pod between a look at it and
@@ -49,6 +50,7 @@ class GateServer:
     hosts_refused: bool = False
     gates_refused: bool = False
     failing: set[str] = field(default_factory=set)
+    together: asyncio.Barrier | None = None
     keeping: set[str] = field(default_factory=set)
     broken: int | None = None
     silent: bool = False
@@ -105,6 +107,8 @@ class GateServer:
         if self.broken is not None:
             return web.json_response({"message": "broken"}, status=self.broken, headers=headers)
         body = await request.json() if request.can_read_body else None
+        if self.together is not None and any(f"/{each}/" in request.path for each in self.failing):
+            await self.together.wait()
         if "/mutatingwebhookconfigurations/" in request.path:
             status, document = self._webhook(request.method, request.path.rpartition("/")[2])
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.admission import keeping
+from plimsoll_operator.admission import snapshot_keeper
 from plimsoll_operator.admission.snapshot import load_snapshot, write_snapshot
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import Position
@@ -158,7 +158,7 @@ async def test_a_write_that_is_broken_off_does_not_spoil_the_last_one(
         write_snapshot(path, lines)
         written.append(path)
 
-    monkeypatch.setattr(keeping, "write_snapshot", slow_at_first)
+    monkeypatch.setattr(snapshot_keeper, "write_snapshot", slow_at_first)
     async with a_server(tmp_path, knowledge_of()) as (_, server, board):
         await until_true(begun.is_set)
         board.publish(knowledge_of(JOIN))

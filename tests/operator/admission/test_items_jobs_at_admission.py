@@ -55,6 +55,15 @@ async def test_it_is_cut_by_what_the_controller_told(tmp_path: Path) -> None:
         assert counted(server, "cut") == 1
 
 
+async def test_a_dry_run_is_cut_alike_and_not_counted(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (jobs, server):
+        job = a_job()
+        response = await jobs.review(job, dry_run=True, **AS_A_JOB)
+        made = APod(job).patched(patch_in(response)).built()
+        assert made["spec"]["completions"] == 20
+        assert counted(server, "cut") == 0
+
+
 async def test_who_writes_it_wrongly_is_warned_and_it_is_made(tmp_path: Path) -> None:
     async with serving(tmp_path) as (jobs, server):
         job = a_job(completions=SHARES + 1)

@@ -245,6 +245,16 @@ async def test_it_is_asked_whether_the_jobs_namespace_lets_go(
     assert asked == [("jobs", "shop")]
 
 
+async def test_a_dry_run_of_a_job_is_answered_alike_and_not_counted(
+    holding_jobs: Holding,
+) -> None:
+    before = jobs_counted(holding_jobs, "held")
+    job = a_job("train", pod=POD)
+    response = await holding_jobs.caller.review(job, resource=JOBS_RESOURCE, dry_run=True)
+    assert waits_for_turn(APod(job).patched(patch_in(response)).built())
+    assert jobs_counted(holding_jobs, "held") == before
+
+
 async def test_what_its_author_suspended_is_not_marked(holding_jobs: Holding) -> None:
     job = await job_admitted(holding_jobs, suspend=True)
     assert job["spec"]["suspend"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll_operator.attempts.retry_pod import (
@@ -10,8 +12,13 @@ from plimsoll_operator.attempts.retry_pod import (
     retry_name,
 )
 from plimsoll_operator.names import labels
+from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB
-from tests.builders.pods import APod, a_pod, memory_of
+from plimsoll_predictor.deciding.cpu import CpuReason
+from tests.builders.controller.ledgers import decided
+from tests.builders.pods import APod, a_pod, cpu_of, memory_of
 
 FOLLOWING = NextAttempt("train-1-a2-x", "main", 2 * GIB, '{"attempt":2}')
 
@@ -34,6 +41,35 @@ def copy_of(pod: APod) -> APod:
 
 def test_the_copy_has_the_lifted_size() -> None:
     assert memory_of(copy_of(killed())) == ("2Gi", "2Gi")
+
+
+@pytest.mark.parametrize("written", [None, Memory(GIB, GIB)], ids=["lifted", "as written"])
+@pytest.mark.parametrize(
+    ("was", "mode", "has", "copied"),
+    [
+        pytest.param(500, Mode.ENFORCE, "2", "500m", id="raised"),
+        pytest.param(None, Mode.ENFORCE, "2", None, id="raised where nothing was written"),
+        pytest.param(4000, Mode.ENFORCE, "2", "4", id="lowered"),
+        pytest.param(500, Mode.ENFORCE, "3", "3", id="somebody changed it"),
+        pytest.param(500, Mode.RECOMMEND, "2", "2", id="recommended"),
+    ],
+)
+def test_the_copy_has_the_cpu_request_that_its_author_wrote(
+    was: int | None, mode: Mode, has: str, copied: str | None, written: Memory | None
+) -> None:
+    note = read_note(decided(killed()).built())
+    assert note is not None
+    cpu = CpuNote(
+        request_millicores=2000,
+        was_millicores=was,
+        mode=mode,
+        reason=CpuReason.USED,
+        why="a test says so",
+    )
+    pod = killed().annotated({labels.DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu(has)
+    copy = APod(next_attempt(pod.built(), replace(FOLLOWING, written=written)))
+    assert cpu_of(copy) == (copied, None)
+    assert memory_of(copy)[0] == ("1Gi" if written else "2Gi")
 
 
 def test_the_copy_keeps_what_people_wrote() -> None:

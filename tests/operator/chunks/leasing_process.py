@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-from plimsoll_operator.chunks.keeping import Keeper
+from plimsoll_operator.chunks.lease_keeper import Keeper
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.splitting.job_tokens import JobName

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from plimsoll_operator.chunks.keeping import Keeper, Told, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, Told, UnknownJob
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_operator.splitting.leased_job import LeasedJob

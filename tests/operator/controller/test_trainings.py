@@ -13,6 +13,7 @@ from plimsoll_operator.controller.hub.hub import ObservationAmended, TrainingDue
 from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Trainings
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import Begun, SavedModel, Store, TaskSummary
 from plimsoll_predictor.store.writer import Novelty
@@ -80,6 +81,19 @@ async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_
         trainings.restore(TaskSummary(task=TRAIN, runs_known=40, oom_kills=3), a_saved(40, 2))
         trainings.consider(TRAIN)
         assert wanted(queue)
+
+
+async def test_a_training_that_waits_takes_the_policy_that_people_have_written_since(
+    tmp_path: Path,
+) -> None:
+    async with training(tmp_path) as (inside, _, queue):
+        before = queue.policy_of(TRAIN)
+        inside.controller.book.policies.set_namespace_spec("shop", {"minRuns": 9})
+        now = queue.policy_of(TRAIN)
+        assert before is not None
+        assert now is not None
+        assert before.min_runs != now.min_runs == 9
+        assert queue.policy_of(TaskId("shop", "never-met")) is None
 
 
 @pytest.mark.slow

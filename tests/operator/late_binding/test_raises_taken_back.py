@@ -123,6 +123,22 @@ def test_so_is_a_raise_of_its_cpu(need_mib: int, memory: str) -> None:
     assert (unapplied(noted.built()) is None) == (need_mib == 3900)
 
 
+@pytest.mark.parametrize("was", [None, 0], ids=["no request", "a request of zero"])
+def test_a_cpu_request_that_nobody_wrote_is_given_back_as_zero(was: int | None) -> None:
+    """The API server lets no request be removed."""
+    state = knowing(3900)
+    pod = with_cpu(waiting(state), was=was)
+    assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
+    found = resize_for(pod.built(), state, LATE_S)
+    assert isinstance(found, Resize)
+    assert requests_of(found) == {"memory": "3900Mi", "cpu": "0"}
+    assert "its CPU request is zero, as none was written" in found.note.why
+    done = pod.annotated({DECISION: note_to_json(found.note)}).with_cpu("0").built()
+    assert isinstance(resize_for(done, state, LATE_S), Left), "once"
+    container = sized_container(done)
+    assert cpu_asked(done, container, read_note(done)) == CpuAsk(was, None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("asked", ["4000Mi", None], ids=["a request", "no request"])
 @pytest.mark.parametrize("by", ["recommend", "a VerticalPodAutoscaler"])
 def test_a_raise_of_cpu_is_given_back_also_where_memory_is_left_alone(
@@ -158,7 +174,6 @@ def test_a_raise_of_cpu_is_given_back_also_where_memory_is_left_alone(
     "pod",
     [
         pytest.param(with_cpu(waiting(knowing(3900)), was=3000), id="lowered"),
-        pytest.param(with_cpu(waiting(knowing(3900)), was=None), id="nothing was written"),
         pytest.param(with_cpu(waiting(knowing(3900)), mode=Mode.RECOMMEND), id="recommended"),
         pytest.param(with_cpu(waiting(knowing(3900))).with_cpu("3"), id="somebody changed it"),
         pytest.param(

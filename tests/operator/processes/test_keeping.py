@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll_operator.credentials.keeping import Keeping
+from plimsoll_operator.credentials.keeping_all import Keeping
 from plimsoll_operator.kube.errors import AlreadyThere, Changed, Refused
 
 

@@ -31,6 +31,8 @@ USE = CpuUse(runs=20, high_cores=0.5, peak_cores=2.0)
 SIZED = "600m"
 """The request: 1.2 times what was used."""
 BURSTABLE = a_pod().asking("4Gi").limited("8Gi").with_cpu("4")
+BURSTABLE_WITHOUT = a_pod().asking("4Gi").limited("8Gi")
+"""Its author wrote no CPU request."""
 FITS = "1127Mi"
 """The memory by knowledge_of()."""
 
@@ -186,6 +188,15 @@ def test_the_namespaces_limit_range_and_quota_hold_back_a_raise() -> None:
             None, state.namespace("shop").bounds, {}, read_namespace(limit_ranges, quotas, CPU)
         )
         assert cpu_of(pod.patched(size(pod.built(), state).patch)) == (expected, None)
+
+
+def test_a_pod_without_a_request_that_may_not_be_raised_gets_none() -> None:
+    put = BURSTABLE_WITHOUT.with_spec(nodeName="node-1")
+    pod = after(put, known())
+    assert cpu_of(pod) == (None, None)
+    cpu = decision_of(pod)["cpu"]
+    assert (cpu["request"], cpu["reason"]) == (None, "left")
+    assert cpu_of(after(BURSTABLE_WITHOUT, known())) == (SIZED, None)
 
 
 def test_a_raise_leaves_a_node_some_room() -> None:

@@ -11,11 +11,12 @@ from plimsoll_operator.names.labels import DECISION, RETRY_OF, RUN_OF
 from plimsoll_operator.sizing.decision_note import note_to_json
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.knowledge import Lift
-from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod, memory_of
+from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod, cpu_of, decision_of, memory_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 RUNS = (f"job:{JOB_UID}", f"pod:{POD_UID}")
@@ -49,3 +50,27 @@ def test_its_next_pod_has_exactly_what_was_written(
     assert (sized.note.attempt, sized.note.reason) == (2, Reason.KEPT)
     raised = size(pod.built(), needing_more(replace(refused, exactly=False)))
     assert memory_of(pod.patched(raised.patch))[0] != "2Gi"
+
+
+def using_half_a_core(lift: Lift) -> AdmissionState:
+    """Its CPU request is 600m, unless something speaks against that."""
+    [known] = needing_more(lift).tasks.values()
+    policy = replace(known.policy, cpu=replace(known.policy.cpu, mode=Mode.ENFORCE))
+    known = replace(known, policy=policy, cpu=CpuUse(runs=20, high_cores=0.5))
+    return AdmissionState(tasks={known.task: known})
+
+
+@pytest.mark.parametrize("written", ["250m", None])
+def test_its_next_pod_has_no_more_cpu_than_was_written(written: str | None) -> None:
+    pod = a_pod().asking("2Gi").limited("2Gi").owned_by_job()
+    refused = Lift(2 * GIB, 2, 0, as_written=True, exactly=True)
+    exactly = using_half_a_core(refused)
+    otherwise = using_half_a_core(replace(refused, exactly=False))
+    asking = pod.with_cpu(written)
+    sized = asking.patched(size(asking.built(), exactly).patch)
+    assert cpu_of(sized) == (written, None)
+    assert "refused" in decision_of(sized)["cpu"]["why"]
+    assert cpu_of(asking.patched(size(asking.built(), otherwise).patch)) == ("600m", None)
+    large = pod.with_cpu("4")
+    lowered = large.patched(size(large.built(), exactly).patch)
+    assert cpu_of(lowered) == ("600m", None), "it may have less"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -234,6 +235,21 @@ async def test_closing_ends_what_runs_and_forgets_what_waits(log: Path) -> None:
         assert (yard.queue.waiting, yard.queue.running, yard.results) == ((), (), [])
         yard.ask("good")
         assert yard.queue.waiting == ()
+
+
+async def test_a_task_is_trained_by_the_policy_that_it_has_when_its_training_starts(
+    log: Path,
+) -> None:
+    newer = Policy(min_runs=Policy().min_runs + 1)
+    policies: dict[TaskId, Policy] = {}
+    async with a_yard(log) as yard:
+        yard.queue.policy_of = policies.get
+        async with yard.queue.turn:
+            yard.ask("hangs")
+            policies[TaskId("shop", "hangs")] = newer
+        await yard.until(lambda: len(yard.noted("child")) == 1)
+        process = psutil.Process(yard.noted("start")[0].pid)
+        assert json.dumps(newer.to_dict()) in process.cmdline()
 
 
 async def test_the_stores_password_is_on_no_command_line(log: Path) -> None:

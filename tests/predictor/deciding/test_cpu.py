@@ -87,6 +87,22 @@ def test_a_full_quota_lowers_no_request_below_what_the_user_asked() -> None:
     assert decide_cpu(CpuAsk(600), USE, POLICY, CpuBounds(None, 0)).request_millicores == 600
 
 
+@pytest.mark.parametrize(
+    ("asked", "request_millicores", "reason"),
+    [
+        pytest.param(None, None, CpuReason.LEFT, id="nothing"),
+        pytest.param(0, 0, CpuReason.USED, id="zero"),
+        pytest.param(100, 100, CpuReason.USED, id="some"),
+    ],
+)
+def test_no_request_of_zero_is_made_where_none_was_written(
+    asked: int | None, request_millicores: int | None, reason: CpuReason
+) -> None:
+    decision = decide_cpu(CpuAsk(asked), USE, POLICY, CpuBounds(None, 0))
+    assert (decision.request_millicores, decision.reason) == (request_millicores, reason)
+    assert "has room for" in decision.why
+
+
 def test_an_idle_task_keeps_a_little() -> None:
     idle = replace(USE, high_cores=0.0)
     assert decide_cpu(FOUR_CORES, idle, POLICY, ANYWHERE).request_millicores == 10
@@ -107,7 +123,10 @@ def test_no_request_is_above_its_limit_or_the_policys_maximum(
     policy = with_cpu(max_millicores=most)
     decision = decide_cpu(ask, replace(USE, high_cores=high_cores), policy, bounds)
     request = decision.request_millicores
-    assert request is not None
+    if request is None:
+        assert ask.request_millicores is None
+        assert bounds.cap_millicores == 0
+        return
     assert request >= 0
     assert ask.limit_millicores is None or request <= ask.limit_millicores
     assert most is None or request <= most

@@ -108,6 +108,20 @@ def test_allocations_rise_until_the_lifts_are_used_up() -> None:
     assert step == Leaking("lifted 3 times and killed again")
 
 
+def test_an_attempt_that_its_node_refused_has_used_up_no_lift() -> None:
+    task = nothing_known().under(max_lifts=1)
+    failed = killed_at(500, attempt=2)
+    assert lifted(replace(failed, refused=1), task) == Lift(1000 * MIB, 3, 500 * MIB)
+    again = lifted(replace(failed, refused=1, attempt=3), task)
+    assert again == Leaking("lifted 1 time and killed again")
+    assert lifted(failed, task) == again
+
+
+def test_the_ladder_has_as_many_steps_after_a_refusal() -> None:
+    failed, task = killed_at(500, request_mib=8000), nothing_known()
+    assert mib(lifted(replace(failed, attempt=2, refused=1), task)) == mib(lifted(failed, task))
+
+
 def test_without_lifts_nothing_is_lifted() -> None:
     step = lifted(killed_at(500), nothing_known().under(max_lifts=0))
     assert step == Leaking("lifting is switched off (maxLifts 0)")

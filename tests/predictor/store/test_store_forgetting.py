@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count, pairwise
 
 import pytest
+from sqlalchemy import event
 
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, pruning
+from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
 from tests.builders.stores import NOON_S, an_attempt
 
@@ -113,3 +117,94 @@ def test_what_is_stored_since_a_task_was_forgotten_teaches_anew(store: Store) ->
     assert store.totals.of(junk).observations == 2
     told = store.observations.imported(0)
     assert (told.tasks, told.forgotten) == ((junk,), ())
+
+
+JUNK = TaskId("shop", "junk")
+ATTEMPTS = 5
+AT_ONCE = 2
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+@pytest.fixture
+def database(store_url: str, store: Store) -> Iterator[Database]:
+    """A second way to the store, in which a task that was forgotten has attempts again."""
+    store.forget(JUNK)
+    for number in range(ATTEMPTS):
+        put(store, str(JUNK), NOON_S + number)
+    opened = Database.connect(store_url, 5.0)
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def before_each_transaction(database: Database, look: Callable[[], None]) -> Iterator[None]:
+    def begin(_connection: object) -> None:
+        look()
+
+    event.listen(database.engine, "begin", begin)
+    try:
+        yield
+    finally:
+        event.remove(database.engine, "begin", begin)
+
+
+def runs_taught(store: Store) -> list[str]:
+    return [lesson.run for lesson in store.experts.lessons(0)]
+
+
+@pytest.mark.slow
+def test_a_forgotten_task_teaches_anew_in_short_transactions(
+    store: Store, database: Database
+) -> None:
+    taught: list[int] = []
+    with before_each_transaction(database, lambda: taught.append(len(runs_taught(store)))):
+        pruning.unlearn(database, JUNK, NOON_S, AT_ONCE)
+    taught.append(len(runs_taught(store)))
+    assert taught[0] == taught[-1] == ATTEMPTS
+    assert min(taught) == 0
+    assert max(abs(after - before) for before, after in pairwise(taught)) == AT_ONCE
+
+
+def dies_at(number: int) -> Callable[[], None]:
+    """Ends the process before the transaction of that number."""
+    transactions = count()
+
+    def die() -> None:
+        if next(transactions) == number:
+            raise Killed
+
+    return die
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_of_it_loses_and_doubles_nothing(
+    store: Store, database: Database
+) -> None:
+    once = runs_taught(store)
+    for number in range(9):
+        with before_each_transaction(database, dies_at(number)), pytest.raises(Killed):
+            pruning.unlearn(database, JUNK, NOON_S, AT_ONCE)
+        assert store.observations.imported(0).forgotten == (JUNK,), "the next start does it again"
+        store.unlearn(JUNK)
+        assert runs_taught(store) == once
+        assert store.observations.imported(0).forgotten == ()
+        store.observations.mark_forgotten(JUNK)
+
+
+@pytest.mark.slow
+def test_what_is_imported_meanwhile_is_taught_once(store: Store, database: Database) -> None:
+    past, transactions = an_attempt("past").of(JUNK).built, count()
+
+    def imports_before_attempts_are_read() -> None:
+        if next(transactions) == 4:
+            store.observations.record_history([past])
+
+    with before_each_transaction(database, imports_before_attempts_are_read):
+        pruning.unlearn(database, JUNK, NOON_S, AT_ONCE)
+    assert store.observations.imported(0).forgotten == (JUNK,), "a running controller looks again"
+    store.unlearn(JUNK)
+    assert runs_taught(store).count(past.run) == 1
+    assert len(runs_taught(store)) == ATTEMPTS + 1

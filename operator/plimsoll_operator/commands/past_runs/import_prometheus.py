@@ -20,8 +20,8 @@ from plimsoll_operator.prometheus_history.client import (
 )
 from plimsoll_operator.prometheus_history.past_pods import ReadingRules
 from plimsoll_operator.prometheus_history.promql import BadMatcher, Where
-from plimsoll_operator.prometheus_history.walking import PastReader
-from plimsoll_operator.prometheus_history.walking import Progress as PastProgress
+from plimsoll_operator.prometheus_history.windows import PastReader
+from plimsoll_operator.prometheus_history.windows import Progress as PastProgress
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.tables.cells import TableError

@@ -12,6 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.product_objects import product_objects
+from plimsoll_operator.commands.status.asked import PART as ASKED
+from plimsoll_operator.commands.status.asked import PODS_OF_TASKS, REVIEWS, idle_since_s, is_idle
 from plimsoll_operator.commands.status.cluster_state import (
     ClusterState,
     Object,
@@ -84,6 +86,7 @@ class ClusterReader:
             self._metrics(installed_in, "feed", "certificate"),
             self._claims(installed_in, deployments or ()),
         )
+        since_s, pods_of_tasks = await self._unasked(installed_in, metrics)
         lends = any_lends([*(policies or ()), *(profiles or ())])
         in_rounds = trains_in_rounds(deployments or ())
         told = await self._of_leader(installed_in, lends=lends, in_rounds=in_rounds)
@@ -102,7 +105,26 @@ class ClusterReader:
             lowering=_gauges(metrics, LOWERING),
             lending=lending_now(told) if lends else None,
             trainings=trainings_now(told) if in_rounds else None,
+            idle_since_s=since_s,
+            pods_of_tasks=pods_of_tasks,
         )
+
+    async def _unasked(
+        self, installed_in: str | None, metrics: Mapping[str, bytes] | None
+    ) -> tuple[float | None, Sequence[Object]]:
+        """Since when no replica of admission was asked, and the pods of tasks.
+
+        A cluster may have many pods, so they are read only if no replica was asked.
+        """
+        asked = _gauges(metrics, REVIEWS) or {}
+        if installed_in is None or not is_idle(asked):
+            return None, ()
+        own = product_objects(self._objects, path_of(CORE, "pods", installed_in), "admission")
+        since_s = idle_since_s(await self._allowed(own, ASKED) or (), asked)
+        if since_s is None:
+            return None, ()
+        pods = self._objects.metadata(path_of(CORE, "pods", self._namespace), PODS_OF_TASKS)
+        return since_s, await self._allowed(pods, ASKED) or ()
 
     async def _of_leader(
         self, installed_in: str | None, *, lends: bool, in_rounds: bool

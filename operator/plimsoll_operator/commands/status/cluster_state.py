@@ -36,6 +36,9 @@ class ClusterState:
     lowering: admission pod -> 1.0 if it may lower sizes, 0.0 if it raises them only; None if it
         does not say.
     lending: what running pods lend; None if no policy lets them, or nothing reports it.
+    idle_since_s: Unix seconds since when all admission pods are ready and none was asked about a
+        pod; None if one was, or if it is not known.
+    pods_of_tasks: their metadata; read only if no admission pod was asked.
     """
 
     installed_in: str | None
@@ -52,6 +55,8 @@ class ClusterState:
     lowering: Mapping[str, float | None] | None = None
     lending: LendingNow | None = None
     trainings: TrainingsNow | None = None
+    idle_since_s: float | None = None
+    pods_of_tasks: Sequence[Object] = ()
 
 
 def part(value: object, *keys: str) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, Final
 
+from plimsoll_operator.commands.status.asked import asked_check
 from plimsoll_operator.commands.status.benefit import benefit_of
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
 from plimsoll_operator.commands.status.cluster_state import ClusterState
@@ -83,11 +84,19 @@ def summary_of(cluster: ClusterState, now_s: float) -> Summary:
     """Judge what was seen. now_s: Unix seconds."""
     tasks = task_states(cluster.profiles or ())
     namespaces = namespace_states(tasks, cluster.policies or ())
-    said = (benefit_of(namespaces), lending_check(cluster), trainings_check(cluster))
+    checks = checks_of(cluster, now_s)
+    broken = any(each.name == "webhook" and each.level is Level.BAD for each in checks)
+    said = (
+        # A broken webhook says already why nobody is asked.
+        None if broken else asked_check(cluster),
+        benefit_of(namespaces),
+        lending_check(cluster),
+        trainings_check(cluster),
+    )
     told = [each for each in said if each is not None]
     return Summary(
         cluster=cluster,
-        checks=[*checks_of(cluster, now_s), *told],
+        checks=[*checks, *told],
         tasks=tasks,
         namespaces=namespaces,
     )

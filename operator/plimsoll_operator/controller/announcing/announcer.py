@@ -21,10 +21,10 @@ from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Unre
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import read_time
-from plimsoll_operator.profile import events
 from plimsoll_operator.profile.event_manifests import event_for
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
@@ -64,8 +64,8 @@ class Announcer:
         self._writer = writer
         self._now_s = now_s
         self._instance = instance
-        self._queue: asyncio.Queue[tuple[events.Happening, events.Regarding]] = asyncio.Queue(
-            MAX_QUEUED
+        self._queue: asyncio.Queue[tuple[event_words.Happening, event_words.Regarding]] = (
+            asyncio.Queue(MAX_QUEUED)
         )
         self._budget = EventsBudget()
         self._hushed: dict[TaskId | None, None] = {}
@@ -90,10 +90,10 @@ class Announcer:
         record = _record(pod, task, note, at_s, f"{_sizes(note)}: {note.why}")
         await self._writer.decide(replace(record, bids=bids))
         if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
-            happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
-            self.announce(events.at(happening, at_s), pod)
+            happening = event_words.sized(note.allocation_bytes, note.was_request_bytes, note.why)
+            self.announce(event_words.at(happening, at_s), pod)
         elif note.reason is Reason.LEFT:
-            self.announce(events.at(events.stepped_back(note.why), at_s), pod)
+            self.announce(event_words.at(event_words.stepped_back(note.why), at_s), pod)
 
     async def resized(
         self, pod: Pod, task: TaskId, note: DecisionNote, cpu_given_back: str | None = None
@@ -105,19 +105,19 @@ class Announcer:
         happenings = []
         if cpu_given_back is not None and (cpu := note.cpu) is not None:
             millicores = cpu.request_millicores, cpu.was_millicores
-            happenings.append(events.cpu_given_back(*millicores, cpu_given_back))
+            happenings.append(event_words.cpu_given_back(*millicores, cpu_given_back))
         size_bytes = note.allocation_bytes
         resized = note.mode is Mode.ENFORCE and size_bytes != note.before_bytes
         if size_bytes is not None and (resized or not happenings):
-            happenings.append(events.resized(note.before_bytes, size_bytes, note.why))
+            happenings.append(event_words.resized(note.before_bytes, size_bytes, note.why))
         words = "; ".join(each.note for each in happenings)
         await self._writer.decide(_record(pod, task, note, self._now_s(), words))
         for each in happenings:
             self.announce(each, pod)
 
-    async def rescued(self, pod: Pod, happening: events.Happening, raised: Raised) -> None:
+    async def rescued(self, pod: Pod, happening: event_words.Happening, raised: Raised) -> None:
         """Announce that a running pod was given more; the pod's first decision is kept, too."""
-        self.tell(happening, events.Regarding.of(pod), raised.task)
+        self.tell(happening, event_words.Regarding.of(pod), raised.task)
         meta = pod["metadata"]
         await self._writer.decide(
             DecisionRecord(
@@ -131,17 +131,20 @@ class Announcer:
             )
         )
 
-    def announce(self, happening: events.Happening, pod: Pod) -> None:
+    def announce(self, happening: event_words.Happening, pod: Pod) -> None:
         """Queue an Event about a pod."""
         identity = identify(pod)
-        self.tell(happening, events.Regarding.of(pod), identity.task if identity else None)
+        self.tell(happening, event_words.Regarding.of(pod), identity.task if identity else None)
 
     def running_long(self, event: RanLong) -> None:
         """Announce a run that takes longer than nearly all runs like it."""
-        self.tell(events.running_long(event.words, event.attempt_uid), event.pod, event.task)
+        self.tell(event_words.running_long(event.words, event.attempt_uid), event.pod, event.task)
 
     def tell(
-        self, happening: events.Happening, regarding: events.Regarding, task: TaskId | None = None
+        self,
+        happening: event_words.Happening,
+        regarding: event_words.Regarding,
+        task: TaskId | None = None,
     ) -> None:
         """Queue an Event, unless it is old or there are too many (see ``events_budget``).
 
@@ -157,11 +160,11 @@ class Announcer:
             return
         self._hushed.pop(task, None)
         try:
-            self._queue.put_nowait((events.done(happening, self._now_s()), regarding))
+            self._queue.put_nowait((event_words.done(happening, self._now_s()), regarding))
         except asyncio.QueueFull:
             self.results["dropped"] += 1
 
-    def _hush(self, happening: events.Happening, task: TaskId | None) -> None:
+    def _hush(self, happening: event_words.Happening, task: TaskId | None) -> None:
         """Count an Event that is not sent; only the first of a flood is logged."""
         self.results["suppressed"] += 1
         if task not in self._hushed:
@@ -172,7 +175,9 @@ class Announcer:
             if len(self._hushed) > MAX_QUEUED:
                 self._hushed.pop(next(iter(self._hushed)))
 
-    async def _send(self, happening: events.Happening, regarding: events.Regarding) -> None:
+    async def _send(
+        self, happening: event_words.Happening, regarding: event_words.Regarding
+    ) -> None:
         # A node's clock may be ahead.
         now_s = self._now_s()
         at_s = now_s if happening.at_s is None else min(now_s, happening.at_s)

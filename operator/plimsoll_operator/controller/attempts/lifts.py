@@ -9,8 +9,9 @@ that pod was made after the run's latest kill.
 
 While a task is paused, or not enforced any more, only runs that were lowered before are lifted, and
 only to what was written (``attempts/healing.py``). The same lift follows an attempt below its
-request that its node ended because the node was short of memory. After an attempt above its request
-that its node refused (``attempts/refused.py``), the lift is to exactly what was written.
+request that its node ended because the node was short of memory. After an attempt that requested
+more than was written, and that its node refused (``attempts/refused.py``), the lift is to exactly
+what was written.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
-from plimsoll_operator.profile import events
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.policy import Mode, Retry
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -146,7 +147,7 @@ class Lifts:
             return True
         if healing is Healing.AS_WRITTEN:
             lift = lift_to_written(failed)
-        happening = events.failed_lowered(failed.allocation_bytes or 0, lift.attempt)
+        happening = event_words.failed_lowered(failed.allocation_bytes or 0, lift.attempt)
         self._announce(happening, ended)
         return await self.retries.follow(ended, lift)
 
@@ -193,7 +194,7 @@ class Lifts:
             if kept is not there or ended_s > (kept.killed_s or 0):
                 await self._put(had_less, replace(kept, killed_s=ended_s))
         certain = watched.attempts.left is not None
-        happening = events.given_back(
+        happening = event_words.given_back(
             lift.after_bytes, lift.attempt, had_less.cause, certain=certain
         )
         self._announce(happening, ended)
@@ -217,7 +218,8 @@ class Lifts:
             return True
         if await self._got_through(ended):
             return True  # the pod was seen late, and the run has succeeded meanwhile
-        if _is_last(ended.watched):
+        refused = await self._refused_before(ended.observation)
+        if _is_last(ended.watched, refused):
             self._say_that_nobody_retries(ended)
             return True
         if healing is Healing.AS_WRITTEN:
@@ -225,16 +227,16 @@ class Lifts:
         killed = ended.observation
         # Pods that share a run take turns: a smaller lift must not replace a larger one.
         async with self._turns.setdefault((killed.task, killed.run), asyncio.Lock()):
-            lift = await self._lift(ended)
+            lift = await self._lift(ended, refused)
         if lift is None and not killed.is_lowered:
             return True
         # Even if no lift would help: a lowered run gets its written memory before it is given up.
         return await self.retries.follow(ended, lift or await self._give_back(ended))
 
-    def _announce(self, happening: events.Happening, ended: AttemptEnded) -> None:
+    def _announce(self, happening: event_words.Happening, ended: AttemptEnded) -> None:
         """Announce what follows from an attempt's end, with the time of that end."""
         at_s = ended_s(ended.pod, ended.status)
-        self.announcer.announce(events.at(happening, at_s), ended.pod)
+        self.announcer.announce(event_words.at(happening, at_s), ended.pod)
 
     def _healing(self, ended: AttemptEnded) -> Healing:
         watched = ended.watched
@@ -257,14 +259,14 @@ class Lifts:
         """Announce the kill, and promise no retry: only the next run is sized by what it taught."""
         watched, killed = ended.watched, ended.observation
         if watched.retrier is Retrier.KUBELET:
-            self._announce(events.stuck(), ended)
+            self._announce(event_words.stuck(), ended)
         else:
-            happening = events.not_retried(
+            happening = event_words.not_retried(
                 killed.allocation_bytes or 0, watched.attempts.by, killed.cause
             )
             self._announce(happening, ended)
 
-    async def _lift(self, ended: AttemptEnded) -> Lift | None:
+    async def _lift(self, ended: AttemptEnded, refused: int) -> Lift | None:
         killed, watched = ended.observation, ended.watched
         task, run = killed.task, killed.run
         assert killed.allocation_bytes is not None
@@ -282,12 +284,13 @@ class Lifts:
             limit_bytes=watched.written_limit_bytes,
             attempts_left=watched.attempts.to_risk,
             run=run,
+            refused=refused,
         )
         holdable = lift is None and may_be_held(failed, knowledge.policy)
         if holdable and await self.spares(ended.pod):
             held = replace(held_lift(failed), killed_s=killed_s)
             await self._put(killed, held)
-            happening = events.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
+            happening = event_words.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
             self._announce(happening, ended)
             return held
         bounds = self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes)
@@ -296,20 +299,26 @@ class Lifts:
             return None
         if isinstance(answer, Leaking):
             self.leaking.leaked(killed, answer.reason)
-            self._announce(events.leaking(answer.reason, killed.run), ended)
+            self._announce(event_words.leaking(answer.reason, killed.run), ended)
             return None
         await self._put(killed, replace(answer, killed_s=killed_s))
         self.made.inc()
-        happening = events.lifted(
+        happening = event_words.lifted(
             killed.allocation_bytes,
             answer.allocation_bytes,
             answer.attempt,
             certain=watched.attempts.left is not None,
             cause=killed.cause,
         )
-        happening = events.because(happening, lift_reasons(answer, failed, knowledge, bounds))
+        happening = event_words.because(happening, lift_reasons(answer, failed, knowledge, bounds))
         self._announce(happening, ended)
         return answer
+
+    async def _refused_before(self, killed: Observation) -> int:
+        """Return how many attempts before it used up no lift, because nodes refused their pods."""
+        if killed.attempt == 1:
+            return 0
+        return await read_patiently(self.writer, self.store.observations.never_tried, killed)
 
     async def _put(self, killed: Observation, lift: Lift) -> None:
         await self.writer.call(self.store.lifts.put, killed.task, killed.run, lift)
@@ -339,8 +348,10 @@ def _did_its_work(ended: AttemptEnded) -> bool:
     return phase != "Failed" or ended.watched.retrier is Retrier.PLIMSOLL
 
 
-def _is_last(watched: WatchedPod) -> bool:
+def _is_last(watched: WatchedPod, refused: int = 0) -> bool:
     """Say whether nobody makes the next attempt; ``next_allocation`` refuses too many lifts.
+
+    refused: how many attempts before it used up no lift.
 
     Plimsoll makes one for a bare pod that it lowered, whatever number people wrote meanwhile: an
     older version lowered pods whose author wrote that there is one attempt.
@@ -349,7 +360,7 @@ def _is_last(watched: WatchedPod) -> bool:
     by_plimsoll = watched.retrier is Retrier.PLIMSOLL and watched.retry is Retry.AUTO
     if by_plimsoll and watched.has_less:
         return False
-    return attempts.left == 0 and attempts.number <= watched.policy.max_lifts
+    return attempts.left == 0 and attempts.number - refused <= watched.policy.max_lifts
 
 
 def _is_given_up(watched: WatchedPod) -> bool:

@@ -38,8 +38,8 @@ from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.pods.status import AttemptStatus, read_status
-from plimsoll_operator.profile import events
-from plimsoll_operator.profile.events import Happening
+from plimsoll_operator.wording import event_words
+from plimsoll_operator.wording.event_words import Happening
 
 log = structlog.get_logger()
 
@@ -123,7 +123,7 @@ class Replacements:
         if now.uid != ended.status.uid or is_over or not may_follow(now):
             return None
         if restart_policy(pod) is RestartPolicy.NEVER:
-            return events.freed() if is_held_up(pod, watched) else None
+            return event_words.freed() if is_held_up(pod, watched) else None
         if not watched.is_lowered:
             if self._goes_on(now):
                 return None
@@ -131,11 +131,11 @@ class Replacements:
             if kept is not None:
                 self._say_stuck(ended, kept)
                 return None
-        return events.replaced()
+        return event_words.replaced()
 
     def _say_stuck(self, ended: AttemptEnded, kept: str | None = None) -> None:
         at_s = ended_s(ended.pod, ended.status)
-        self.announcer.announce(events.at(events.stuck(kept), at_s), ended.pod)
+        self.announcer.announce(event_words.at(event_words.stuck(kept), at_s), ended.pod)
 
     def _goes_on(self, now: AttemptStatus) -> bool:
         runs_since_s = now.started_s if now.terminated is None else None

@@ -45,8 +45,9 @@ from plimsoll_operator.pods.attempts import has_only_one
 from plimsoll_operator.pods.identity import Retrier, is_bare
 from plimsoll_operator.pods.spec import annotations_of
 from plimsoll_operator.pods.status import pod_uid
-from plimsoll_operator.profile import events
-from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.sizing.cpu_sizing import is_enforced
+from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote, note_to_json
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Retry
 from plimsoll_predictor.core.task import TaskId
@@ -197,7 +198,7 @@ class Retries:
         happening = None if note is None else _happening(intent, ending, note)
         if note is None or happening is None:
             return
-        killed = events.Regarding(
+        killed = event_words.Regarding(
             kind="Pod",
             namespace=intent.namespace,
             name=intent.pod,
@@ -243,14 +244,16 @@ def _is_over_for_good(ended: AttemptEnded) -> bool:
     return killed and is_over(ended.pod)
 
 
-def _happening(intent: RetryIntent, ending: Ending, note: DecisionNote) -> events.Happening | None:
+def _happening(
+    intent: RetryIntent, ending: Ending, note: DecisionNote
+) -> event_words.Happening | None:
     """Return what people are told; None for a retry that nobody waits for."""
     if ending.key in (CREATED.key, THERE_ALREADY.key):
         as_written = note.reason is Reason.NOT_LOWERED
         size_bytes = None if as_written else note.allocation_bytes
-        return events.retried(intent.new_pod, note.attempt, size_bytes)
+        return event_words.retried(intent.new_pod, note.attempt, size_bytes)
     if ending.key in (GIVEN_UP, EXPIRED.key):
-        return events.retry_not_made(intent.new_pod, note.attempt, ending.words)
+        return event_words.retry_not_made(intent.new_pod, note.attempt, ending.words)
     return None
 
 
@@ -272,10 +275,16 @@ def _note(watched: WatchedPod, lift: Lift) -> str:
             why=f"attempt {lift.attempt}: {_why(lift)}",
             mode=watched.mode,
             container=watched.attempt.container,
-            cpu=watched.note.cpu if watched.note else None,
+            cpu=_cpu_anew(watched.note),
             context=watched.note.context if watched.note else {},
         )
     )
+
+
+def _cpu_anew(note: DecisionNote | None) -> CpuNote | None:
+    """Return no decision on CPU that was applied: the copy has what was written."""
+    cpu = note.cpu if note is not None else None
+    return None if cpu is None or is_enforced(cpu) else cpu
 
 
 def _why(lift: Lift) -> str:

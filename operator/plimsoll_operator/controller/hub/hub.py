@@ -15,8 +15,8 @@ from plimsoll_operator.attempts.running_long import RunForecast
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
-from plimsoll_operator.profile.events import Regarding
 from plimsoll_operator.training.queue import Trained
+from plimsoll_operator.wording.event_words import Regarding
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId

@@ -7,9 +7,11 @@ annotation, asks the agents for their maxima anew, and takes back where no maxim
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from enum import Enum
-from typing import Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import structlog
 
@@ -34,6 +36,13 @@ log = structlog.get_logger()
 
 TICK_S: Final = 0.5
 AT_ONCE: Final = 16
+WAITED_S: Final = 2.0
+"""A look waits for answers no longer than this. A call without an answer goes on, and only its own
+pod waits for it."""
+MOST_UNANSWERED: Final = 48
+"""While so many calls have no answer, no more are begun, but those that take memory back."""
+MOST_OF_NAMESPACE: Final = 8
+"""While so many of one namespace have none, no more are begun there: its webhook may hang."""
 CHECK_AGAIN_S: Final = 600.0
 REFUSED_PAUSE_S: Final = 30.0
 """What failed, such as a pod's resize that was refused, is not tried again for this long."""
@@ -48,6 +57,9 @@ class Act(Enum):
     FINISH = "remove the annotation"
 
 
+_Work: TypeAlias = tuple[Act, Running, Callable[[], Coroutine[Any, Any, None]]]
+
+
 class Lending:
     """Has running pods lend and take back. ``see`` never waits."""
 
@@ -59,6 +71,9 @@ class Lending:
         """Tasks with a lender that grew: they do not lend while this controller leads."""
         self._rests_s: dict[tuple[str, Act], float] = {}
         """UID and act -> until when it is not tried again, because it failed."""
+        self._unanswered: dict[str, str] = {}
+        """UID -> namespace of each pod for which something is under way."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self.told: LendingNow | None = None
         """What was lent at the last look; None while no pod may lend, and none has lent."""
         metrics = resizer.metrics
@@ -100,17 +115,33 @@ class Lending:
             log.warning("nothing lends: running pods cannot be resized", why=why)
             await asyncio.sleep(CHECK_AGAIN_S)
         self._resizer.metrics.on.set(1)
-        while True:
-            await asyncio.sleep(TICK_S)
-            await self.look()
+        try:
+            while True:
+                await asyncio.sleep(TICK_S)
+                await self.look()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """End all that is under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def look(self) -> None:
-        """Look once at all pods, and wait until what was decided is done."""
+        """Look once at all pods. Wait until what was decided is done, but not for long."""
         self._pods.follow()
-        work = [self._finish(pod) for pod in self._pods if self._is_to_finish(pod)]
-        work += [self._act(step) for step in self.decided()]
+        work: list[_Work] = [
+            (Act.FINISH, pod, partial(self._finish, pod))
+            for pod in self._pods
+            if self._is_to_finish(pod)
+        ]
+        for step in self.decided():
+            if (pod := self._pods.get(step.uid)) is not None:
+                act = Act.LEND if isinstance(step, Lend) else Act.TAKE_BACK
+                work.append((act, pod, partial(self._act, step)))
         for begin in range(0, len(work), AT_ONCE):
-            await asyncio.gather(*work[begin : begin + AT_ONCE])
+            await self._do(work[begin : begin + AT_ONCE])
         may_lend = len(self._pods) > 0 or self._resizer.taken_back
         self.told = self.now() if may_lend else None
 
@@ -127,6 +158,12 @@ class Lending:
             ]
             room = self._pods.room(node, pods)
             for step in decide(room, attempts, self._unsteady, now_s, self._patience):
+                if step.uid in self._unanswered:
+                    continue
+                # What pods of this node are about to lend is not known yet, so it would be lent
+                # twice.
+                if isinstance(step, Lend) and any(pod.uid in self._unanswered for pod in pods):
+                    continue
                 if isinstance(step, Lend) or not self._rests(step.uid, Act.TAKE_BACK):
                     steps.append(step)
         for step in steps:
@@ -137,9 +174,13 @@ class Lending:
         return self._rests_s.get((uid, act), 0.0) > self._pods.heard.now_s()
 
     def _is_to_finish(self, pod: Running) -> bool:
+        if pod.uid in self._unanswered:
+            return False
         return pod.is_returned and not self._rests(pod.uid, Act.FINISH)
 
     def _why_not_lend(self, pod: Running) -> str | None:
+        if pod.uid in self._unanswered:
+            return "a call for it has no answer yet"
         if self._rests(pod.uid, Act.LEND):
             return "it could not lend a moment ago"
         return "it takes back what it lent" if pod.lent is not None else None
@@ -151,6 +192,30 @@ class Lending:
         self._unsteady[str(pod.watched.task)] = None
         if len(self._unsteady) > MOST_UNSTEADY:
             self._unsteady.pop(next(iter(self._unsteady)))
+
+    async def _do(self, work: Sequence[_Work]) -> None:
+        """Begin what may begin, and wait for it no longer than WAITED_S."""
+        unanswered, tasks = Counter(self._unanswered.values()), list[asyncio.Task[None]]()
+        for act, pod, begin in work:
+            namespace = pod.watched.task.namespace
+            if unanswered[namespace] >= MOST_OF_NAMESPACE:
+                continue
+            if unanswered.total() >= MOST_UNANSWERED and act is not Act.TAKE_BACK:
+                continue
+            unanswered[namespace] += 1
+            task = asyncio.create_task(self._noted(pod, begin))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            tasks.append(task)
+        if tasks:
+            await asyncio.wait(tasks, timeout=WAITED_S)
+
+    async def _noted(self, pod: Running, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._unanswered[pod.uid] = pod.watched.task.namespace
+        try:
+            await begin()
+        finally:
+            self._unanswered.pop(pod.uid, None)
 
     async def _act(self, step: Step) -> None:
         pod = self._pods.get(step.uid)
@@ -183,7 +248,8 @@ class Lending:
             log.exception("failed", pod=name_of(pod.pod), to=act.value)
         if rests:
             self._rests_s[pod.uid, act] = self._pods.heard.now_s() + REFUSED_PAUSE_S
-        if now is not None:
+        # An answer may come late: by then the watch may have told that the pod is gone.
+        if now is not None and self._pods.get(pod.uid) is not None:
             self._pods.see(now, gone=False)
 
     async def _why_not(self) -> str | None:

@@ -25,7 +25,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.profile import events
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.lending.node_steps import Why
 
 log = structlog.get_logger()
@@ -77,7 +77,7 @@ class RequestResizer:
             held_bytes=held_bytes,
             used_bytes=used_bytes,
         )
-        happening = events.lent(asked.request_bytes, held_bytes, used_bytes)
+        happening = event_words.lent(asked.request_bytes, held_bytes, used_bytes)
         self._tell(happening, running)
         return resized
 
@@ -110,7 +110,7 @@ class RequestResizer:
                 used_bytes=running.curve.used_bytes if running.curve else None,
                 why=why.value,
             )
-            happening = events.taken_back(running.held_bytes, asked.request_bytes, WORDS[why])
+            happening = event_words.taken_back(running.held_bytes, asked.request_bytes, WORDS[why])
             self._tell(happening, running)
             return resized
         return pod
@@ -125,9 +125,9 @@ class RequestResizer:
             self._count("returned")
         return pod
 
-    def _tell(self, happening: events.Happening, running: Running) -> None:
+    def _tell(self, happening: event_words.Happening, running: Running) -> None:
         # What is held of the pod may not show its task any more.
-        regarding = events.Regarding.of(running.pod)
+        regarding = event_words.Regarding.of(running.pod)
         self.announcer.tell(happening, regarding, running.watched.task)
 
     async def _read(self, running: Running) -> Pod:

@@ -43,7 +43,7 @@ from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import Pod, metadata_of
-from plimsoll_operator.profile import events
+from plimsoll_operator.wording import event_words
 
 log = structlog.get_logger()
 
@@ -124,14 +124,14 @@ class Releases:
 
     def _see_waiting(self, pod: Pod, *, gone: bool) -> None:
         if self.held.see(pod, gone=gone):
-            self._announce(events.held(), pod)
+            self._announce(event_words.held(), pod)
 
-    def _announce(self, happening: events.Happening, pod: Pod) -> None:
+    def _announce(self, happening: event_words.Happening, pod: Pod) -> None:
         if not is_job(pod):
             self.announcer.announce(happening, pod)
             return
         identity = identify(pod)
-        regarding = events.Regarding.of(pod, KIND, "batch/v1")
+        regarding = event_words.Regarding.of(pod, KIND, "batch/v1")
         self.announcer.tell(happening, regarding, None if identity is None else identity.task)
 
     def see_node(self, document: Pod, *, gone: bool) -> None:
@@ -321,7 +321,7 @@ class Releases:
         waited_s = self.now_s() - waiter.created_s
         self.held.see(answered, gone=False)
         self.metrics.released(release.why, waited_s)
-        self._announce(events.released(release.why.value, hosts[:1], waited_s), pod)
+        self._announce(event_words.released(release.why.value, hosts[:1], waited_s), pod)
         log.info(
             "let go",
             kind=KIND if is_job(pod) else "Pod",
@@ -370,7 +370,7 @@ class Releases:
             self._refused_s = now_s
         self._not_before_s[str(meta.get("uid"))] = now_s + REFUSED_FOR_S
         self.metrics.failed.inc()
-        self._announce(events.not_released(str(error)), pod)
+        self._announce(event_words.not_released(str(error)), pod)
         name = f"{namespace}/{meta.get('name')}"
         log.warning("a pod or Job may not be let go", name=name, error=str(error))
 

@@ -29,9 +29,9 @@ from plimsoll_operator.kube.errors import REFUSED_PAUSE_S, AlreadyThere, ApiErro
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_operator.pods.spec import Pod, metadata_of
 from plimsoll_operator.pods.status import read_time
-from plimsoll_operator.profile import events
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.profile.status import changed, newly_shifted, status_of
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import StoreError
 
@@ -176,8 +176,8 @@ class TaskProfiles:
         self, task: TaskId, profile: Mapping[str, Any], standing: StandingFacts
     ) -> None:
         """Announce a shift, once: the Event's name follows from the shift's number."""
-        happening = events.drifting(standing.drift.words, standing.drift.shifts)
-        regarding = events.Regarding.of(profile, "TaskProfile", API_VERSION)
+        happening = event_words.drifting(standing.drift.words, standing.drift.shifts)
+        regarding = event_words.Regarding.of(profile, "TaskProfile", API_VERSION)
         self._announcer.tell(happening, regarding, task)
 
     async def _patch(self, task: TaskId, status: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -231,8 +231,8 @@ class MetTasks:
             if self._troubles.is_crowded(task.namespace):
                 if self._turned_away.add(str(metadata_of(pod)["uid"])):
                     made_s = read_time(metadata_of(pod).get("creationTimestamp"))
-                    crowded = events.crowded(self._troubles.most_tasks)
-                    self._announcer.announce(events.at(crowded, made_s), pod)
+                    crowded = event_words.crowded(self._troubles.most_tasks)
+                    self._announcer.announce(event_words.at(crowded, made_s), pod)
                 return False
             self._book.get(task)
             self._profiles.mark(task, after_s=0.0)

@@ -25,10 +25,10 @@ from plimsoll_operator.metrics.rescues import RescueMetrics
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.pods.spec import Pod, SizedContainer
-from plimsoll_operator.profile import events
 from plimsoll_operator.rescue.raising import after_raise, raise_body
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import Rescued, rescued_to_json
+from plimsoll_operator.wording import event_words
 
 log = structlog.get_logger()
 
@@ -133,7 +133,7 @@ class LimitRaiser:
             raises=rescuable.raises,
             took_s=round(took_s, 3),
         )
-        happening = events.rescued(before_bytes, pending.limit_bytes, pending.words)
+        happening = event_words.rescued(before_bytes, pending.limit_bytes, pending.words)
         raised = Raised(
             task=rescuable.watched.task,
             first_bytes=rescuable.first.limit_bytes or 0,
@@ -151,9 +151,9 @@ class LimitRaiser:
             limit_bytes=rescuable.limit_bytes,
             why=reason,
         )
-        happening = events.not_rescued(reason, words)
+        happening = event_words.not_rescued(reason, words)
         # What is held of the pod may not show its task any more.
-        regarding = events.Regarding.of(rescuable.pod)
+        regarding = event_words.Regarding.of(rescuable.pod)
         self.announcer.tell(happening, regarding, rescuable.watched.task)
 
     def _count(self, result: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
+from math import inf
 from typing import Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
@@ -18,7 +19,7 @@ from plimsoll_operator.pods.running_parts import held_bytes, running_parts
 from plimsoll_operator.pods.running_room import RunningRoom
 from plimsoll_operator.pods.spec import Pod, SizedContainer, mapping, sized_container
 from plimsoll_operator.rescue.eligible import why_not
-from plimsoll_operator.rescue.raising import most_bytes
+from plimsoll_operator.rescue.raising import after_raise, most_bytes
 from plimsoll_operator.sizing.decision_note import memory_asked
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import before_rescue, read_rescued
@@ -74,6 +75,9 @@ class Rescuable:
     curve: Curve | None = None
     """The largest need that its agent has reported, since it was raised."""
     pending: Pending | None = None
+    earlier: tuple[Pending, ...] = ()
+    """Raises asked for before the pending one, oldest first. As far as is known, their node has not
+    granted them, and none has failed. One of them stands if the pending one fails."""
     granted: SizedContainer | None = None
     """The container when its agent was granted a raise that, as far as known, is not made yet."""
     lost: Pending | None = None
@@ -253,6 +257,7 @@ class RescuablePods:
     def _take_over(before: Rescuable, now: Rescuable) -> None:
         """Keep what this controller knows: the watch may show its annotation a moment later."""
         now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
+        now.earlier = before.earlier
         now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
         now.notes, now.note_due_s = before.notes, before.note_due_s
         now.back_due_s, now.made = before.back_due_s, before.made
@@ -264,19 +269,40 @@ class RescuablePods:
             now.container = before.container
 
 
+def expect(rescuable: Rescuable, pending: Pending) -> None:
+    """Hold a pod as one that is being raised; an earlier raise may still be in flight."""
+    before = rescuable.pending
+    rescuable.earlier = () if before is None else (*rescuable.earlier, before)
+    rescuable.pending, rescuable.raises = pending, rescuable.raises + 1
+    rescuable.granted, rescuable.lost = None, None
+    rescuable.notes, rescuable.note_due_s = 0, inf  # a raise is noted when it is made
+    rescuable.container = _raised(rescuable.container, pending.limit_bytes)
+
+
 def forget_pending(rescuable: Rescuable) -> None:
     """Take the container from the pod's spec again: what was expected did not come."""
     container = sized_container(rescuable.pod)
-    rescuable.pending = None
+    rescuable.pending, rescuable.earlier = None, ()
     if isinstance(container, SizedContainer):
         rescuable.container = container
 
 
 def take_off(rescuable: Rescuable, failed: Pending) -> None:
-    """Count a raise that was not made as none; another one may be in flight."""
+    """Count a raise that was not made as none; an earlier or a later one may be in flight."""
     rescuable.raises = max(0, rescuable.raises - 1)
-    if rescuable.pending is failed:
-        rescuable.pending, rescuable.container = None, failed.before
+    if rescuable.pending is not failed:
+        rescuable.earlier = tuple(each for each in rescuable.earlier if each is not failed)
+        return
+    rescuable.pending, rescuable.container = None, failed.before
+    if rescuable.earlier:
+        stands = rescuable.earlier[-1]
+        rescuable.pending, rescuable.earlier = stands, rescuable.earlier[:-1]
+        rescuable.container = _raised(stands.before, stands.limit_bytes)
+
+
+def _raised(container: SizedContainer, limit_bytes: int) -> SizedContainer:
+    memory = after_raise(container, limit_bytes)
+    return replace(container, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes)
 
 
 def _written(rescuable: Rescuable) -> Memory:

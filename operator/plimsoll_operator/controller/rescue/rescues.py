@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from math import inf
 from typing import Final
 
 import structlog
@@ -27,6 +26,7 @@ from plimsoll_operator.controller.rescue.rescuable_pods import (
     Pending,
     Rescuable,
     RescuablePods,
+    expect,
     forget_pending,
     take_off,
 )
@@ -36,7 +36,6 @@ from plimsoll_operator.pods.resizes import failed_resize, refusal
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.rescue.allowance import nearing
 from plimsoll_operator.rescue.eligible import other_containers
-from plimsoll_operator.rescue.raising import after_raise
 from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
 from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide
 
@@ -304,22 +303,16 @@ class Rescues:
 
     def _expect(self, pod: Rescuable, alarm: Alarm, decided: Raise) -> Pending:
         """Hold a pod as one that is being raised."""
-        before = pod.container
         pending = Pending(
             # If an earlier raise is not granted yet, the pod still has what it had before that.
-            before=pod.pending.before if pod.pending is not None else before,
+            before=pod.pending.before if pod.pending is not None else pod.container,
             limit_bytes=decided.limit_bytes,
             used_bytes=alarm.used_bytes,
             asked_s=self._now_s(),
             words=raised_because(alarm.used_bytes, alarm.growth_bytes_s, decided.probability),
             failed_before=failed_resize(pod.pod),
         )
-        memory = after_raise(before, decided.limit_bytes)
-        pod.pending, pod.raises, pod.granted, pod.lost = pending, pod.raises + 1, None, None
-        pod.notes, pod.note_due_s = 0, inf  # a raise is noted when it is made
-        pod.container = replace(
-            before, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes
-        )
+        expect(pod, pending)
         self._pods.give_room(pod)
         return pending
 
@@ -345,6 +338,7 @@ class Rescues:
         elif now is not None:
             take_off(now, pending)
             now.lost = now.lost or pending  # of two, the smaller one may be made alone
+            self._follow_earlier(now)
 
     def _look_for_lost(self, pod: Rescuable, lost: Pending) -> None:
         """Count a raise after all, if its pod shows that only the answer to it was lost."""
@@ -371,6 +365,12 @@ class Rescues:
         if now.given_up is None:
             now.given_up = "the API server refuses a raise"
             self._raiser.left(now, "refused", f"the API server refuses it: {why[:200]}")
+        self._follow_earlier(now)
+
+    def _follow_earlier(self, pod: Rescuable) -> None:
+        """After a raise has failed, follow one before it, which its node may have granted."""
+        if pod.pending is not None:
+            self._follow(pod, pod.pending)
 
     def _follow(self, pod: Rescuable, pending: Pending) -> None:
         """See whether a raise was granted or refused."""
@@ -379,13 +379,14 @@ class Rescues:
             return
         why = refusal(pod.pod, pending.failed_before)
         if why is not None:
-            pod.pending, pod.lost, pod.given_up = None, None, f"its node answers {why}"
+            pod.pending, pod.earlier, pod.lost = None, (), None
+            pod.given_up = f"its node answers {why}"
             self._full_s[pod.node] = self._now_s() + FULL_S
             self._raiser.left(pod, why.lower(), f"its node answers {why} to a raise")
             self._begin(self._withdraw(pod, pending, why))
 
     def _grant(self, pod: Rescuable, pending: Pending) -> None:
-        pod.pending, pod.made = None, pending
+        pod.pending, pod.earlier, pod.made = None, (), pending
         if pod.first_s is None:
             pod.first_s = time.time()
         self._begin(self._raiser.granted(pod, pending, self._now_s() - pending.asked_s))

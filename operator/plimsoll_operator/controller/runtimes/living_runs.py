@@ -20,7 +20,7 @@ from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
-from plimsoll_operator.profile import events
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
 from plimsoll_predictor.store import NewSighting, SightingKind, Writer
@@ -48,7 +48,7 @@ class LongRuns:
         self._deadlines = Deadlines()
         self._under_way: dict[str, RunForecast] = {}
         self._long: set[str] = set()
-        self._pods: OrderedDict[str, events.Regarding] = OrderedDict()
+        self._pods: OrderedDict[str, event_words.Regarding] = OrderedDict()
         self._news = asyncio.Event()
         metrics.watch(lambda: len(self._under_way), lambda: len(self._long))
 
@@ -56,7 +56,7 @@ class LongRuns:
         """Note a run's pod, because its Event is about the pod."""
         if uid in self._pods:
             return
-        self._pods[uid] = events.Regarding.of(pod)
+        self._pods[uid] = event_words.Regarding.of(pod)
         if len(self._pods) > PODS_KEPT:
             self._pods.popitem(last=False)
 

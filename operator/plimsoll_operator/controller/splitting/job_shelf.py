@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plimsoll_operator.chunks.keeping import NotWritten
+from plimsoll_operator.chunks.lease_keeper import NotWritten
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, StoreError, Writer

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 import structlog
 
 from plimsoll_operator.attempts.over import is_decided
-from plimsoll_operator.chunks.keeping import Keeper, NotWritten, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, NotWritten, UnknownJob
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
@@ -38,10 +38,10 @@ from plimsoll_operator.pods.spec import (
     sequence,
     sized_container,
 )
-from plimsoll_operator.profile import events
 from plimsoll_operator.splitting.items_job import NotOverItems
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import LeasedJob, has_ended, read_leased_job
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 
@@ -99,7 +99,7 @@ class LeasedJobs:
         kube: Kube,
         keeper: Keeper,
         shelf: Shelf,
-        tell: Callable[[events.Happening, events.Regarding, TaskId | None], None],
+        tell: Callable[[event_words.Happening, event_words.Regarding, TaskId | None], None],
         taught: Callable[[TaskId, object], None],
     ) -> None:
         self.keeper = keeper
@@ -239,8 +239,8 @@ class LeasedJobs:
         for worker in gone:
             await self._take_back(name, Over(worker))
         if has_ended(job):
-            regarding = events.Regarding.of(job, "Job", "batch/v1")
-            self._tell(events.leased(self.keeper.find(name).words()), regarding, task)
+            regarding = event_words.Regarding.of(job, "Job", "batch/v1")
+            self._tell(event_words.leased(self.keeper.find(name).words()), regarding, task)
             await self._close(name, task)
 
     async def _take_back(self, name: JobName, over: Over) -> None:

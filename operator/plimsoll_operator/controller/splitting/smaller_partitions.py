@@ -14,8 +14,8 @@ from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import AttemptEnded, TaskForgotten
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.pods.spec import labels_of
-from plimsoll_operator.profile.events import smaller_partitions
 from plimsoll_operator.splitting.spark_driver import ROLE
+from plimsoll_operator.wording.event_words import smaller_partitions
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.given import MOST_STEPS

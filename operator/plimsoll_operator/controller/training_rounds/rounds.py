@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -275,6 +275,7 @@ class TrainingRounds:
         except BadTemplate as error:
             self._train_locally_for_a_while(str(error))
             return
+        await self._take_policies()
         shards = template.shards(min(waiting, MOST_A_ROUND))
         round_ = template.round_name(parts.now_s())
         planned = await parts.writer.call(parts.store.due.plan, round_, MOST_A_ROUND, shards)
@@ -288,6 +289,18 @@ class TrainingRounds:
             raise
         self._began = self._moved = self._loop.time()
         log.info("a round of trainings begins", round=round_, trainings=planned, shards=shards)
+
+    async def _take_policies(self) -> None:
+        """Give what waits the policies of now: people may have changed them since it was due."""
+        parts = self._parts
+        changed: list[DueTraining] = []
+        for each in await parts.writer.read(parts.store.due.waiting, self.backlog.waiting):
+            task = each.work.task
+            policy = None if task is None else parts.queue.policy_of(task)
+            if policy is not None and policy != each.policy:
+                changed.append(replace(each, policy=policy))
+        if changed:
+            await parts.writer.call(parts.store.due.take_policies, changed)
 
     def _train_locally_for_a_while(self, why: str) -> None:
         pace = self._parts.pace

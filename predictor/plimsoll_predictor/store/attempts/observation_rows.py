@@ -86,15 +86,17 @@ def record(
     return Recorded(new, frozenset(learned), revisable - new)
 
 
-def teach_again(connection: sa.Connection, task: TaskId, limit: int, now_s: float) -> None:
-    """Have the experts learn the latest ``limit`` attempts of a task that they know nothing of."""
+def lessons_anew(
+    connection: sa.Connection, task: TaskId, limit: int, now_s: float
+) -> list[NewLesson]:
+    """What the latest ``limit`` attempts of a task teach experts that know nothing of them."""
     stored = read(connection, task, limit)
     needs_bytes: dict[Run, int] = {}
     for each in stored:
         if _teaches_a_need(each):
             needs_bytes[_run(each)] = max(needs_bytes.get(_run(each), 0), each.peak_bytes or 0)
     uids = frozenset(each.attempt_uid for each in stored)
-    lessons.append(connection, _lessons(stored, uids, ({}, needs_bytes), now_s))
+    return _lessons(stored, uids, ({}, needs_bytes), now_s)
 
 
 def _lessons(

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.cpu import RunCpu
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.siblings import MOST_EARLIER
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import observation_rows, totals
@@ -163,6 +163,28 @@ class ObservationRecords(Records):
             & later
         )
         return self._database.row(success.limit(1)) is not None
+
+    def never_tried(self, killed: Observation) -> int:
+        """How many attempts of a killed one's run came before it and tried nothing.
+
+        Their nodes refused them before a container started. Pods of one run may have the same
+        number. It counts unless one of them was tried and came to nothing.
+        """
+        if killed.attempt == 1:
+            return 0
+        column = table.c
+        of_run = (column.task == str(killed.task)) & (column.run == killed.run)
+        never_started = column.cause == Cause.NEVER_STARTED.value
+        if self._database.row(sa.select(column.id).where(of_run & never_started).limit(1)) is None:
+            return 0  # thousands of a Job's pods may share a run; mostly, none was refused
+        before = sa.select(column.attempt, column.cause, column.exit_code).where(
+            of_run & (column.attempt < killed.attempt) & (column.outcome != Outcome.SUCCEEDED.value)
+        )
+        refused, tried = set[int](), set[int]()
+        for row in self._database.rows(before.distinct()):
+            never = row.cause == Cause.NEVER_STARTED.value and row.exit_code is None
+            (refused if never else tried).add(row.attempt)
+        return len(refused - tried)
 
     def run_cpus(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[RunCpu]]:
         """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""

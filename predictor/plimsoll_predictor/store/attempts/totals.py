@@ -28,6 +28,9 @@ Totals = Mapping[str, Any]
 
 RUNTIME_S: Final = observed.c.finished_s - observed.c.started_s
 TIMED: Final = (observed.c.outcome == Outcome.SUCCEEDED.value) & (RUNTIME_S >= MIN_RUNTIME_S)
+CPU_LOOKED_FOR: Final = 8 * WINDOW_RUNS
+"""In so many of a task's newest attempts, runs are looked for whose CPU was measured. In a task of
+which none is, each write would else pass over all attempts."""
 _AT_ONCE: Final = 500
 MAXIMA: Final = ("max_need_bytes", "last_finished_s", "most_bytes", "most_cores")
 """Columns that hold the largest value; None if there is none. The others hold sums."""
@@ -114,12 +117,30 @@ _OF_ATTEMPTS: Final = _TOTALS.where(
     observed.c.attempt_uid.in_(sa.bindparam("of_uids", expanding=True))
 )
 _STORED: Final = table.select().where(table.c.task.in_(sa.bindparam("of_tasks", expanding=True)))
-_NEWEST_CPUS: Final = (
-    sa.select((observed.c.cpu_s / RUNTIME_S).label("mean_cores"), observed.c.peak_cores)
-    .where((observed.c.task == sa.bindparam("of_task")) & TIMED & observed.c.cpu_s.is_not(None))
-    .order_by(observed.c.ordered_s.desc(), observed.c.id.desc())
-    .limit(WINDOW_RUNS)
-)
+
+
+def _newest_cpus() -> sa.Select[Any]:
+    column = observed.c
+    newest = (
+        sa.select(
+            *(column.cpu_s, column.peak_cores, column.ordered_s, column.id),
+            RUNTIME_S.label("runtime_s"),
+            (TIMED & column.cpu_s.is_not(None)).label("tells"),
+        )
+        .where(column.task == sa.bindparam("of_task"))
+        .order_by(column.ordered_s.desc(), column.id.desc())
+        .limit(CPU_LOOKED_FOR)
+        .subquery("newest")
+    )
+    return (
+        sa.select((newest.c.cpu_s / newest.c.runtime_s).label("mean_cores"), newest.c.peak_cores)
+        .where(newest.c.tells)
+        .order_by(newest.c.ordered_s.desc(), newest.c.id.desc())
+        .limit(WINDOW_RUNS)
+    )
+
+
+_NEWEST_CPUS: Final = _newest_cpus()
 
 
 def of_attempts(connection: sa.Connection, uids: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -237,7 +258,7 @@ def _cpu(connection: sa.Connection, task: str) -> str | None:
 def run_cpus(connection: sa.Connection, task: TaskId) -> list[RunCpu]:
     """CPU of the newest runs that succeeded and were measured, WINDOW_RUNS at most.
 
-    Cost: an index leads to the task's newest rows; those without a figure are passed over.
+    Cost: an index leads to the task's newest rows, and CPU_LOOKED_FOR of them are read at most.
     """
     rows = connection.execute(_NEWEST_CPUS, {"of_task": str(task)})
     return [RunCpu(row.mean_cores, row.peak_cores) for row in rows]

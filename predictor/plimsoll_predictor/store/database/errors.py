@@ -16,6 +16,9 @@ class BadRecordError(ValueError):
     """One record cannot be stored, whatever the store's state; trying again will not help."""
 
 
+ONLY_READS: Final = (
+    "may only be read: it is a standby, or was made read-only; give the address of the primary"
+)
 _LOCKED: Final = "is locked by another process; end what holds it, or wait"
 _FULL: Final = (
     "has no room: the disk is full; free some space, nothing that was acknowledged is lost"
@@ -35,9 +38,7 @@ _BY_CODE: Final = {
 _BY_SQLSTATE: Final = {
     "53100": _FULL,
     "55P03": _LOCKED,
-    "25006": (
-        "may only be read: it is a standby, or was made read-only; give the address of the primary"
-    ),
+    "25006": ONLY_READS,
     "25P03": "took us for gone, for saying nothing in the middle of a transaction",
     "28": "refuses this user; check the name and the password",
     "3D": "has no such database; make it, and give Plimsoll's user its rights",

@@ -133,6 +133,17 @@ class DueRecords(Records):
             for due in asked:
                 _ask(connection, due, again)
 
+    def take_policies(self, changed: Iterable[DueTraining]) -> None:
+        """Give work that waits its task's policy of now; what does not wait any more is passed."""
+        its = (table.c.work == sa.bindparam("its_work")) & table.c.round.is_(None)
+        put = table.update().where(its).values(policy=sa.bindparam("its_policy"))
+        rows = [
+            {"its_work": due.work.key, "its_policy": _policy_text(due.policy)} for due in changed
+        ]
+        if rows:
+            with self._database.write() as connection:
+                connection.execute(put, rows)
+
     def plan(self, round_: str, most: int, shards: int) -> int:
         """Share the most urgent work out among the workers of a new round; return how much.
 
@@ -283,7 +294,7 @@ def _ask(connection: sa.Connection, due: DueTraining, again: bool) -> None:
         "work": due.work.key,
         "task": "" if due.work.task is None else str(due.work.task),
         "why": due.why,
-        "policy": None if due.policy is None else json.dumps(due.policy.to_dict()),
+        "policy": _policy_text(due.policy),
         "killed": int(due.killed),
         "starts": 0,
         "since_s": due.since_s,
@@ -299,6 +310,10 @@ def _ask(connection: sa.Connection, due: DueTraining, again: bool) -> None:
         # Work that has not begun will learn from all that is known by then.
         begun = its & table.c.round.is_not(None) & table.c.began_s.is_not(None)
         connection.execute(table.update().where(begun).values(again=due.why))
+
+
+def _policy_text(policy: Policy | None) -> str | None:
+    return None if policy is None else json.dumps(policy.to_dict())
 
 
 def _going(work: Work, round_: str) -> sa.ColumnElement[bool]:

@@ -17,7 +17,7 @@ from plimsoll_operator.commands.past_runs.import_prometheus import (
     PrometheusRequest,
     prometheus_command,
 )
-from plimsoll_operator.prometheus_history.walking import Progress
+from plimsoll_operator.prometheus_history.windows import Progress
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.tables.history import read_history

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import CpuNote, read_note
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.cpu import CpuReason
@@ -42,7 +42,7 @@ async def telling(folder: Path, server: PodServer, now_s: float = NOW_S) -> Asyn
         sender = asyncio.create_task(inside.controller.announcer.run())
         yield inside
         last = f"last-at-{now_s:.0f}"
-        inside.controller.announcer.announce(events.held(), a_train(last).built())
+        inside.controller.announcer.announce(event_words.held(), a_train(last).built())
         async with asyncio.timeout(60):
             while told(server, last) != ["Held"]:
                 await asyncio.sleep(0.01)
@@ -120,10 +120,10 @@ async def test_what_a_running_pod_takes_back_twice_is_told_twice_and_its_size_on
         for later_s in (0.0, 60.0):
             async with telling(tmp_path, server, NOW_S + later_s) as inside:
                 announce, pod = inside.controller.announcer.announce, living().built()
-                announce(events.sized(MIB, GIB, "it is enough"), pod)
-                announce(events.resized(MIB, GIB, "it has learned"), pod)
-                announce(events.lent(GIB, MIB, MIB), pod)
-                announce(events.taken_back(MIB, GIB, "it grew"), pod)
+                announce(event_words.sized(MIB, GIB, "it is enough"), pod)
+                announce(event_words.resized(MIB, GIB, "it has learned"), pod)
+                announce(event_words.lent(GIB, MIB, MIB), pod)
+                announce(event_words.taken_back(MIB, GIB, "it grew"), pod)
         repeated = ["Resized", "Lent", "TakenBack"]
         assert told(server) == ["Sized", *repeated, *repeated]
 

@@ -11,8 +11,8 @@ import pytest
 from plimsoll_operator.controller.attempts.retry_creation import RetryMaker
 from plimsoll_operator.names.labels import RETRIED_AS, RETRY, RUN_OF
 from plimsoll_operator.pods.spec import Pod, container_of
-from plimsoll_operator.profile.events import Happening
 from plimsoll_operator.sizing.decision_note import read_note
+from plimsoll_operator.wording.event_words import Happening
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB

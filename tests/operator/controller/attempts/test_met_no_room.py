@@ -10,8 +10,10 @@ import pytest
 
 from plimsoll_operator.names.labels import DECISION, RETRY, RUN_OF
 from plimsoll_operator.pods.spec import container_of
-from plimsoll_operator.sizing.decision_note import note_to_json, read_note
+from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.deciding.cpu import CpuReason
 from tests.builders.controller.ledgers import (
     NOW_S,
     TRAIN,
@@ -36,6 +38,20 @@ def resized(pod: APod, from_mib: int | None) -> APod:
     return pod.annotated({DECISION: note_to_json(replace(note, before_bytes=before_bytes))})
 
 
+def with_two_cores(pod: APod, was: int | None) -> APod:
+    """Plimsoll gave them to it. was: the CPU request in its author's manifest, in millicores."""
+    note = read_note(pod.built())
+    assert note is not None
+    cpu = CpuNote(
+        request_millicores=2000,
+        was_millicores=was,
+        mode=Mode.ENFORCE,
+        reason=CpuReason.USED,
+        why="a test says so",
+    )
+    return pod.annotated({DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu("2")
+
+
 def refused(pod: APod, reason: str = "OutOfmemory") -> APod:
     """The kubelet refused it before a container started."""
     words = "Pod was rejected: Node didn't have enough resource: memory"
@@ -44,6 +60,7 @@ def refused(pod: APod, reason: str = "OutOfmemory") -> APod:
 
 UNEXPECTED = "UnexpectedAdmissionError"
 RAISED = resized(lowered(to_mib=256), from_mib=128)
+MORE_CPU = with_two_cores(decided(a_train()), 500)
 
 
 @pytest.mark.slow
@@ -83,6 +100,32 @@ async def test_so_is_one_that_admission_raised(tmp_path: Path, reason: str) -> N
         assert note is not None
         assert "refused" in note.why
         assert lifted(inside) == ("pod:uid-train-1", True, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("was", "cpu"), [(500, {"cpu": "500m"}), (None, {})])
+async def test_so_is_one_whose_cpu_was_raised_if_its_node_lacked_cpu(
+    tmp_path: Path, was: int | None, cpu: dict[str, str]
+) -> None:
+    pod = with_two_cores(decided(a_train()), was)
+    async with an_inside(tmp_path) as inside:
+        for _ in range(2):
+            await inside.see(refused(pod, "OutOfcpu"))
+        [copy] = retries(inside, pod)
+        requests = {**AS_WRITTEN["requests"], **cpu}
+        assert container_of(copy, 0)["resources"] == {**AS_WRITTEN, "requests": requests}
+        note = read_note(copy)
+        assert note is not None
+        assert note.cpu is None, "else admission would raise it again"
+        assert lifted(inside) == ("pod:uid-train-1", True, 0)
+
+
+@pytest.mark.slow
+async def test_the_next_pod_of_a_job_is_raised_no_more_if_a_node_lacked_cpu(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(refused(MORE_CPU.owned_by_job(), "OutOfcpu"))
+        assert retries(inside, MORE_CPU) == []
+        assert lifted(inside) == (f"job:{JOB_UID}", True, 0)
 
 
 @pytest.mark.slow
@@ -153,6 +196,29 @@ async def test_a_run_that_was_killed_at_what_was_written_keeps_its_lift(tmp_path
 
 
 @pytest.mark.slow
+async def test_a_refusal_uses_up_no_lift(tmp_path: Path) -> None:
+    run = f"job:{JOB_UID}"
+    async with an_inside(tmp_path, said={"maxLifts": 1}) as inside:
+        await inside.see(refused(lowered(to_mib=256).owned_by_job(), "TopologyAffinityError"))
+        await inside.see(killed(decided(a_train("train-2").owned_by_job(), attempt=2)))
+        lift = inside.known.lifts[run]
+        assert (lift.attempt, lift.tells_need) == (3, True)
+        await inside.see(killed(lowered("train-3", to_mib=256, attempt=3).owned_by_job()))
+        assert inside.known.lifts[run] == lift, "there was one, and it is used up"
+
+
+@pytest.mark.slow
+async def test_nobody_is_promised_an_attempt_that_a_job_does_not_make(tmp_path: Path) -> None:
+    async with an_inside(tmp_path, said={"maxLifts": 1}) as inside:
+        raised = lowered(to_mib=256).owned_by_job(attempts=2)
+        await inside.see(refused(raised, "TopologyAffinityError"))
+        before = lifted(inside)
+        last = decided(a_train("train-2").owned_by_job(attempts=2), attempt=2)
+        await inside.see(killed(last))
+        assert lifted(inside) == before == (f"job:{JOB_UID}", True, 0)
+
+
+@pytest.mark.slow
 async def test_it_may_have_waited_for_long(tmp_path: Path) -> None:
     bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     pod = refused(made(RAISED, "2025-12-30T00:00:00Z")).with_status(conditions=[bound])
@@ -168,6 +234,11 @@ async def test_it_may_have_waited_for_long(tmp_path: Path) -> None:
         pytest.param(refused(decided(a_train())), id="it had what was written"),
         pytest.param(refused(resized(lowered(), from_mib=128)), id="it was lowered"),
         pytest.param(refused(RAISED, "OutOfcpu"), id="for lack of something else"),
+        pytest.param(refused(MORE_CPU), id="for lack of memory, with more CPU"),
+        pytest.param(refused(MORE_CPU.with_cpu("3"), "OutOfcpu"), id="with CPU of somebody else"),
+        pytest.param(
+            refused(with_two_cores(decided(a_train()), 3000), "OutOfcpu"), id="its CPU was lowered"
+        ),
         pytest.param(refused(RAISED.owned_by_job()), id="its Job makes another"),
         pytest.param(refused(RAISED.annotated({RETRY: "never"})), id="its author forbids it"),
         pytest.param(deleting(refused(RAISED)), id="somebody deletes it"),

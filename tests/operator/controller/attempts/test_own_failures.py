@@ -13,8 +13,8 @@ from plimsoll_operator.attempts.retry_pod import planned_manifest
 from plimsoll_operator.names.labels import ATTEMPTS, DECISION, RETRY, RUN_OF
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import Pod, container_of
-from plimsoll_operator.profile.events import Happening
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json, read_note
+from plimsoll_operator.wording.event_words import Happening
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB

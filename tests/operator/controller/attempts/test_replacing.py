@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.profile.events import Happening
+from plimsoll_operator.wording.event_words import Happening
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import TRAIN, a_train, an_inside, decided, ended, killed
 from tests.builders.kubernetes.pod_servers import PodServer, a_pod_server

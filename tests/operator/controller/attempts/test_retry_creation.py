@@ -17,8 +17,8 @@ from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts import retry_creation
 from plimsoll_operator.controller.attempts.retry_creation import RETRY_WITHIN_S, Ending, RetryMaker
 from plimsoll_operator.names import labels
-from plimsoll_operator.profile import events
-from plimsoll_operator.profile.events import EventReason
+from plimsoll_operator.wording import event_words
+from plimsoll_operator.wording.event_words import EventReason
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import RetryIntent
 from tests.builders.controller.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
@@ -47,7 +47,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
     """Reason, pod and note of all that is told of retries, by whichever controller."""
     heard: list[tuple[str, str, str]] = []
 
-    def tell(_: Announcer, happening: events.Happening, pod: events.Regarding, *_a: object) -> None:
+    def tell(
+        _: Announcer, happening: event_words.Happening, pod: event_words.Regarding, *_a: object
+    ) -> None:
         if happening.reason in (EventReason.RETRIED, EventReason.NOT_RETRIED):
             heard.append((happening.reason.value, pod.uid, happening.note))
 

@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes_asyncio import client as kubernetes
 
+from plimsoll_operator.controller.lending import lending
 from plimsoll_operator.controller.lending.lending import REFUSED_PAUSE_S
 from plimsoll_operator.kube import client
 from plimsoll_operator.kube.client import Kube
@@ -110,8 +111,13 @@ async def test_a_lend_that_is_carried_out_without_an_answer_is_taken_back(tmp_pa
 
 
 @asynccontextmanager
-async def over_http(server: Server, silent: set[str]) -> AsyncIterator[Kube]:
-    """A client of the server over HTTP. silent: pods whose resizes get no answer."""
+async def over_http(
+    server: Server, silent: set[str], asked: list[str] | None = None
+) -> AsyncIterator[Kube]:
+    """A client of the server over HTTP.
+
+    silent: pods whose resizes get no answer. asked: gets the pod of each resize.
+    """
     over = asyncio.Event()
 
     async def answer(request: web.Request) -> web.Response:
@@ -121,6 +127,8 @@ async def over_http(server: Server, silent: set[str]) -> AsyncIterator[Kube]:
             return web.json_response(
                 await server.annotate_pod(pod, body["metadata"]["annotations"])
             )
+        if asked is not None:
+            asked.append(name)
         if name in silent:
             await over.wait()
         pod = {"metadata": {"name": name, **body["metadata"]}}
@@ -155,3 +163,72 @@ async def test_a_call_without_an_answer_stops_others_for_seconds_only(
         scene.uses(265, "train-2")
         await asyncio.wait_for(scene.later(1), 30.0)
         assert (scene.request("train-1"), scene.request("train-2")) == ("332Mi", ASKED)
+
+
+async def test_a_call_without_an_answer_holds_its_own_pod_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, asked = set[str](), list[str]()
+    async with a_scene(tmp_path) as scene, over_http(scene.server, silent, asked) as kube:
+        scene.kube = kube
+        scene.lending = scene.another()
+        other = running("train-2").labelled("other")
+        for pod in (running(), other):
+            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+        await scene.lends()
+        await scene.lends(other, "train-2")
+        monkeypatch.setattr(lending, "WAITED_S", 0.1)
+        silent.add("train-1")
+        asked.clear()
+        scene.uses(265)
+        scene.uses(265, "train-2")
+        async with asyncio.timeout(30.0):
+            while scene.request("train-2") != ASKED:
+                await scene.later(1)
+            await scene.later(1)
+        assert scene.request("train-1") == "332Mi"
+        assert asked.count("train-1") == 1, "it is not asked again before it has answered"
+        await scene.lending.close()
+
+
+async def test_while_a_lend_has_no_answer_nothing_else_of_its_node_lends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, asked = {"train-1"}, list[str]()
+    async with a_scene(tmp_path) as scene, over_http(scene.server, silent, asked) as kube:
+        scene.kube = kube
+        scene.lending = scene.another()
+        other = running("train-2").labelled("other")
+        for pod in (running(), other):
+            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+        monkeypatch.setattr(lending, "WAITED_S", 0.1)
+        scene.lending.see(running().built(), gone=False)
+        scene.uses(200)
+        await scene.later(1)
+        await scene.later(61)
+        async with asyncio.timeout(30.0):
+            while asked != ["train-1"]:
+                await asyncio.sleep(0.01)
+        scene.lending.see(other.built(), gone=False)
+        scene.uses(200, "train-2")
+        await scene.later(1)
+        await scene.later(61)
+        assert asked == ["train-1"]
+        await scene.lending.close()
+        scene.uses(200, "train-2")
+        await scene.later(1)
+        assert scene.request("train-2") == "332Mi"
+
+
+async def test_namespaces_that_hang_keep_no_others_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_scene(tmp_path) as scene, over_http(scene.server, set()) as kube:
+        scene.kube = kube
+        scene.lending = scene.another()
+        scene.server.pods["train-1"] = running().built()
+        await scene.lends()
+        monkeypatch.setattr(lending, "MOST_UNANSWERED", 0)
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == ASKED

@@ -154,6 +154,7 @@ async def test_of_two_raises_the_one_that_is_made_is_counted(
     async with a_scene(tmp_path) as scene:
         scene.server.refuses = [Changed("1"), Changed("2")]
         await both_raised(scene, slow=slow)
+        assert scene.told.reasons == ["Rescued"]
         note = json.loads(noted(scene))
         assert (note["limit"], note["raises"]) == ("128Mi", 1)
         assert format_bytes(scene.limit()) == limit
@@ -161,6 +162,45 @@ async def test_of_two_raises_the_one_that_is_made_is_counted(
         scene.rescues.look()
         await scene.rescues.idle()
         assert json.loads(noted(scene))["raises"] == 1
+
+
+@pytest.mark.slow
+async def test_a_raise_that_stands_is_told_if_the_next_one_fails(tmp_path: Path) -> None:
+    """Its node grants it late, after the second one was refused."""
+    async with a_scene(tmp_path) as scene:
+        scene.server.silent = True
+        scene.sees(running())
+        await scene.alarmed(an_alarm())
+        scene.server.refuses = [Refused("exceeded quota")]
+        await scene.alarmed(FAST)
+        assert scene.told.reasons == ["NotRescued"]
+        status = {**RUNNING, "resources": {"limits": {"memory": "165Mi"}}}
+        granted = APod(scene.server.pods["train-1"]).with_status(containerStatuses=[status])
+        scene.sees(granted)
+        await scene.rescues.idle()
+        assert scene.told.reasons == ["NotRescued", "Rescued"]
+        assert scene.told.raised == [(128, 165)]
+        scene.sees(granted)
+        await scene.rescues.idle()
+        assert scene.told.reasons == ["NotRescued", "Rescued"], "once"
+
+
+@pytest.mark.slow
+async def test_a_raise_that_was_granted_meanwhile_is_told_if_the_next_one_fails(
+    tmp_path: Path,
+) -> None:
+    """The pod has no later event that shows it."""
+    async with a_scene(tmp_path) as scene:
+        scene.server.silent = True
+        scene.sees(running())
+        await scene.alarmed(an_alarm())
+        scene.server.refuses = [Refused("exceeded quota")]
+        said = Alarms(node="node-1", pods_used_bytes=scene.used_bytes, alarms=(FAST,))
+        assert await scene.rescues.hear(said) == ["uid-train-1"]
+        status = {**RUNNING, "resources": {"limits": {"memory": "165Mi"}}}
+        scene.sees(APod(scene.server.pods["train-1"]).with_status(containerStatuses=[status]))
+        await scene.rescues.idle()
+        assert scene.told.reasons == ["NotRescued", "Rescued"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from plimsoll_operator.controller.hub.hub import RanLong, RunStarted
 from plimsoll_operator.controller.runtimes.living_runs import LongRuns
 from plimsoll_operator.metrics.controller import ControllerMetrics
-from plimsoll_operator.profile.events import Regarding
+from plimsoll_operator.wording.event_words import Regarding
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.database.schema import forecaster as forecaster_table

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.chunks.keeping import Keeper, NotWritten, Told, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, NotWritten, Told, UnknownJob
 from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs, over_of
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
 from plimsoll_operator.kube.errors import NotFound, Unreachable
 from plimsoll_operator.names import labels
-from plimsoll_operator.profile import events
 from plimsoll_operator.splitting.job_tokens import JobName
+from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, NoLease, Worker
@@ -122,7 +122,7 @@ async def following(folder: Path, api: Api) -> AsyncIterator[Rig]:
     writer = Writer(store)
     shelf = JobShelf(store, writer)
 
-    def tell(happening: events.Happening, regarding: events.Regarding, task: Any) -> None:
+    def tell(happening: event_words.Happening, regarding: event_words.Regarding, task: Any) -> None:
         told.append(f"{regarding.kind} {regarding.name} of {task}: {happening.note}")
 
     taught = list[TaskId]()

@@ -16,7 +16,7 @@ from plimsoll_operator.controller.splitting import smaller_partitions
 from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import decode_message
-from plimsoll_operator.profile.events import Happening
+from plimsoll_operator.wording.event_words import Happening
 from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.chunks.keeping import NotWritten, Told
+from plimsoll_operator.chunks.lease_keeper import NotWritten, Told
 from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.splitting.job_tokens import JobName

@@ -1,4 +1,4 @@
-"""Rounds of trainings whose workers go on no more; a test does what their pods would do."""
+"""Rounds of trainings, and those whose workers go on no more; a test does what pods would do."""
 
 from __future__ import annotations
 
@@ -200,3 +200,14 @@ async def test_what_a_failed_job_left_is_not_trained_here_if_a_worker_had_begun(
         await second.look_after(0.0)
         assert second.trained_here == set()
         assert len(second.jobs.created) == 2
+
+
+async def test_a_round_takes_the_policies_that_tasks_have_when_it_begins(leads: Leads) -> None:
+    newer = Policy(min_runs=Policy().min_runs + 1)
+    async with leads() as leader:
+        leader.queue.policy_of = {ONE: newer}.get
+        await leader.begin_a_round(ONE, TWO)
+        [round_] = leader.jobs.created
+        due = [each for shard in range(2) for each in leader.store.due.shard(round_, shard)]
+        assert {each.work.task: each.policy for each in due} == {ONE: newer, TWO: Policy()}
+        assert {each.starts for each in due} == {0}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import BadRecordError, Recorded, Store
@@ -144,6 +144,42 @@ def test_a_killed_attempts_run_got_through_if_it_succeeded_after_it(
     killed = an_attempt("a").in_run("r").ending(Outcome.OOM_KILLED).built
     store.observations.record([killed, replace(an_attempt("b").in_run("r").built, **success)])
     assert store.observations.got_through(killed) is through
+
+
+REFUSED: dict[str, Any] = {
+    "outcome": Outcome.FAILED,
+    "cause": Cause.NEVER_STARTED,
+    "peak_bytes": None,
+    "peak_source": None,
+    "started_s": None,
+    "finished_s": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "count"),
+    [
+        pytest.param([REFUSED], 1, id="its node refused the one before"),
+        pytest.param([REFUSED, REFUSED], 1, id="two pods with the same number"),
+        pytest.param([REFUSED, {**REFUSED, "attempt": 2}], 2, id="two numbers"),
+        pytest.param([REFUSED, {"outcome": Outcome.OOM_KILLED}], 0, id="its sibling was killed"),
+        pytest.param([REFUSED, {}], 1, id="its sibling succeeded"),
+        pytest.param([{**REFUSED, "exit_code": 128}], 0, id="its container could not start"),
+        pytest.param([{"outcome": Outcome.FAILED}], 0, id="it failed"),
+        pytest.param([{**REFUSED, "attempt": 3}], 0, id="it did not come before"),
+        pytest.param([{**REFUSED, "run": "other"}], 0, id="of another run"),
+        pytest.param([{**REFUSED, "task": JOIN}], 0, id="of another task"),
+    ],
+)
+def test_attempts_that_their_nodes_refused_tried_nothing(
+    store: Store, before: list[dict[str, Any]], count: int
+) -> None:
+    killed = replace(an_attempt("k").in_run("r").ending(Outcome.OOM_KILLED).built, attempt=3)
+    earlier = [
+        replace(an_attempt(f"e{n}").in_run("r").built, **how) for n, how in enumerate(before)
+    ]
+    store.observations.record([killed, *earlier])
+    assert store.observations.never_tried(killed) == count
 
 
 def test_a_run_is_learned_once_whenever_its_peak_comes(store: Store) -> None:

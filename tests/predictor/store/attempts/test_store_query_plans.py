@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +15,9 @@ from sqlalchemy import event
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from tests.builders.stores import TRAIN, an_attempt, open_store
+from plimsoll_predictor.store.attempts import totals
+from plimsoll_predictor.store.attempts.totals import CPU_LOOKED_FOR
+from tests.builders.stores import NOON_S, TRAIN, an_attempt, open_store
 
 OF_ONE_RUN = "USING INDEX ix_observations_task_run (task=? AND run=?)"
 
@@ -67,3 +70,52 @@ def test_a_write_and_its_lessons_find_runs_by_the_index_of_task_and_run(
     assert len(by_run) == 3, "before a write, after it, and by the lessons"
     assert not [plan for plan in plans if "SCAN observations" in plan]
     assert all("(task=?)" not in plan for plan in plans)
+
+
+def put_unmeasured(store: Store, first: int, count: int) -> None:
+    """Attempts of one task whose CPU nobody measured."""
+    numbers = range(first, first + count)
+    attempts = [an_attempt(f"uid-{n}").running(NOON_S, NOON_S + 60.0 + n) for n in numbers]
+    store.observations.record([each.built for each in attempts])
+
+
+def steps_for_cpu(store: Store) -> int:
+    """How many steps SQLite's machine takes to look for runs whose CPU was measured, in tens."""
+    steps = 0
+
+    def note() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    with store._database.read() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.set_progress_handler(note, 10)
+        try:
+            assert totals.run_cpus(connection, TRAIN) == []
+        finally:
+            driver.set_progress_handler(None, 0)
+    return steps
+
+
+@pytest.mark.slow
+def test_the_cpu_of_a_task_that_nobody_measures_costs_no_more_with_more_attempts(
+    store: Store,
+) -> None:
+    put_unmeasured(store, 0, CPU_LOOKED_FOR)
+    some = steps_for_cpu(store)
+    put_unmeasured(store, CPU_LOOKED_FOR, 3 * CPU_LOOKED_FOR)
+    assert some > 0
+    assert steps_for_cpu(store) < 1.2 * some
+
+
+@pytest.mark.slow
+def test_a_measured_run_is_found_among_as_many_as_are_looked_at(store: Store) -> None:
+    measured = replace(an_attempt("measured").running(NOON_S, NOON_S + 50.0).built, cpu_s=25.0)
+    store.observations.record([measured])
+    put_unmeasured(store, 0, CPU_LOOKED_FOR - 1)
+    [run] = store.observations.run_cpus([TRAIN])[TRAIN]
+    assert run.mean_cores == 0.5
+    put_unmeasured(store, CPU_LOOKED_FOR - 1, 1)
+    assert store.observations.run_cpus([TRAIN])[TRAIN] == []

@@ -203,6 +203,18 @@ def test_a_forgotten_task_is_due_no_more(store: Store) -> None:
     assert store.due.waiting(9) == []
 
 
+def test_work_that_waits_takes_a_newer_policy_and_none_comes_back(store: Store) -> None:
+    newer = Policy(min_runs=9)
+    store.due.ask([due(), due(JOIN)])
+    store.due.plan(ROUND, 1, 1)
+    [begun] = store.due.shard(ROUND, 0)
+    [waits] = store.due.waiting(9)
+    gone = due(TaskId("shop", "gone"))
+    store.due.take_policies([replace(each, policy=newer) for each in (begun, waits, gone)])
+    assert [(each.work, each.policy) for each in store.due.waiting(9)] == [(waits.work, newer)]
+    assert [each.policy for each in store.due.shard(ROUND, 0)] == [Policy(min_runs=7)]
+
+
 def test_a_policy_of_another_version_is_none(store: Store, store_url: str) -> None:
     store.due.ask([due()])
     with writing_to(store_url) as connection:

@@ -6,27 +6,27 @@ import re
 
 import pytest
 
-from plimsoll_operator.profile import events
 from plimsoll_operator.profile.event_manifests import event_for, event_name
-from plimsoll_operator.profile.events import Happening, Regarding
+from plimsoll_operator.wording import event_words
+from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import GIB, MIB
 
 POD = Regarding(kind="Pod", namespace="shop", name="train-x7f2k", uid="u-1")
-LIFTED = events.lifted(512 * MIB, GIB, 2)
+LIFTED = event_words.lifted(512 * MIB, GIB, 2)
 
 
 @pytest.mark.parametrize(
     ("happening", "reason", "kind", "words"),
     [
         pytest.param(
-            events.sized(512 * MIB, 4 * GIB, "bin 1 of 3"),
+            event_words.sized(512 * MIB, 4 * GIB, "bin 1 of 3"),
             "Sized",
             "Normal",
             "memory 4Gi → 512Mi: bin 1 of 3",
         ),
         pytest.param(
-            events.sized(512 * MIB, None, "max seen"),
+            event_words.sized(512 * MIB, None, "max seen"),
             "Sized",
             "Normal",
             "memory no request → 512Mi: max seen",
@@ -38,39 +38,39 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "killed for lack of memory at 512Mi; attempt 2 of this run gets 1Gi",
         ),
         pytest.param(
-            events.lifted(512 * MIB, GIB, 2, cause=Cause.CHILD),
+            event_words.lifted(512 * MIB, GIB, 2, cause=Cause.CHILD),
             "Lifted",
             "Warning",
             "killed for lack of memory at 512Mi (a child process was killed at the limit);"
             " attempt 2 of this run gets 1Gi",
         ),
         pytest.param(
-            events.retried("train-2", 2, GIB),
+            event_words.retried("train-2", 2, GIB),
             "Retried",
             "Normal",
             "attempt 2 is pod train-2 with 1Gi",
         ),
         pytest.param(
-            events.retry_not_made("train-2", 2, "given up: a webhook forbids it"),
+            event_words.retry_not_made("train-2", 2, "given up: a webhook forbids it"),
             "NotRetried",
             "Warning",
             "attempt 2 of this run, pod train-2, is given up: a webhook forbids it; nobody makes"
             " it",
         ),
         pytest.param(
-            events.rescued(512 * MIB, GIB, "it grows"),
+            event_words.rescued(512 * MIB, GIB, "it grows"),
             "Rescued",
             "Normal",
             "memory 512Mi → 1Gi: it grows",
         ),
         pytest.param(
-            events.not_rescued("leak", "it rises in a line"),
+            event_words.not_rescued("leak", "it rises in a line"),
             "NotRescued",
             "Warning",
             "it nears its memory limit and is not given more: it rises in a line",
         ),
         pytest.param(
-            events.not_released("policy keep-gates forbids it"),
+            event_words.not_released("policy keep-gates forbids it"),
             "NotReleased",
             "Warning",
             "it cannot be started: the API server refuses to let it go (policy keep-gates forbids"
@@ -78,14 +78,14 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             " controller its rights back, or run `plimsoll release`",
         ),
         pytest.param(
-            events.smaller_partitions(1, 3),
+            event_words.smaller_partitions(1, 3),
             "SmallerPartitions",
             "Normal",
             "its application's next driver is given smaller partitions, step 1 of 3, where its user"
             " set none",
         ),
         pytest.param(
-            events.leaking("lifted 3 times", "job:9"),
+            event_words.leaking("lifted 3 times", "job:9"),
             "Leaking",
             "Warning",
             "given up on run job:9: lifted 3 times; look for a leak, or raise max or maxLifts",
@@ -105,18 +105,29 @@ def test_the_same_happening_told_later_by_another_controller_has_the_same_name()
     assert first["metadata"] == again["metadata"]
 
 
+def test_a_cpu_request_that_nobody_wrote_is_not_said_to_be_written() -> None:
+    assert event_words.cpu_given_back(2000, 500, "why").note == (
+        "CPU request 2000m → 500m, as its author wrote it: why"
+    )
+    assert event_words.cpu_given_back(2000, None, "why").note == (
+        "CPU request 2000m → 0m, none was written: why"
+    )
+
+
 def test_more_words_of_why_change_no_name() -> None:
-    told = events.because(LIFTED, "running attempts have reached 1Gi")
+    told = event_words.because(LIFTED, "running attempts have reached 1Gi")
     assert told.note == f"{LIFTED.note}; running attempts have reached 1Gi"
     assert event_name(told, POD) == event_name(LIFTED, POD)
-    assert events.because(LIFTED, "") == LIFTED
+    assert event_words.because(LIFTED, "") == LIFTED
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param((events.lifted(GIB, 2 * GIB, 3), POD), id="the next lift of the same pod"),
-        pytest.param((events.retried("train-2", 2, GIB), POD), id="another reason"),
+        pytest.param(
+            (event_words.lifted(GIB, 2 * GIB, 3), POD), id="the next lift of the same pod"
+        ),
+        pytest.param((event_words.retried("train-2", 2, GIB), POD), id="another reason"),
         pytest.param(
             (LIFTED, Regarding(kind="Pod", namespace="shop", name=POD.name, uid="u-2")),
             id="a new pod of the same name",
@@ -138,7 +149,7 @@ def test_an_event_carries_what_the_api_server_asks_of_events_v1() -> None:
 
 @pytest.mark.parametrize("letter", ["x", "·", "界"])
 def test_a_long_note_is_cut_to_the_bytes_the_api_server_counts(letter: str) -> None:
-    event = event_for(events.sized(GIB, GIB, letter * 5000), POD, at_s=0.0, instance="i")
+    event = event_for(event_words.sized(GIB, GIB, letter * 5000), POD, at_s=0.0, instance="i")
     assert 1021 <= len(event["note"].encode()) <= 1024
     assert event["note"].endswith(f"{letter}…")
 

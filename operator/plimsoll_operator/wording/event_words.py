@@ -244,7 +244,8 @@ def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
 def cpu_given_back(from_millicores: int | None, to_millicores: int | None, why: str) -> Happening:
     """A pod that waits for a node requests the CPU that its author wrote, and no more."""
     before, after = (f"{millicores or 0}m" for millicores in (from_millicores, to_millicores))
-    note = f"CPU request {before} → {after}, as its author wrote it: {why}"
+    written = "none was written" if to_millicores is None else "as its author wrote it"
+    note = f"CPU request {before} → {after}, {written}: {why}"
     return Happening(EventReason.RESIZED, note, "cpu")
 
 

@@ -1,0 +1,163 @@
+"""Releases all that wait for their turn while a controller leads that does not get started.
+
+It renews its Lease, so the replicas of admission see that somebody leads, and release nothing. The
+queue begins only after the store has answered; a store may hang or refuse for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.controller.ordering.waiting_jobs import REVIEWS
+from plimsoll_operator.kube.api_server import BATCH, CORE, PAGE, ApiServer, Object, path_of
+from plimsoll_operator.kube.errors import ApiError, Unreachable
+from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
+from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
+from plimsoll_operator.pods.spec import mapping, metadata_of
+
+log = structlog.get_logger()
+
+START_WITHIN_S: Final = 30.0
+"""After so long, nobody waits for this controller any more: as long as for a Lease that nobody
+renews (``AWAY_S``)."""
+LOOK_EVERY_S: Final = 2.0
+LIST_EVERY_S: Final = 10.0
+ANSWER_WITHIN_S: Final = 5.0
+AT_ONCE: Final = 40
+"""Namespaces in which something is released at the same time."""
+OF_NAMESPACE: Final = 5
+"""Patches in flight in one namespace."""
+
+
+def is_slow(since_s: float, *, store_is_silent: bool) -> bool:
+    """Say whether nobody should wait for a start that began ``since_s`` seconds ago.
+
+    A leader whose store is silent soon steps down. The time until admission releases what waits
+    would then begin anew, so nobody waits for that.
+
+    >>> is_slow(29.0, store_is_silent=False), is_slow(30.0, store_is_silent=False)
+    (False, True)
+    """
+    return store_is_silent or since_s >= START_WITHIN_S
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How objects that wait are found and released. release: takes an object and no nodes."""
+
+    group: str
+    plural: str
+    query: Mapping[str, str]
+    waits: Callable[[Object], bool]
+    release: Callable[[Object, Sequence[str]], dict[str, Any]]
+
+
+_PODS: Final = _Kind(CORE, "pods", {"fieldSelector": WITHOUT_NODE}, is_held, release_to)
+_JOBS: Final = _Kind(BATCH, "jobs", {"labelSelector": MARKED}, waits_for_turn, resume_to)
+
+
+@dataclass(slots=True)
+class SlowStart:
+    """Run it beside a controller's start, and cancel it when the controller has started.
+
+    store_is_silent: whether the store does not answer at present. now_s: on a clock that cannot
+    jump.
+    """
+
+    api: ApiServer
+    store_is_silent: Callable[[], bool]
+    now_s: Callable[[], float] = time.monotonic
+    _began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Limit the time of calls, and begin to count."""
+        self.api = self.api.within(ANSWER_WITHIN_S)
+        self._began_s = self.now_s()
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            pause_s = LOOK_EVERY_S
+            try:
+                if await self.look():
+                    pause_s = LIST_EVERY_S
+            except ApiError as error:
+                log.warning("what waits for its turn is not released", error=str(error))
+            # An odd object in the cluster must not end the looks.
+            except Exception:
+                log.exception("what waits for its turn is not released")
+            await asyncio.sleep(pause_s)
+
+    async def look(self) -> bool:
+        """Release all that wait if the start is slow, and say whether it is. Raises ApiError."""
+        since_s = self.now_s() - self._began_s
+        if not is_slow(since_s, store_is_silent=self.store_is_silent()):
+            return False
+        turns = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(self._release_all(_PODS, turns), self._release_jobs(turns))
+        return True
+
+    async def _release_jobs(self, turns: asyncio.Semaphore) -> None:
+        if await self._may_list_jobs():
+            await self._release_all(_JOBS, turns)
+
+    async def _may_list_jobs(self) -> bool:
+        """Ask: without the order, a controller has no such right, and a try would be refused."""
+        asked = {"verb": "list", "group": "batch", "resource": "jobs", "namespace": ""}
+        review = {"spec": {"resourceAttributes": asked}}
+        answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
+        return mapping(answered.get("status")).get("allowed") is True
+
+    async def _release_all(self, kind: _Kind, turns: asyncio.Semaphore) -> None:
+        """Release page by page: there may be many, and each may be large."""
+        more = ""
+        while True:
+            query = {**kind.query, "limit": str(PAGE), **({"continue": more} if more else {})}
+            page = await self.api.get(path_of(kind.group, kind.plural), query)
+            by_namespace = defaultdict[str, list[Object]](list)
+            for each in page.get("items") or []:
+                if kind.waits(each):
+                    by_namespace[_namespace(each)].append(each)
+            of_all = (self._release_some(kind, some, turns) for some in by_namespace.values())
+            await asyncio.gather(*of_all)
+            more = (page.get("metadata") or {}).get("continue") or ""
+            if not more:
+                return
+
+    async def _release_some(
+        self, kind: _Kind, some: Sequence[Object], turns: asyncio.Semaphore
+    ) -> None:
+        """Release what waits in one namespace, some at once; no more if one call is unanswered.
+
+        A webhook of that namespace may be down. The others must not wait for it.
+        """
+        for at in range(0, len(some), OF_NAMESPACE):
+            async with turns:
+                answered = await asyncio.gather(
+                    *(self._release(kind, each) for each in some[at : at + OF_NAMESPACE])
+                )
+            if not all(answered):
+                return
+
+    async def _release(self, kind: _Kind, held: Object) -> bool:
+        """Release one. Return whether the API server answered."""
+        namespace, name = _namespace(held), str(metadata_of(held).get("name"))
+        path = path_of(kind.group, kind.plural, namespace, name)
+        try:
+            await self.api.patch(path, kind.release(held, ()))
+        except ApiError as error:
+            log.info("not let go", of=kind.plural, name=f"{namespace}/{name}", error=str(error))
+            return not isinstance(error, Unreachable)
+        log.info("let go", of=kind.plural, name=f"{namespace}/{name}", why="slow start")
+        return True
+
+
+def _namespace(held: Object) -> str:
+    return str(metadata_of(held).get("namespace"))
