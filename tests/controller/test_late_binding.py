@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator.kube.api_server import CORE
+from plimsoll_operator.kube.api_server import CORE, path_of
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.late_binding.resizing import why_not
+from plimsoll_operator.late_binding.resizing import Resize, why_not
+from plimsoll_operator.sizing.decision_note import read_note
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_controller, until
 from tests.apiserver.sentinels import a_later_pod_is_resized, attempts_are_counted
@@ -36,6 +39,7 @@ from tests.apiserver.waiting import (
     teach,
     watching,
 )
+from tests.builders.controller.ledgers import a_train, decided
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -313,6 +317,25 @@ async def test_the_real_server_is_found_able_and_would_not_be_one_version_too_ol
     assert "1.33" in (why_not({**version, "minor": "32"}, resources) or "")
     without = [each for each in resources["resources"] if each["name"] != "pods/resize"]
     assert "pods/resize" in (why_not(version, {**resources, "resources": without}) or "")
+
+
+async def test_a_cpu_request_may_become_zero_and_the_pod_keeps_its_class(
+    shop: Shop, cluster: Cluster
+) -> None:
+    """So a request is given back that nobody wrote; the API server lets none be removed."""
+    await _create(shop, "raised", {"requests": {"cpu": "2", "memory": "64Mi"}})
+    memory, note = Memory(64 * MIB, None), read_note(decided(a_train()).built())
+    assert note is not None
+    resize = Resize(TaskId(shop.namespace, "train"), "main", memory, 0, note, cpu_millicores=0)
+    kube = await Kube.connect(str(cluster.kubeconfig), None)
+    try:
+        pod = await kube.api.get(path_of(CORE, "pods", shop.namespace, "raised"))
+        resized = await kube.resize_pod(pod, resize.body())
+    finally:
+        await kube.close()
+    requests = resized["spec"]["containers"][0]["resources"]["requests"]
+    assert requests == {"cpu": "0", "memory": "64Mi"}
+    assert resized["status"]["qosClass"] == "Burstable"
 
 
 async def _create(shop: Shop, name: str, resources: Any, **spec: Any) -> None:
