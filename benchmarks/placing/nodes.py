@@ -47,8 +47,9 @@ WIDTH: Final = 140
 CORE_SHARE: Final = 1.0
 """How much of its core a node's pods have. With less, the cores of one machine slow each other less
 when both are busy; nodes of a cluster do not slow each other at all."""
-PARTS: Final = 2
-"""How many parts each arm's queue has; the arms take turns between them."""
+PARTS: Final = 4
+"""How many parts each arm's queue has. The arms take turns between them, so that a machine that
+becomes slower is as slow for both."""
 FOLLOWED: Final = 15
 """How many pods follow each part: as many as an order chooses among."""
 BAR: Final = -0.10
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = Plan(
             *(commands, given.learn, given.runs, console.print, (placed, Arm.USUAL)),
             learned=_tell_what_is_believed,
-            parts=PARTS,
+            parts=given.parts,
             most_excess=given.most_excess,
             followed=0 if given.hints_alone else FOLLOWED,
         )
@@ -224,6 +225,9 @@ def _parser() -> argparse.ArgumentParser:
         default=MOST_EXCESS,
         help="how much more than beside neighbours as they come the order may slow a kind, as a"
         f" share (default {MOST_EXCESS})",
+    )
+    parser.add_argument(
+        "--parts", type=int, default=PARTS, help=f"of each arm's queue, in turns (default {PARTS})"
     )
     parser.add_argument(
         "--hints-alone", action="store_true", help="no order; one place is left free"

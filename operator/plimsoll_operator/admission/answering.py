@@ -8,10 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from plimsoll_operator.admission.early import Early, early
-from plimsoll_operator.admission.freshness import Freshness
-from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.admission.reviews import (
+from plimsoll_operator.admission.admission_review import (
     JOB,
     Creation,
     Unanswerable,
@@ -19,6 +16,9 @@ from plimsoll_operator.admission.reviews import (
     read_review,
     uid_in,
 )
+from plimsoll_operator.admission.early import Early, early
+from plimsoll_operator.admission.freshness import Freshness
+from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import is_held

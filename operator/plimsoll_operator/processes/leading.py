@@ -17,7 +17,7 @@ from aiohttp import web
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.controller.controller import Controller
-from plimsoll_operator.controller.ordering.slow_start import SlowStart
+from plimsoll_operator.controller.ordering.unstarted_leader import UnstartedLeader
 from plimsoll_operator.controller.serving.alarm_routes import alarm_routes
 from plimsoll_operator.controller.serving.grant_routes import grant_routes
 from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
@@ -119,7 +119,7 @@ async def _nobody_waits_for_long(
     if settings.lease is None:
         yield
         return
-    slow = SlowStart(kube.api, lambda: fitness.unfit_to_compete() is not None)
+    slow = UnstartedLeader(kube.api, lambda: fitness.unfit_to_compete() is not None)
     async with beside(slow.run()):
         yield
 

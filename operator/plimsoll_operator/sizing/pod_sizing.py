@@ -70,7 +70,7 @@ from plimsoll_predictor.core.decision import Ask, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.cpu import CpuAsk
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.deciding.safeguards import (
     why_failures_hold,
     why_not_believed,

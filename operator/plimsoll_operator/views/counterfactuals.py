@@ -12,9 +12,9 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.clamping import Range
-from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lift_reasons import lift_reasons
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model

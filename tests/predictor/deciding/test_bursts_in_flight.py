@@ -9,7 +9,7 @@ import pytest
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.bursts import fails_in_burst, over_shown
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.ladder import Climb, lifted_bytes

@@ -11,8 +11,8 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.clamping import Clamped, Range
-from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.rigs.drawing import examples

@@ -10,8 +10,8 @@ from plimsoll_predictor.core.decision import Ask, Bounds, Decision
 from plimsoll_predictor.core.policy import LEAST_FIRST_SIZE, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.deciding.decide import decide, first_bytes
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
+from plimsoll_predictor.deciding.memory import decide, first_bytes
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool

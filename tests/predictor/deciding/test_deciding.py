@@ -9,7 +9,7 @@ from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.choosing import cheapest_bins, cheapest_ceiling
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.panel import EXPERTS
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, REQUEST
 from tests.builders.experts.serving import AKnownTask, a_model, bins_up_to

@@ -8,8 +8,8 @@ import pytest
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.knowledge.curve import Straight
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Lift

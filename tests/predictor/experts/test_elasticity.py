@@ -12,7 +12,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.elasticity import LATEST, MOST_LEVELS, Elasticity
 from plimsoll_predictor.experts.failures import AttemptAt

@@ -12,7 +12,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB, gb_hours
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.guard import HELD_RUNS, LEAST_RUNS, MOST_LOST, Guard, ServedRun
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS, MODELLED, words_for_expert
 from plimsoll_predictor.experts.pool import Pool

@@ -11,7 +11,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool

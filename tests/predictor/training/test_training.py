@@ -14,7 +14,7 @@ from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model

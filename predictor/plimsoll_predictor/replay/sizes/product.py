@@ -11,8 +11,8 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.failures import AttemptAt
 from plimsoll_predictor.experts.in_flight import InFlight

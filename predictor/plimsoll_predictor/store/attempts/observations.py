@@ -170,8 +170,6 @@ class ObservationRecords(Records):
         Their nodes refused them before a container started. Pods of one run may have the same
         number. It counts unless one of them was tried and came to nothing.
         """
-        if killed.attempt == 1:
-            return 0
         column = table.c
         of_run = (column.task == str(killed.task)) & (column.run == killed.run)
         never_started = column.cause == Cause.NEVER_STARTED.value

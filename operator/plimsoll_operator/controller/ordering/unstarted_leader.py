@@ -64,7 +64,7 @@ _JOBS: Final = _Kind(BATCH, "jobs", {"labelSelector": MARKED}, waits_for_turn, r
 
 
 @dataclass(slots=True)
-class SlowStart:
+class UnstartedLeader:
     """Run it beside a controller's start, and cancel it when the controller has started.
 
     store_is_silent: whether the store does not answer at present. now_s: on a clock that cannot

@@ -11,12 +11,12 @@ import pytest
 import pytest_asyncio
 from kubernetes_asyncio import client
 
-from plimsoll_operator.controller.ordering.slow_start import (
+from plimsoll_operator.controller.ordering.unstarted_leader import (
     ANSWER_WITHIN_S,
     LIST_EVERY_S,
     LOOK_EVERY_S,
     START_WITHIN_S,
-    SlowStart,
+    UnstartedLeader,
 )
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.client import Kube
@@ -33,7 +33,7 @@ class Starting:
     """A start that takes as long as a test says. clock, silent: the time, and of the store."""
 
     server: GateServer
-    start: SlowStart
+    start: UnstartedLeader
     clock: list[float]
     silent: list[bool]
 
@@ -49,7 +49,7 @@ async def starting() -> AsyncIterator[Starting]:
         settings = client.Configuration(host=server.url)
         api = await stack.enter_async_context(client.ApiClient(settings))
         clock, silent = [0.0], [False]
-        start = SlowStart(Kube(api).api, lambda: silent[0], lambda: clock[0])
+        start = UnstartedLeader(Kube(api).api, lambda: silent[0], lambda: clock[0])
         yield Starting(server, start, clock, silent)
 
 

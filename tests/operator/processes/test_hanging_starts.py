@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator.controller.ordering import slow_start
+from plimsoll_operator.controller.ordering import unstarted_leader
 from plimsoll_operator.controller.serving.web import Face, Readiness
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.client import Kube
@@ -28,7 +28,7 @@ async def ended(start: asyncio.Task[object]) -> None:
 async def test_pods_are_released_by_a_leader_whose_store_cannot_be_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slow_start, "START_WITHIN_S", 0.0)
+    monkeypatch.setattr(unstarted_leader, "START_WITHIN_S", 0.0)
     store_url = f"sqlite:///{tmp_path}/missing/store.db"
     settings = ControllerSettings(store_url=store_url, lease="plimsoll-controller")
     metrics = ProcessMetrics()
