@@ -154,11 +154,17 @@ def was_passed_over(pod: Pod) -> bool:
 
 
 def resize_for(
-    pod: Pod, state: AdmissionState, now_s: float | None = None, *, limits_fall: bool = True
+    pod: Pod,
+    state: AdmissionState,
+    now_s: float | None = None,
+    *,
+    limits_fall: bool = True,
+    cpu_falls: bool = True,
 ) -> Resize | Left:
     """Decide a waiting pod by its task's present knowledge.
 
     now_s: as in ``size``. limits_fall: whether the API server lets a limit be lowered.
+    cpu_falls: whether it lets the pod's CPU request be given back.
     """
     if place_of(pod) is not Place.WAITING:
         return Left("it does not wait for a node any more")
@@ -168,7 +174,7 @@ def resize_for(
     if isinstance(container, NotSizable) or sized.note is None or sized.identity is None:
         return Left(_WHY_UNSIZED.get(sized.treatment, "nothing in it can be sized"))
     found = _with_memory(pod, sized, state, now_s, limits_fall=limits_fall)
-    late = has_waited_long(pod, now_s, "cpu")
+    late = cpu_falls and has_waited_long(pod, now_s, "cpu")
     return _with_written_cpu(found, pod, container, sized.identity.task) if late else found
 
 
@@ -221,7 +227,8 @@ def _with_written_cpu(
             as_it_is = replace(note, allocation_bytes=now_bytes, before_bytes=now_bytes)
         memory = Memory(now_bytes, container.limit_bytes)
         found = Resize(task, container.name, memory, 0, as_it_is)
-    given = "as written" if millicores else "zero, as none was written"
+    written = note.cpu is not None and note.cpu.was_millicores is not None
+    given = "as written" if written else "zero, as none was written"
     why = f"{WHILE_WAITING}its CPU request is {given}: {NO_ROOM}"
     why = f"{why}; {found.note.why.removeprefix(WHILE_WAITING)}"
     return replace(found, cpu_millicores=millicores, note=replace(found.note, why=why))

@@ -119,7 +119,7 @@ async def _nobody_waits_for_long(
     if settings.lease is None:
         yield
         return
-    slow = UnstartedLeader(kube.api, lambda: fitness.unfit_to_compete() is not None)
+    slow = UnstartedLeader(kube.api, lambda: fitness.unanswered() is not None)
     async with beside(slow.run()):
         yield
 

@@ -58,16 +58,17 @@ def asked_check(cluster: ClusterState) -> Check | None:
         return None
     last = max(missed, key=_created_s)
     name = f"{part(last, 'metadata', 'namespace')}/{part(last, 'metadata', 'name')}"
+    sure = len(missed) >= SURE_FROM
+    said = "does not ask" if sure else "may not ask"
     words = (
-        f"the API server does not ask admission about new pods ({counted(len(missed), 'pod')} so"
-        f" far, the last {name}): they are not sized"
+        f"the API server {said} admission about new pods: {counted(len(missed), 'pod')} of tasks"
+        f" came since admission is ready, the last {name}, and it was asked about none"
     )
     todo = (
         "let the API server reach TCP 9443 of admission's pods: docs/install.md lists what keeps it"
         " away, and the API server's log says `failed calling webhook`"
     )
-    level = Level.BAD if len(missed) >= SURE_FROM else Level.WARNING
-    return Check(PART, level, words, todo)
+    return Check(PART, Level.BAD if sure else Level.WARNING, words, todo)
 
 
 def _is_missed(pod: Object, due_s: float, excluded: frozenset[str]) -> bool:

@@ -358,7 +358,9 @@ def _is_last(watched: WatchedPod, refused: int = 0) -> bool:
     """
     attempts = watched.attempts
     by_plimsoll = watched.retrier is Retrier.PLIMSOLL and watched.retry is Retry.AUTO
-    if by_plimsoll and watched.has_less:
+    # ``next_allocation`` counts the lifts, and Plimsoll's own number of attempts stands for them.
+    counts_lifts = attempts.most == watched.policy.max_lifts + 1
+    if by_plimsoll and (watched.has_less or counts_lifts):
         return False
     return attempts.left == 0 and attempts.number - refused <= watched.policy.max_lifts
 

@@ -42,7 +42,8 @@ pod waits for it."""
 MOST_UNANSWERED: Final = 48
 """While so many calls have no answer, no more are begun, but those that take memory back."""
 MOST_OF_NAMESPACE: Final = 8
-"""While so many of one namespace have none, no more are begun there: its webhook may hang."""
+"""While so many of one namespace have none, no more are begun there: its webhook may hang. Those
+that take memory back are counted apart."""
 CHECK_AGAIN_S: Final = 600.0
 REFUSED_PAUSE_S: Final = 30.0
 """What failed, such as a pod's resize that was refused, is not tried again for this long."""
@@ -71,8 +72,9 @@ class Lending:
         """Tasks with a lender that grew: they do not lend while this controller leads."""
         self._rests_s: dict[tuple[str, Act], float] = {}
         """UID and act -> until when it is not tried again, because it failed."""
-        self._unanswered: dict[str, str] = {}
-        """UID -> namespace of each pod for which something is under way."""
+        self._unanswered: dict[str, tuple[str, bool]] = {}
+        """UID of each pod for which something is under way -> its namespace, and whether its memory
+        is taken back."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.told: LendingNow | None = None
         """What was lent at the last look; None while no pod may lend, and none has lent."""
@@ -140,6 +142,7 @@ class Lending:
             if (pod := self._pods.get(step.uid)) is not None:
                 act = Act.LEND if isinstance(step, Lend) else Act.TAKE_BACK
                 work.append((act, pod, partial(self._act, step)))
+        work.sort(key=lambda each: each[0] is not Act.TAKE_BACK)
         for begin in range(0, len(work), AT_ONCE):
             await self._do(work[begin : begin + AT_ONCE])
         may_lend = len(self._pods) > 0 or self._resizer.taken_back
@@ -194,24 +197,28 @@ class Lending:
             self._unsteady.pop(next(iter(self._unsteady)))
 
     async def _do(self, work: Sequence[_Work]) -> None:
-        """Begin what may begin, and wait for it no longer than WAITED_S."""
+        """Begin what may begin, and wait for it no longer than WAITED_S.
+
+        A pod may need its memory now: other calls do not hold back those that take it back.
+        """
         unanswered, tasks = Counter(self._unanswered.values()), list[asyncio.Task[None]]()
         for act, pod, begin in work:
-            namespace = pod.watched.task.namespace
-            if unanswered[namespace] >= MOST_OF_NAMESPACE:
+            takes_back = act is Act.TAKE_BACK
+            if unanswered[pod.watched.task.namespace, takes_back] >= MOST_OF_NAMESPACE:
                 continue
-            if unanswered.total() >= MOST_UNANSWERED and act is not Act.TAKE_BACK:
+            if unanswered.total() >= MOST_UNANSWERED and not takes_back:
                 continue
-            unanswered[namespace] += 1
-            task = asyncio.create_task(self._noted(pod, begin))
+            task = asyncio.create_task(self._noted(act, pod, begin))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             tasks.append(task)
         if tasks:
             await asyncio.wait(tasks, timeout=WAITED_S)
 
-    async def _noted(self, pod: Running, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._unanswered[pod.uid] = pod.watched.task.namespace
+    async def _noted(
+        self, act: Act, pod: Running, begin: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._unanswered[pod.uid] = (pod.watched.task.namespace, act is Act.TAKE_BACK)
         try:
             await begin()
         finally:

@@ -7,6 +7,7 @@ queue begins only after the store has answered; a store may hang or refuse for e
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ import structlog
 
 from plimsoll_operator.controller.ordering.waiting_jobs import REVIEWS
 from plimsoll_operator.kube.api_server import BATCH, CORE, PAGE, ApiServer, Object, path_of
+from plimsoll_operator.kube.client import LIST_WITHIN_S
 from plimsoll_operator.kube.errors import ApiError, Unreachable
 from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
 from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
@@ -74,11 +76,16 @@ class UnstartedLeader:
     api: ApiServer
     store_is_silent: Callable[[], bool]
     now_s: Callable[[], float] = time.monotonic
+    _lists: ApiServer = field(init=False)
+    """It may take long to list what waits among many pods."""
+    _turns: asyncio.Semaphore = field(init=False)
     _began_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Limit the time of calls, and begin to count."""
+        self._lists = self.api.within(LIST_WITHIN_S)
         self.api = self.api.within(ANSWER_WITHIN_S)
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self._began_s = self.now_s()
 
     async def run(self) -> None:
@@ -100,13 +107,16 @@ class UnstartedLeader:
         since_s = self.now_s() - self._began_s
         if not is_slow(since_s, store_is_silent=self.store_is_silent()):
             return False
-        turns = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(self._release_all(_PODS, turns), self._release_jobs(turns))
+        # Both to their ends: one that fails must not leave the other behind, nor keep it back.
+        both = (self._release_all(_PODS), self._release_jobs())
+        for failed in await asyncio.gather(*both, return_exceptions=True):
+            if failed is not None:
+                raise failed
         return True
 
-    async def _release_jobs(self, turns: asyncio.Semaphore) -> None:
+    async def _release_jobs(self) -> None:
         if await self._may_list_jobs():
-            await self._release_all(_JOBS, turns)
+            await self._release_all(_JOBS)
 
     async def _may_list_jobs(self) -> bool:
         """Ask: without the order, a controller has no such right, and a try would be refused."""
@@ -115,31 +125,31 @@ class UnstartedLeader:
         answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
         return mapping(answered.get("status")).get("allowed") is True
 
-    async def _release_all(self, kind: _Kind, turns: asyncio.Semaphore) -> None:
+    async def _release_all(self, kind: _Kind) -> None:
         """Release page by page: there may be many, and each may be large."""
         more = ""
         while True:
             query = {**kind.query, "limit": str(PAGE), **({"continue": more} if more else {})}
-            page = await self.api.get(path_of(kind.group, kind.plural), query)
+            page = await self._lists.get(path_of(kind.group, kind.plural), query)
             by_namespace = defaultdict[str, list[Object]](list)
             for each in page.get("items") or []:
                 if kind.waits(each):
                     by_namespace[_namespace(each)].append(each)
-            of_all = (self._release_some(kind, some, turns) for some in by_namespace.values())
+            of_all = (self._release_some(kind, some) for some in by_namespace.values())
             await asyncio.gather(*of_all)
             more = (page.get("metadata") or {}).get("continue") or ""
             if not more:
                 return
 
-    async def _release_some(
-        self, kind: _Kind, some: Sequence[Object], turns: asyncio.Semaphore
-    ) -> None:
+    async def _release_some(self, kind: _Kind, some: list[Object]) -> None:
         """Release what waits in one namespace, some at once; no more if one call is unanswered.
 
-        A webhook of that namespace may be down. The others must not wait for it.
+        A webhook of that namespace may be down. The others must not wait for it. Each look takes
+        another order, so one object without an answer does not keep back the same others for ever.
         """
+        random.shuffle(some)
         for at in range(0, len(some), OF_NAMESPACE):
-            async with turns:
+            async with self._turns:
                 answered = await asyncio.gather(
                     *(self._release(kind, each) for each in some[at : at + OF_NAMESPACE])
                 )

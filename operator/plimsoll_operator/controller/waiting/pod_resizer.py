@@ -79,6 +79,9 @@ class PodResizer:
     """Whether the API server lets a limit be lowered; ``LateBinding`` asks it."""
     _refused: dict[str, Memory] = field(init=False, default_factory=dict)
     """UID -> the size that the API server refused; not tried again."""
+    _cpu_refused: set[str] = field(init=False, default_factory=set)
+    """UIDs of pods whose CPU request the API server did not let fall; their memory may still be
+    resized."""
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(
         init=False, default_factory=WeakValueDictionary
     )
@@ -94,12 +97,16 @@ class PodResizer:
     def forget(self, uid: str) -> None:
         """Forget a pod that does not wait any more."""
         self._refused.pop(uid, None)
+        self._cpu_refused.discard(uid)
 
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
         """Decide what a waiting pod gets. state: its task's, if the caller has it already."""
         try:
             sizing = state or self.sizing.for_pod(pod)
-            return resize_for(pod, sizing, self.now_s(), limits_fall=self.limits_fall)
+            cpu_falls = str(pod["metadata"]["uid"]) not in self._cpu_refused
+            return resize_for(
+                *(pod, sizing, self.now_s()), limits_fall=self.limits_fall, cpu_falls=cpu_falls
+            )
         except Exception:
             # Strangers write pods: if one causes an error, it keeps what it has.
             log.exception("not decided", pod=name_of(pod))
@@ -149,7 +156,7 @@ class PodResizer:
         except NotFound:
             self._count("gone", pod)
         except ApiError as error:
-            await self._was_refused(pod, resize, error)
+            return await self._was_refused(pod, resize, error)
         return True
 
     async def announce(self) -> bool:
@@ -225,13 +232,18 @@ class PodResizer:
         self._count("bound", pod)
         return False
 
-    async def _was_refused(self, pod: Pod, resize: Resize, error: ApiError) -> None:
+    async def _was_refused(self, pod: Pod, resize: Resize, error: ApiError) -> bool:
+        """Remember it. Return True if nothing is left to do, as ``_try``."""
         namespace = str(pod["metadata"]["namespace"])
         if await self.why_denied(namespace) is not None:
             raise NotAllowed(namespace)
-        self._refused[str(pod["metadata"]["uid"])] = resize.memory
         self._count("refused", pod)
         log.info("resize refused", pod=name_of(pod), error=str(error))
+        if resize.cpu_millicores is not None:
+            self._cpu_refused.add(str(pod["metadata"]["uid"]))
+            return not await self._still_waits(pod)
+        self._refused[str(pod["metadata"]["uid"])] = resize.memory
+        return True
 
     def _count(self, result: str, pod: Pod) -> None:
         self.metrics.resizes.labels(result).inc()

@@ -76,8 +76,10 @@ def test_a_new_pod_about_which_nobody_was_asked_is_not_healthy_and_told_what_to_
     told = summary_of(seen(*pods), NOW_S)
     [check] = [each for each in told.checks if each.name == "asked"]
     assert check.level is Level.BAD
-    assert "the API server does not ask admission about new pods" in check.words
-    assert "(3 pods so far, the last shop/train-b)" in check.words
+    assert check.words == (
+        "the API server does not ask admission about new pods: 3 pods of tasks came since admission"
+        " is ready, the last shop/train-b, and it was asked about none"
+    )
     assert not told.healthy
     [step] = [each for each in told.next_steps if each.startswith("asked: ")]
     assert "9443" in step
@@ -88,6 +90,7 @@ def test_a_pod_or_two_may_have_been_labelled_later_so_they_only_warn() -> None:
     told = summary_of(seen(NEW, of_a_task("train-b", made_ago_s=60)), NOW_S)
     [check] = [each for each in told.checks if each.name == "asked"]
     assert check.level is Level.WARNING
+    assert check.words.startswith("the API server may not ask admission about new pods: 2 pods")
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,20 @@ async def test_a_refusal_uses_up_no_lift(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_nor_does_the_refusal_of_a_bare_pod(tmp_path: Path) -> None:
+    async with an_inside(tmp_path, said={"maxLifts": 1}) as inside:
+        raised = lowered(to_mib=256)
+        await inside.see(refused(raised))
+        [second] = retries(inside, raised)
+        again = APod(second).named("train-1-a2", "uid-train-1-a2")
+        await inside.see(killed(again))
+        [*_, third] = retries(inside, again)
+        assert third["metadata"]["annotations"][RUN_OF] == "uid-train-1"
+        [lift] = inside.known.lifts.values()
+        assert (lift.attempt, lift.tells_need) == (3, True)
+
+
+@pytest.mark.slow
 async def test_nobody_is_promised_an_attempt_that_a_job_does_not_make(tmp_path: Path) -> None:
     async with an_inside(tmp_path, said={"maxLifts": 1}) as inside:
         raised = lowered(to_mib=256).owned_by_job(attempts=2)

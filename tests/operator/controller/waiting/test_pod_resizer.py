@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
@@ -26,6 +26,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from tests.builders.pods import POD_UID, a_pod
+from tests.operator.late_binding.test_raises_taken_back import LATE_S, knowing, waiting, with_cpu
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
@@ -128,6 +129,49 @@ async def test_a_size_that_is_refused_is_asked_for_once_however_often_its_task_l
     resizer = resizing(server)
     await asyncio.gather(*(resizer.resize(POD_UID) for _ in range(3)))
     assert server.refused == 1
+
+
+class KeepsCpu(RefusingServer):
+    """Lets no CPU request fall, and takes each other resize."""
+
+    def __init__(self, pod: Pod) -> None:
+        super().__init__()
+        self.pod = pod
+        self.requests: list[dict[str, str]] = []
+
+    async def read_pod(self, *_: str) -> Pod:
+        await asyncio.sleep(0)
+        return self.pod
+
+    async def resize_pod(self, pod: Pod, body: object) -> Pod:
+        await asyncio.sleep(0)
+        [container] = cast(Any, body)["spec"]["containers"]
+        self.requests.append(container["resources"]["requests"])
+        if "cpu" in self.requests[-1]:
+            raise Refused("no CPU request below 100m")
+        return pod
+
+
+async def test_where_no_cpu_request_may_fall_memory_is_given_back_all_the_same() -> None:
+    state = knowing(5000)
+    pod = with_cpu(waiting(state), was=None).built()
+    server = KeepsCpu(pod)
+    resizer = resizing(server)
+    resizer.sizing = cast(SizingState, Knowing(state))
+    resizer.now_s = lambda: LATE_S
+    resizer.waiting.see(pod)
+    await resizer.resize(POD_UID)
+    assert server.requests == [{"memory": "4000Mi", "cpu": "0"}, {"memory": "4000Mi"}]
+
+
+@dataclass(slots=True)
+class Knowing:
+    """Sizes by what a test knows."""
+
+    state: AdmissionState
+
+    def for_pod(self, _: Pod) -> AdmissionState:
+        return self.state
 
 
 class NotingServer(OldServer):
