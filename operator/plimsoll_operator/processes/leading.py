@@ -119,8 +119,8 @@ async def _nobody_waits_for_long(
     if settings.lease is None:
         yield
         return
-    slow = UnstartedLeader(kube.api, lambda: fitness.unanswered() is not None)
-    async with beside(slow.run()):
+    leader = UnstartedLeader(kube.api, lambda: fitness.unanswered() is not None)
+    async with beside(leader.run()):
         yield
 
 

@@ -22,13 +22,14 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.names.labels import DECISION
-from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote, note_to_json
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.deciding.cpu import CpuReason
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import Store
 from tests.builders.pods import APod, a_pod
@@ -141,6 +142,17 @@ def killed(pod: APod, **how: Any) -> APod:
 
 def a_train(name: str = "train-1", memory: str = "128Mi") -> APod:
     return a_pod().named(name, uid=f"uid-{name}").asking(memory).limited(memory)
+
+
+def a_cpu_note(was: int | None, mode: Mode = Mode.ENFORCE) -> CpuNote:
+    """Plimsoll decided on two cores. was: the request in its author's manifest, in millicores."""
+    return CpuNote(
+        request_millicores=2000,
+        was_millicores=was,
+        mode=mode,
+        reason=CpuReason.USED,
+        why="a test says so",
+    )
 
 
 def decided(

@@ -12,12 +12,11 @@ from plimsoll_operator.attempts.retry_pod import (
     retry_name,
 )
 from plimsoll_operator.names import labels
-from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
+from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.deciding.cpu import CpuReason
-from tests.builders.controller.ledgers import decided
+from tests.builders.controller.ledgers import a_cpu_note, decided
 from tests.builders.pods import APod, a_pod, cpu_of, memory_of
 
 FOLLOWING = NextAttempt("train-1-a2-x", "main", 2 * GIB, '{"attempt":2}')
@@ -59,13 +58,7 @@ def test_the_copy_has_the_cpu_request_that_its_author_wrote(
 ) -> None:
     note = read_note(decided(killed()).built())
     assert note is not None
-    cpu = CpuNote(
-        request_millicores=2000,
-        was_millicores=was,
-        mode=mode,
-        reason=CpuReason.USED,
-        why="a test says so",
-    )
+    cpu = a_cpu_note(was, mode)
     pod = killed().annotated({labels.DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu(has)
     copy = APod(next_attempt(pod.built(), replace(FOLLOWING, written=written)))
     assert cpu_of(copy) == (copied, None)

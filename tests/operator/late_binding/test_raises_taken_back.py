@@ -12,15 +12,16 @@ from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.pods.autoscalers import by_target, read_autoscaler
 from plimsoll_operator.pods.spec import sized_container
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
-from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
+from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.deciding.cpu import CpuAsk, CpuReason
+from plimsoll_predictor.deciding.cpu import CpuAsk
 from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.controller.ledgers import a_cpu_note
 from tests.builders.kubernetes.autoscalers import a_vpa
 from tests.builders.pods import JOB_UID, APod, a_pod
 from tests.rigs.servers.admission_servers import knowledge_of
@@ -85,13 +86,7 @@ def with_cpu(pod: APod, was: int | None = 1000, mode: Mode = Mode.ENFORCE) -> AP
     """Plimsoll decided on two cores."""
     note = read_note(pod.built())
     assert note is not None
-    cpu = CpuNote(
-        request_millicores=2000,
-        was_millicores=was,
-        mode=mode,
-        reason=CpuReason.USED,
-        why="a test says so",
-    )
+    cpu = a_cpu_note(was, mode)
     return pod.annotated({DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu("2")
 
 

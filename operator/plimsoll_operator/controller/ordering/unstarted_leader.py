@@ -165,7 +165,9 @@ class UnstartedLeader:
         except ApiError as error:
             log.info("not let go", of=kind.plural, name=f"{namespace}/{name}", error=str(error))
             return not isinstance(error, Unreachable)
-        log.info("let go", of=kind.plural, name=f"{namespace}/{name}", why="slow start")
+        log.info(
+            "let go", of=kind.plural, name=f"{namespace}/{name}", why="its leader is not started"
+        )
         return True
 
 

@@ -10,14 +10,13 @@ import pytest
 
 from plimsoll_operator.names.labels import DECISION, RETRY, RUN_OF
 from plimsoll_operator.pods.spec import container_of
-from plimsoll_operator.sizing.decision_note import CpuNote, note_to_json, read_note
-from plimsoll_predictor.core.policy import Mode
+from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.deciding.cpu import CpuReason
 from tests.builders.controller.ledgers import (
     NOW_S,
     TRAIN,
     Inside,
+    a_cpu_note,
     a_train,
     an_inside,
     decided,
@@ -42,13 +41,7 @@ def with_two_cores(pod: APod, was: int | None) -> APod:
     """Plimsoll gave them to it. was: the CPU request in its author's manifest, in millicores."""
     note = read_note(pod.built())
     assert note is not None
-    cpu = CpuNote(
-        request_millicores=2000,
-        was_millicores=was,
-        mode=Mode.ENFORCE,
-        reason=CpuReason.USED,
-        why="a test says so",
-    )
+    cpu = a_cpu_note(was)
     return pod.annotated({DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu("2")
 
 

@@ -144,19 +144,30 @@ async def over_http(
         over.set()
 
 
+OTHER = running("train-2").labelled("other")
+
+
+@asynccontextmanager
+async def two_over_http(
+    folder: Path, silent: set[str], asked: list[str] | None = None
+) -> AsyncIterator[Scene]:
+    """Two pods of a node, and a controller that calls over HTTP; the rest as in ``over_http``."""
+    async with a_scene(folder) as scene, over_http(scene.server, silent, asked) as kube:
+        scene.kube = kube
+        scene.lending = scene.another()
+        for pod in (running(), OTHER):
+            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+        yield scene
+
+
 async def test_a_call_without_an_answer_stops_others_for_seconds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "ANSWER_WITHIN_S", 0.5)
     silent = set[str]()
-    async with a_scene(tmp_path) as scene, over_http(scene.server, silent) as kube:
-        scene.kube = kube
-        scene.lending = scene.another()
-        other = running("train-2").labelled("other")
-        for pod in (running(), other):
-            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+    async with two_over_http(tmp_path, silent) as scene:
         await scene.lends()
-        await scene.lends(other, "train-2")
+        await scene.lends(OTHER, "train-2")
         silent.add("train-1")
         scene.uses(265)
         await asyncio.wait_for(scene.later(1), 30.0)
@@ -169,14 +180,9 @@ async def test_a_call_without_an_answer_holds_its_own_pod_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, asked = set[str](), list[str]()
-    async with a_scene(tmp_path) as scene, over_http(scene.server, silent, asked) as kube:
-        scene.kube = kube
-        scene.lending = scene.another()
-        other = running("train-2").labelled("other")
-        for pod in (running(), other):
-            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+    async with two_over_http(tmp_path, silent, asked) as scene:
         await scene.lends()
-        await scene.lends(other, "train-2")
+        await scene.lends(OTHER, "train-2")
         monkeypatch.setattr(lending, "WAITED_S", 0.1)
         silent.add("train-1")
         asked.clear()
@@ -195,12 +201,7 @@ async def test_while_a_lend_has_no_answer_nothing_else_of_its_node_lends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, asked = {"train-1"}, list[str]()
-    async with a_scene(tmp_path) as scene, over_http(scene.server, silent, asked) as kube:
-        scene.kube = kube
-        scene.lending = scene.another()
-        other = running("train-2").labelled("other")
-        for pod in (running(), other):
-            scene.server.pods[pod.built()["metadata"]["name"]] = pod.built()
+    async with two_over_http(tmp_path, silent, asked) as scene:
         monkeypatch.setattr(lending, "WAITED_S", 0.1)
         scene.lending.see(running().built(), gone=False)
         scene.uses(200)
@@ -209,7 +210,7 @@ async def test_while_a_lend_has_no_answer_nothing_else_of_its_node_lends(
         async with asyncio.timeout(30.0):
             while asked != ["train-1"]:
                 await asyncio.sleep(0.01)
-        scene.lending.see(other.built(), gone=False)
+        scene.lending.see(OTHER.built(), gone=False)
         scene.uses(200, "train-2")
         await scene.later(1)
         await scene.later(61)
