@@ -33,7 +33,7 @@ from benchmarks.thesis.tasks import HEAVY_1, HEAVY_2, TaskRows, the_tasks
 from plimsoll_predictor.campaigns.needs import Array, axes_of, fit, least_certain, needs_of
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.campaigns.saving import best_bins, learned_of, saving_of
-from plimsoll_predictor.campaigns.stopping import moves_no_more
+from plimsoll_predictor.campaigns.settled import moves_no_more
 
 SITUATION_SEED: Final = 4
 """The same as in benchmarks/thesis/comparison.py."""

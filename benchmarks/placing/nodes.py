@@ -35,7 +35,7 @@ from benchmarks.placing.pod_queue import Played, Run
 from benchmarks.placing.repeat import Plan, Repeat, commands_for, compared, repeat_of
 from plimsoll_operator.commands.placing.placing import placing_command
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS
 from plimsoll_predictor.store import Store
 from tests.apiserver.crds import install_crds

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from plimsoll_operator.agent.cgroup_memory import CgroupSample
-from plimsoll_operator.agent.pace import Pace
+from plimsoll_operator.agent.cpu_pace import Pace
 
 NEARLY_ALL: Final = 0.9
 """What is needed for sure, as a share of a peak with page cache in it, if that cache was little."""

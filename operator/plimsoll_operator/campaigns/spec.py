@@ -16,12 +16,7 @@ from plimsoll_operator.pods.spec import NotSizable, SizedContainer, sized_contai
 from plimsoll_operator.pods.status import read_time
 from plimsoll_predictor.campaigns import scenarios as tables
 from plimsoll_predictor.campaigns.recorded import DAYS, MOST, Recording, of_recorded
-from plimsoll_predictor.campaigns.rules import (
-    Budget,
-    Order,
-    Rules,
-    StopRule,
-)
+from plimsoll_predictor.campaigns.rules import Budget, Order, Rules, StopRule
 from plimsoll_predictor.campaigns.scenarios import BadScenarios, Feature, Scenarios
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.record import Features

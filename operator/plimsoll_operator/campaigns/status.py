@@ -14,11 +14,8 @@ from plimsoll_operator.names.conditions import (
     conditions_of,
 )
 from plimsoll_operator.wording.figure_words import words_for_share
+from plimsoll_predictor.campaigns.ending import Ending, spent
 from plimsoll_predictor.campaigns.planning import AGENTS_SILENT_S, TRIED_AFTER_S
-from plimsoll_predictor.campaigns.rules import (
-    Ending,
-    spent,
-)
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.campaigns.saving import best_bins, learned_of, saving_of
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -99,7 +96,8 @@ _ENDINGS: Final[Mapping[Ending, str]] = {
     Ending.STOPPED: "it was stopped",
     Ending.NEVER_STARTS: "its pods never start; mend what holds them back, in spec.podTemplate or"
     " in the cluster, and create another campaign",
-    Ending.PROGRAM_FAILS: "its program fails every time, whatever its memory",
+    Ending.PROGRAM_FAILS: "its program fails every time, whatever its memory; mend the program, or"
+    " its command and features in spec.podTemplate, and create another campaign",
     Ending.NOT_MEASURED: "no agent measured any of its runs; is there one on each of their nodes?",
 }
 

@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Final
 
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, ORDER_GATE
-from plimsoll_operator.ordering.gate import GATES, gates_of, is_held, note_of_wait
+from plimsoll_operator.ordering.gate import GATES, gates_of, is_held
+from plimsoll_operator.ordering.longest_wait import note_of_wait
 from plimsoll_operator.pods.engines.table import engine_run
-from plimsoll_operator.pods.job_attempts import HOOKS
 from plimsoll_operator.pods.owners import controller_of, is_job
 from plimsoll_operator.pods.polled import is_polled
 from plimsoll_operator.pods.queue_managers import KUEUE
@@ -168,7 +168,7 @@ def _bears_to_wait(pod: Pod) -> bool:
     Its maker may fail it, or the installer whose hook it is, or a Job with a deadline. The pod does
     not show the deadline: admission notes on a Job's template, at its creation, that it has none.
     """
-    if is_awaited(pod) or not HOOKS.isdisjoint(annotations_of(pod)):
+    if is_awaited(pod):
         return False
     owner = controller_of(pod)
     return owner is None or (is_job(owner) and annotations_of(pod).get(MAY_WAIT) == "true")

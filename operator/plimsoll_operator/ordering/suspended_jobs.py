@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.names.labels import HELD, HINT, ORDER_GATE, WAITS
-from plimsoll_operator.ordering.gate import note_of_wait
+from plimsoll_operator.ordering.longest_wait import note_of_wait
 from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     EMPTY,

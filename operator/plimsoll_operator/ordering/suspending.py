@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, WAITS
-from plimsoll_operator.ordering.gate import note_of_wait
 from plimsoll_operator.ordering.holding import (
     Outcome,
     Readiness,
@@ -20,6 +19,7 @@ from plimsoll_operator.ordering.holding import (
     is_grouped,
     says_when_or_where,
 )
+from plimsoll_operator.ordering.longest_wait import note_of_wait
 from plimsoll_operator.ordering.suspended_jobs import (
     is_queued,
     is_suspended,

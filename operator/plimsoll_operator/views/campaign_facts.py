@@ -14,8 +14,9 @@ from plimsoll_operator.campaigns.status import (
 )
 from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_share
+from plimsoll_predictor.campaigns.ending import spent
 from plimsoll_predictor.campaigns.findings import Findings, findings_of
-from plimsoll_predictor.campaigns.rules import Budget, spent
+from plimsoll_predictor.campaigns.rules import Budget
 from plimsoll_predictor.campaigns.runs import CampaignRun, latest_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted, words_for_bytes

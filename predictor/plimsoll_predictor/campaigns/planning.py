@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from plimsoll_predictor.campaigns.rules import Ending, Order, Rules, ending_of, since, spent
+from plimsoll_predictor.campaigns.ending import Ending, ending_of, since, spent
+from plimsoll_predictor.campaigns.rules import Order, Rules
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import counted, words_for_bytes

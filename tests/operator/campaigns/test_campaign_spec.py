@@ -8,11 +8,7 @@ import pytest
 
 from plimsoll_operator.campaigns.spec import BadCampaign, read_campaign, scenarios_of
 from plimsoll_predictor.campaigns.recorded import Recording
-from plimsoll_predictor.campaigns.rules import (
-    Budget,
-    Order,
-    StopRule,
-)
+from plimsoll_predictor.campaigns.rules import Budget, Order, StopRule
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from tests.operator.campaigns.documents import stored

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plimsoll_operator.campaigns.status import Counts, State, status_of
+from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.planning import AGENTS_SILENT_S, TRIED_AFTER_S
-from plimsoll_predictor.campaigns.rules import (
-    Ending,
-)
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
 

@@ -8,14 +8,12 @@ import jsonpatch
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.gate import (
+from plimsoll_operator.ordering.gate import is_held, opening, release_to
+from plimsoll_operator.ordering.longest_wait import (
     MOST_WAIT_S,
-    is_held,
     is_overdue,
     most_wait_s,
     note_of_wait,
-    opening,
-    release_to,
 )
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.sizing.node_hint import PREFERRED, without_hint

@@ -8,7 +8,8 @@ import jsonpatch
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.gate import MOST_WAIT_S, is_held, is_overdue, most_wait_s
+from plimsoll_operator.ordering.gate import is_held
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S, is_overdue, most_wait_s
 from plimsoll_operator.ordering.suspended_jobs import (
     pods_at_once,
     resume_to,

@@ -15,11 +15,7 @@ from plimsoll_predictor.campaigns.planning import (
     Steps,
     next_steps,
 )
-from plimsoll_predictor.campaigns.rules import (
-    Budget,
-    Order,
-    Rules,
-)
+from plimsoll_predictor.campaigns.rules import Budget, Order, Rules
 from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import MIB

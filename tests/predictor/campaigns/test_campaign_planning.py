@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.planning import (
     AGENTS_SILENT_S,
     ENDED_KEPT_S,
@@ -15,7 +16,7 @@ from plimsoll_predictor.campaigns.planning import (
     TRIED_AFTER_S,
     SeenJob,
 )
-from plimsoll_predictor.campaigns.rules import Budget, Ending, Order
+from plimsoll_predictor.campaigns.rules import Budget, Order
 from plimsoll_predictor.campaigns.runs import RunState
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import MIB

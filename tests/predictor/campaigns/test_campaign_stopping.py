@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_predictor.campaigns import stopping
-from plimsoll_predictor.campaigns.rules import Ending, StopRule
+from plimsoll_predictor.campaigns import settled
+from plimsoll_predictor.campaigns.ending import Ending
+from plimsoll_predictor.campaigns.rules import StopRule
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.campaigns.saving import Saving
 from plimsoll_predictor.core.units import MIB
@@ -35,10 +36,10 @@ def test_whether_more_runs_would_change_anything_is_asked_from_the_newest_on(
         asked.append(len(runs) - newest_left_out)
         return Saving(optimal=1.0, expected=0.5 if asked[-1] > 17 else 0.1, to_learn=0.0)
 
-    monkeypatch.setattr(stopping, "saving_of", estimate)
-    assert not stopping.moves_no_more(runs, MIB, change=0.01, window=10)
+    monkeypatch.setattr(settled, "saving_of", estimate)
+    assert not settled.moves_no_more(runs, MIB, change=0.01, window=10)
     assert asked == [20, 19, 18, 17]
-    assert stopping.moves_no_more(runs, MIB, change=0.01, window=2)
+    assert settled.moves_no_more(runs, MIB, change=0.01, window=2)
 
 
 @pytest.mark.slow

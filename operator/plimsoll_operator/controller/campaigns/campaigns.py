@@ -26,6 +26,7 @@ from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import labels_of, metadata_of
 from plimsoll_operator.profile.status import changed
+from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.needs import least_certain
 from plimsoll_predictor.campaigns.planning import (
     Seen,
@@ -34,9 +35,6 @@ from plimsoll_predictor.campaigns.planning import (
     refused,
 )
 from plimsoll_predictor.campaigns.recorded import MOST_RUNS, rows_with_weights
-from plimsoll_predictor.campaigns.rules import (
-    Ending,
-)
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.names.labels import HELD
 from plimsoll_operator.ordering.asks import asked_by
-from plimsoll_operator.ordering.gate import gates_of, is_held, most_wait_s
+from plimsoll_operator.ordering.gate import gates_of, is_held
 from plimsoll_operator.ordering.holding import is_grouped
+from plimsoll_operator.ordering.longest_wait import most_wait_s
 from plimsoll_operator.ordering.pending import priority_of
 from plimsoll_operator.ordering.queue import Waiter, in_order
 from plimsoll_operator.ordering.room import is_over

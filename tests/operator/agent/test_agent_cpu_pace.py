@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.agent.cgroup_memory import CgroupSample
+from plimsoll_operator.agent.cpu_pace import LONGEST_WINDOW_S, Pace
 from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.pace import LONGEST_WINDOW_S, Pace
 from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.agent.spool import Spool, Spooled
