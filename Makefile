@@ -17,16 +17,18 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
+.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | column -t -s '|'
 
 setup: $(VENV)/.ready ## .venv with the plimsoll command and every development tool, pinned by hash
 
-$(VENV)/.ready: requirements/dev.lock pyproject.toml
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "make setup: Python 3.11 or newer is needed; " + sys.executable + " is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 setup")'
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make setup: Python cannot make virtual environments; as root: apt-get install python3-venv" >&2; exit 2; }
+
+$(VENV)/.ready: requirements/dev.lock pyproject.toml | python
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements/dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
@@ -41,8 +43,8 @@ demo-campaign: setup ## a campaign of 24 scenarios on a real Kubernetes, product
 demo-placing: setup ## pods that compute and pods that wait on two real nodes: who slows whom is learned, then the same queue as usual and in Plimsoll's order; demo-placing.html
 	$(BIN)/python -P demo/placing.py
 
-test: setup postgresql prometheus browser ## everything CI runs: check, and all the tests, side by side on clusters of their own
-	setpriv --pdeathsig TERM $(BIN)/python -m tests.suites
+test: python postgresql prometheus browser ## everything CI runs: check, and all the tests, side by side on clusters of their own
+	setpriv --pdeathsig TERM $(PYTHON) -S -m tests.suites
 
 check: setup format-check lint types layers test-doctests test-unit-full ## all that needs no cluster
 
@@ -167,6 +169,7 @@ soak-cluster: setup image ## the tests that kill at random on the node, many tim
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py tests/ha/turns/test_turns.py
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/split/test_leased_jobs.py -k killed
+	$(INSIDE) $(BIN)/pytest --rounds 50 tests/apiserver/floods/test_floods.py -k flood_of_kills
 
 generated: setup ## write the generated files again: chart, rendered manifests, dashboard, references
 	$(BIN)/python -P deploy/grafana/dashboard.py
@@ -184,8 +187,9 @@ format-check: setup
 lint: setup ## ruff
 	$(BIN)/ruff check $(SOURCES)
 
+# Beside the built binaries, so that a clean clone checks only what has changed since.
 types: setup ## mypy --strict
-	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir "$${XDG_CACHE_HOME:-$$HOME/.cache}/plimsoll/mypy"
 
 layers: setup ## import-linter: decisions stay pure
 	$(BIN)/lint-imports

@@ -2,7 +2,8 @@
 
 ``make test`` runs ``python -m tests.suites``; ``down`` takes away what a killed run left. Tests on
 a cluster mostly wait: for kubelets, leases, timers. So lanes run beside each other, each with a
-cluster of its own, and the suites of a lane one after the other. A cluster whose lane is done takes
+cluster of its own, and the suites of a lane one after the other. It needs Python alone: the
+virtual environment is made while the clusters come up. A cluster whose lane is done takes
 targets that no lane has begun. Tests that only measure speed (pytest's marker
 ``alone``) are left to `make bench-alone`. Every suite runs to its end, even if others fail. When a
 run ends, even by a kill, all its processes end.
@@ -37,10 +38,15 @@ garbage a fourth as often while that takes no gigabyte, and keep one thread busy
 the programs' processor time, and cost 0.5 GB more memory for each cluster, most of it in the API
 server.
 """
+MAKE = ("make", "--no-print-directory")
 NO_CLUSTER = 2
 NOT_ALONE = "-m 'not alone'"
 NOT_RUN = "NOT RUN: "
 """The one line of a target that has nothing to run on begins with this."""
+SHORT_LIVED = {"GOGC": "400"}
+"""Settings of Helm, kubectl and promtool, which tests run hundreds of times: they end before it
+would pay to collect garbage. The lanes' clusters have their own.
+"""
 TIMED = ("bash", "-c", """TIMEFORMAT='processor seconds: %U %S'; time "$@" """, "timed")
 """Prints in its last line the processor time of a command and all that it waited for: so not of
 what runs in a cluster.
@@ -67,11 +73,13 @@ class Lane:
 class Plan:
     """What runs.
 
-    shared: targets for whichever cluster is free first.
+    shared: targets for whichever cluster is free first. before: targets that all others need;
+    clusters come up meanwhile.
     """
 
     side_by_side: tuple[Lane, ...]
     shared: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
     @property
     def beside(self) -> list[str]:
@@ -102,6 +110,7 @@ EVERYTHING = Plan(
     ),
     # The longest first, so that all clusters are done at about the same time.
     shared=("test-harm", "test-ha", "test-followed", "test-local", "test-campaigns", "test-split"),
+    before=("setup",),
 )
 
 
@@ -183,11 +192,20 @@ class Run:
     async def everything(self) -> int:
         """Run all suites; 0 if all passed."""
         async with self.clusters() as up:
-            async with asyncio.TaskGroup() as group:
-                for lane in self.plan.side_by_side:
-                    group.create_task(self.lane(lane, up.get(lane.name)))
-            self.lose(self.shared)
+            if await self.before():
+                async with asyncio.TaskGroup() as group:
+                    for lane in self.plan.side_by_side:
+                        group.create_task(self.lane(lane, up.get(lane.name)))
+                self.lose(self.shared)
+            else:
+                self.lose(self.plan.beside)
         return self.verdict()
+
+    async def before(self) -> bool:
+        """Run what all others need; say whether it passed."""
+        for target in self.plan.before:
+            await self.target([*MAKE, target], self.environment())
+        return not any(each.status for each in self.ended)
 
     def verdict(self) -> int:
         """Say how each ended, and return the exit status of all."""
@@ -252,8 +270,7 @@ class Run:
             self.say(f"{lane.name}: {trouble}")
             self.lose(lane.targets)
             return
-        environment = {k: v for k, v in os.environ.items() if k not in MAKES_OWN}
-        environment[self.mark] = "1"
+        environment = self.environment()
         environment["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} {lane.options}"
         if lane.on_cluster:
             home = self.cluster(lane.name).layout.home
@@ -263,9 +280,7 @@ class Run:
             # All clusters share an address, by which kubectl would take another cluster's kinds for
             # ours.
             environment["KUBECACHEDIR"] = str(home / "kubectl-cache")
-        command = ["make", "--no-print-directory"]
-        if not lane.on_cluster:
-            command = ["nice", "-n", HEAVY, *command]
+        command = MAKE if lane.on_cluster else ("nice", "-n", HEAVY, *MAKE)
         for target in lane.targets:
             await self.target([*command, target], environment)
         while up is not None and self.shared:
@@ -273,6 +288,11 @@ class Run:
         if up is not None:
             # An idle cluster takes a tenth of a processor.
             await asyncio.to_thread(self.down, [lane.name])
+
+    def environment(self) -> dict[str, str]:
+        """Return what all targets get."""
+        ours = {name: text for name, text in os.environ.items() if name not in MAKES_OWN}
+        return {**SHORT_LIVED, **ours, self.mark: "1"}
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
         """Run one; print its output in one piece when it has ended."""

@@ -35,6 +35,8 @@ Say = Callable[[str], None]
 
 GO_SETTINGS: Final = "PLIMSOLL_CLUSTER_GO"
 """Variable with settings of Go's runtime for the cluster's programs, separated by blanks."""
+STARTING_PAUSE_S: Final = 0.5
+"""Each look at a starting program runs kubectl, which takes processor time from that program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _start(cluster: Cluster, size: NodeSize, cores: Sequence[int]) -> None:
 
 
 def _make_folders(layout: Layout, cores: Sequence[int]) -> list[tuple[Path, Path]]:
-    layout.home.mkdir(parents=True, mode=0o755)
+    layout.home.mkdir(parents=True, mode=0o755, exist_ok=True)  # an empty folder may be named
     (layout.home / MARK).touch()
     note_cores(layout, cores)
     layout.logs.mkdir()
@@ -207,7 +209,10 @@ def _load_pause(cluster: Cluster) -> None:
 
 
 def _await(cluster: Cluster, program: str, probe: Sequence[str]) -> None:
-    if wait_for(lambda: try_run(probe, timeout_s=15.0), timeout_s=90.0) is None:
+    found = wait_for(
+        lambda: try_run(probe, timeout_s=15.0), timeout_s=90.0, pause_s=STARTING_PAUSE_S
+    )
+    if found is None:
         log = cluster.layout.logs / f"{program}.log"
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         raise Trouble(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import ssl
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -100,14 +102,34 @@ def answer_to(cluster: Cluster, method: str, path: str, body: Mapping[str, Any])
         HTTPError: if it refuses.
 
     """
+    with _sent(cluster, method, path, json.dumps(body).encode()) as said:
+        return json.load(said)
+
+
+def read_at(cluster: Cluster, path: str, **query: str) -> str:
+    """What the API server serves an administrator at a path; its refusal fails the test.
+
+    The same as ``kubectl get --raw``, which takes a tenth of a second of a processor each time.
+    """
+    try:
+        with _sent(cluster, "GET", f"{path}?{urllib.parse.urlencode(query)}", None) as said:
+            text: str = said.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            raise AssertionError(f"GET {path}: {error.read().decode()}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise AssertionError(f"GET {path}: {error}") from None
+    return text
+
+
+def _sent(cluster: Cluster, method: str, path: str, body: bytes | None) -> Any:
     config = json.loads(cluster.kubeconfig.read_text())
     of_cluster, of_user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     asking = urllib.request.Request(
         of_cluster["server"] + path,
-        json.dumps(body).encode(),
+        body,
         {"Authorization": f"Bearer {of_user['token']}", "Content-Type": "application/json"},
         method=method,
     )
     trusting = ssl.create_default_context(cafile=of_cluster["certificate-authority"])
-    with urllib.request.urlopen(asking, context=trusting) as said:
-        return json.load(said)
+    return urllib.request.urlopen(asking, context=trusting)

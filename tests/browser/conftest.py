@@ -1,4 +1,4 @@
-"""A tab for the tests of a module; those that need a new page each have their own."""
+"""One browser for all tests, and a tab that is like a new one for each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import pytest
 from tests.rigs.browser.browsers import Tab, a_browser
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+@pytest.fixture(scope="session")
+def only_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
         yield tab
+
+
+@pytest.fixture
+def tab(only_tab: Tab) -> Tab:
+    only_tab.renew()
+    return only_tab

@@ -19,7 +19,7 @@ from plimsoll_predictor.store import Store
 from tests.builders.page_stores import CEILINGS_MIB, a_cluster, served
 from tests.builders.reports import START_S, an_attempt, killed
 from tests.rigs.browser import page_probes as probes
-from tests.rigs.browser.browsers import Tab, a_browser
+from tests.rigs.browser.browsers import Tab
 
 TASK = "/tasks/shop/train-demand"
 ENDLESS = TaskId("shop", "x" * 253)
@@ -58,22 +58,6 @@ def file(store: Store, address: str, tmp_path_factory: pytest.TempPathFactory) -
     path = tmp_path_factory.mktemp("file") / "report.html"
     path.write_text(render(gather(store), START_S), encoding="utf-8")
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(browser: Tab) -> Tab:
-    browser.scripts(run=True)
-    browser.show(1280)
-    browser.open("about:blank")
-    browser.complaints.clear()
-    browser.requests.clear()
-    return browser
 
 
 @pytest.mark.parametrize(

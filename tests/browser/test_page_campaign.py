@@ -47,7 +47,6 @@ def test_nothing_scrolls_sideways_or_sticks_out(
     page: str, width: int, tab: Tab, pages: dict[str, str]
 ) -> None:
     tab.show(width)
-    tab.complaints.clear()
     tab.open(pages[page])
     assert tab.ask("document.querySelectorAll('#campaign, #campaigns').length") == 1
     tab.ask("document.querySelectorAll('#campaign details').forEach(each => each.open = true)")

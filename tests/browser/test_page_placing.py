@@ -35,7 +35,6 @@ def test_nothing_scrolls_sideways_or_sticks_out(
     page: str, width: int, tab: Tab, address: str
 ) -> None:
     tab.show(width)
-    tab.complaints.clear()
     tab.open(f"{address}{page}")
     assert tab.ask("document.querySelectorAll('#placing, #neighbours').length") == 1
     assert tab.ask(probes.OVERFLOW) == {"scrolls": 0, "over": []}

@@ -12,7 +12,7 @@ from tests.builders.page_stores import served
 from tests.builders.reports import START_S
 from tests.builders.runtimes.telling_pasts import NIGHTLY, a_telling_past
 from tests.rigs.browser import page_probes as probes
-from tests.rigs.browser.browsers import Tab, a_browser
+from tests.rigs.browser.browsers import Tab
 from tests.rigs.browser.page_readers import bare
 
 TASK = f"/tasks/{NIGHTLY}"
@@ -29,22 +29,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(store, bare(store).live) as found:
         yield found
     store.close()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with a_browser(tmp_path_factory.mktemp("browser") / "profile") as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(browser: Tab) -> Tab:
-    browser.scripts(run=True)
-    browser.show(1280)
-    browser.open("about:blank")
-    browser.complaints.clear()
-    browser.requests.clear()
-    return browser
 
 
 @pytest.mark.parametrize("width", [1280, 800, 360, 320])

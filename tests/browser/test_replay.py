@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import json
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,11 +66,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "replay.html"
 
 
-def probe(browser: str, page: Path, folder: Path, width: int, *words: str) -> dict[str, object]:
+@cache
+def probe(browser: str, page: Path, width: int, *words: str) -> dict[str, object]:
     outer = page.parent / f"probe-{width}.html"
     outer.write_text(PROBE % width)
     asked = (*words, "--allow-file-access-from-files", "--dump-dom", outer.as_uri())
-    done = run(browser, folder / "profile", *asked)
+    done = run(browser, Path(tempfile.mkdtemp(dir=page.parent)), *asked)
     body = done.stdout.partition("<body>")[2].partition("</body>")[0]
     found: dict[str, object] = json.loads(html.unescape(body))
     return found
@@ -80,10 +83,8 @@ def test_the_browser_has_nothing_to_complain_of(browser: str, page: Path, tmp_pa
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_everything_is_drawn_inside_the_page(
-    width: int, browser: str, page: Path, tmp_path: Path
-) -> None:
-    facts = probe(browser, page, tmp_path, width)
+def test_everything_is_drawn_inside_the_page(width: int, browser: str, page: Path) -> None:
+    facts = probe(browser, page, width)
     assert facts["plots"] == 2 + len(POLICIES)
     assert (facts["outside"], facts["overlaps"], facts["requests"]) == ([], [], 0)
     assert int(str(facts["failures"])) > 10
@@ -94,9 +95,9 @@ def test_everything_is_drawn_inside_the_page(
     ("words", "dark"), [((), False), (("--blink-settings=preferredColorScheme=0",), True)]
 )
 def test_every_policys_name_can_be_read(
-    words: tuple[str, ...], dark: bool, browser: str, page: Path, tmp_path: Path
+    words: tuple[str, ...], dark: bool, browser: str, page: Path
 ) -> None:
-    facts = probe(browser, page, tmp_path, 1280, *words)
+    facts = probe(browser, page, 1280, *words)
     paper, names = str(facts["paper"]), facts["names"]
     assert (luminance(paper) < 0.05) is dark
     assert isinstance(names, list)

@@ -6,7 +6,9 @@ import html
 import json
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,13 +86,14 @@ def run(browser: str, profile: Path, *words: str) -> subprocess.CompletedProcess
     )
 
 
-def probe(browser: str, page: Path, folder: Path, width: int, *words: str) -> dict[str, str]:
+@cache
+def probe(browser: str, page: Path, width: int, *words: str) -> dict[str, str]:
     """Facts about the page laid out ``width`` pixels wide, as text."""
     outer = page.parent / f"probe-{width}.html"
     outer.write_text(PROBE % width)
     done = run(
         browser,
-        folder / "profile",
+        Path(tempfile.mkdtemp(dir=page.parent)),
         *words,
         "--allow-file-access-from-files",
         "--dump-dom",
@@ -121,10 +124,8 @@ def test_the_console_is_really_read(browser: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_everything_is_drawn_inside_the_page(
-    width: int, browser: str, page: Path, tmp_path: Path
-) -> None:
-    facts = probe(browser, page, tmp_path, width)
+def test_everything_is_drawn_inside_the_page(width: int, browser: str, page: Path) -> None:
+    facts = probe(browser, page, width)
     assert facts["sections"] == "3"
     assert facts["plots"] == "8"
     assert int(facts["kills"]) > 0
@@ -133,17 +134,17 @@ def test_everything_is_drawn_inside_the_page(
     assert int(facts["width"]) <= width
 
 
-def test_bars_are_as_long_as_what_they_stand_for(browser: str, page: Path, tmp_path: Path) -> None:
-    facts = probe(browser, page, tmp_path, 1280)
+def test_bars_are_as_long_as_what_they_stand_for(browser: str, page: Path) -> None:
+    facts = probe(browser, page, 1280)
     figures = [a_task_report(life).figures for life in (a_life(2), a_life(3, 900, 500))]
     asked = sum(each.requested_gb_h for each in figures)
     allocated = sum(each.allocated_gb_h for each in figures)
     assert float(facts["share"]) == pytest.approx(allocated / asked, abs=0.005)
 
 
-def test_light_and_dark_both_have_ink_on_paper(browser: str, page: Path, tmp_path: Path) -> None:
-    light = probe(browser, page, tmp_path, 1280)
-    dark = probe(browser, page, tmp_path / "dark", 1280, "--blink-settings=preferredColorScheme=0")
+def test_light_and_dark_both_have_ink_on_paper(browser: str, page: Path) -> None:
+    light = probe(browser, page, 1280)
+    dark = probe(browser, page, 1280, "--blink-settings=preferredColorScheme=0")
     assert contrast(light["ink"], light["paper"]) > 10
     assert contrast(dark["ink"], dark["paper"]) > 10
     assert luminance(dark["paper"]) < 0.05

@@ -15,6 +15,8 @@ from tests.rigs.images.eater import a_spec
 GROUP = ("plimsoll.dev", "v1alpha1")
 PLURAL = "profilingcampaigns"
 OVER = ("Finished", "Stopped")
+SMALL = 8
+"""The most rounds of a small test: CI has fewer, `make soak-cluster` has more."""
 
 Manifest = dict[str, Any]
 

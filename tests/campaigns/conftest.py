@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -10,18 +11,27 @@ import pytest_asyncio
 
 from tests.apiserver.controllers import Shop, a_shop
 from tests.apiserver.crds import install_crds
+from tests.campaigns.campaigns import SMALL
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.rigs.images.eater import load_eater
+from tests.rigs.processes.forked_trainers import forked_trainers
 
 
 @pytest.fixture(scope="session")
-def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
-    """Controller, admission and agent. Its trainers run long enough to be killed."""
+def plimsoll(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, rounds: int
+) -> Iterator[Plimsoll]:
+    """Controller, admission and agent.
+
+    Trainers are forked, unless many kills are to meet them: forked ones end too soon for that.
+    """
     load_eater(cluster.handle.layout)
     install_crds(cluster)
-    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
-        yield running
+    folder = tmp_path_factory.mktemp("plimsoll")
+    with contextlib.ExitStack() as stack:
+        python = None if rounds > SMALL else stack.enter_context(forked_trainers())
+        yield stack.enter_context(a_plimsoll(cluster, folder, interpreter=python))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,6 +15,7 @@ from tests.campaigns.campaigns import (
     GROUP,
     OVER,
     PLURAL,
+    SMALL,
     Manifest,
     a_campaign,
     condition,
@@ -34,8 +35,6 @@ WITHIN_S = 900.0
 """Many scenarios may be left when the last kill is over."""
 NOTICED_WITHIN_S = 5.0
 """From a container's end, in whole seconds, until an agent that misses its cgroup reports it."""
-SMALL = 8
-"""The default number of rounds."""
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from deploy.local.images.on_node import has_image, load_image
 
 from tests.chart.figures import FIGURES
 from tests.chart.helm import Helm
+from tests.chart.our_kinds import remove_kinds
 from tests.conftest import Cluster
 
 
@@ -43,6 +46,18 @@ def image(cluster: Cluster) -> str:
 
 
 @pytest.fixture(scope="session")
-def cluster_helm(helm_program: Path, cluster: Cluster) -> Helm:
-    """Helm on the local cluster."""
-    return Helm(helm_program, cluster)
+def cluster_helm(helm_program: Path, cluster: Cluster) -> Iterator[Helm]:
+    """Helm on the local cluster, where a release leaves our kinds to the next one.
+
+    There are none when the first test begins, as the chart takes over only its own, and none after
+    the last.
+    """
+    remove_kinds(cluster)
+    yield Helm(helm_program, cluster, validates=False)
+    remove_kinds(cluster)
+
+
+@pytest.fixture(scope="session")
+def admins_helm(cluster_helm: Helm) -> Helm:
+    """The same as admins run it: it validates what it installs."""
+    return replace(cluster_helm, validates=True)

@@ -16,7 +16,8 @@ from plimsoll_operator.names import labels
 from tests.conftest import Cluster
 
 PATH = "/api/v1/namespaces/{namespace}/pods?dryRun=All"
-EVERY_S = 0.1
+USUALLY_S, OFTEN_S = 0.25, 0.1
+"""Pauses between two pods."""
 
 
 @dataclass(slots=True)
@@ -27,6 +28,16 @@ class Creations:
     undecided: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     slowest_s: float = 0.0
+    pause_s: float = USUALLY_S
+
+    @contextlib.contextmanager
+    def often(self) -> Iterator[None]:
+        """More pods a second inside the block, where something happens that could lose one."""
+        self.pause_s = OFTEN_S
+        try:
+            yield
+        finally:
+            self.pause_s = USUALLY_S
 
     def count(self, status: int, answer: Mapping[str, Any], took_s: float) -> None:
         self.slowest_s = max(self.slowest_s, took_s)
@@ -62,13 +73,13 @@ def is_decided(cluster: Cluster, namespace: str, name: str) -> bool:
 
 @contextlib.contextmanager
 def creating(cluster: Cluster, namespace: str) -> Iterator[Creations]:
-    """Create ten pods a second, on one connection, until the block ends."""
+    """Create one pod after the other, on one connection, until the block ends."""
     counted, ended = Creations(), threading.Event()
     connect = _connector(cluster)
 
     def work() -> None:
         connection, number = connect(), 0
-        while not ended.wait(EVERY_S):
+        while not ended.wait(counted.pause_s):
             number += 1
             body = json.dumps(a_labelled_pod(f"created-{number}"))
             began_s = time.monotonic()

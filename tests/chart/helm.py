@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from deploy.chart.generated import CHART
@@ -17,19 +18,31 @@ from deploy.chart.rendering import AS_ON_A_CLUSTER, KUBERNETES, NAME
 from tests.conftest import Cluster
 
 Document = dict[str, Any]
+WITHOUT_KINDS: Final = ("--set", "crds.install=false")
 
 
 @dataclass(frozen=True, slots=True)
 class Helm:
-    """The program, and the cluster it talks to; None for none."""
+    """The program, and the cluster it talks to; None for none.
+
+    validates: whether Helm reads the cluster's OpenAPI to check objects before it installs or
+        upgrades, which takes each side a second. The API server checks the same kinds of objects in
+        test_chart_dry_run.py.
+    """
 
     program: Path
     cluster: Cluster | None = None
+    validates: bool = True
+    _rendered: dict[tuple[str, ...], bytes] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def run(self, *words: str, within_s: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Run it to its end, with any result."""
         command, environment = [str(self.program), *words], dict(os.environ)
         if self.cluster is not None:
+            if not self.validates and words[0] in ("install", "upgrade"):
+                command.append("--disable-openapi-validation")
             command = self.cluster.enter(command)
             environment["KUBECONFIG"] = str(self.cluster.kubeconfig)
         return subprocess.run(
@@ -42,9 +55,16 @@ class Helm:
         assert done.returncode == 0, f"helm {' '.join(words)}: {done.stderr}"
         return done.stdout
 
-    def render(self, values: Mapping[str, Any], *, namespace: str = NAME) -> list[Document]:
-        """Everything the chart would install with these values."""
-        return self._documents(values, namespace, *AS_ON_A_CLUSTER)
+    def render(
+        self, values: Mapping[str, Any], *, namespace: str = NAME, kinds: bool = False
+    ) -> list[Document]:
+        """What the chart would install with these values.
+
+        kinds: whether with our CRDs. They are two thirds of everything, and no value changes more
+            of them than their labels and annotations.
+        """
+        more: tuple[str, ...] = () if kinds else WITHOUT_KINDS
+        return self._documents(values, namespace, *AS_ON_A_CLUSTER, *more)
 
     def render_for_kubectl(self, values: Mapping[str, Any]) -> list[Document]:
         """The output of a plain ``helm template``, which people apply unchanged."""
@@ -59,9 +79,12 @@ class Helm:
     def against(
         self, kubeconfig: Path, values: Mapping[str, Any], *more: str
     ) -> subprocess.CompletedProcess[str]:
-        """Render with a cluster's objects for ``lookup``. more: options of ``helm template``."""
-        words = ("--dry-run=server", "--kubeconfig", str(kubeconfig), *AS_ON_A_CLUSTER, *more)
-        return self._template(values, NAME, *words)
+        """Render with a cluster's objects for ``lookup``, without our CRDs.
+
+        more: options of ``helm template``.
+        """
+        words = ("--dry-run=server", "--kubeconfig", str(kubeconfig), *AS_ON_A_CLUSTER)
+        return self._template(values, NAME, *words, *WITHOUT_KINDS, *more)
 
     def notes(self, values: Mapping[str, Any]) -> str:
         """The notes of an installation with these values; needs a cluster."""
@@ -73,9 +96,14 @@ class Helm:
         return self.do("install", NAME, str(CHART), *words).partition("NOTES:")[2]
 
     def _documents(self, values: Mapping[str, Any], namespace: str, *more: str) -> list[Document]:
-        done = self._template(values, namespace, *more)
-        assert done.returncode == 0, done.stderr
-        return documents_in(done.stdout)
+        # Many tests ask for the same. Each gets a copy, because some change what they get.
+        asked = (json.dumps(dict(values)), namespace, *more)
+        if asked not in self._rendered:
+            done = self._template(values, namespace, *more)
+            assert done.returncode == 0, done.stderr
+            self._rendered[asked] = pickle.dumps(documents_in(done.stdout))
+        copied: list[Document] = pickle.loads(self._rendered[asked])
+        return copied
 
     def _template(
         self, values: Mapping[str, Any], namespace: str, *more: str
@@ -83,7 +111,7 @@ class Helm:
         words = ["template", NAME, str(CHART), "-n", namespace, "--kube-version", KUBERNETES, *more]
         return subprocess.run(
             [self.program, *words, "--values", "-"],
-            input=yaml.safe_dump(dict(values)), capture_output=True, text=True, check=False,
+            input=json.dumps(dict(values)), capture_output=True, text=True, check=False,
         )  # fmt: skip
 
 

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deploy.chart.generated import CHART, CHECKOUT
+from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME
 
 from tests.apiserver.controllers import PATIENCE_S
-from tests.chart.helm import Document, Helm, documents_in
+from tests.apiserver.crds import read_at
+from tests.chart.helm import Document, Helm
+from tests.chart.our_kinds import CRD_NAMES
 from tests.conftest import Cluster
 from tests.rigs.pauses import pause_s
 
@@ -25,12 +27,6 @@ AGENTS = "plimsoll-agent"
 CONTROLLER_ADDRESS = "10.96.200.81"
 """An address of the cluster's Service range: agents in another namespace reach it without DNS."""
 OWNER = 65532
-CRDS = [
-    crd
-    for each in (CHECKOUT / "deploy" / "crds").glob("*.yaml")
-    for crd in documents_in(each.read_text())
-]
-CRD_NAMES = sorted(crd["metadata"]["name"] for crd in CRDS)
 SHORTEST_PAUSE_S = 0.25
 RESTRICTED = "pod-security.kubernetes.io/enforce"
 Got = TypeVar("Got")
@@ -56,7 +52,7 @@ class Release:
     def pods(self, component: str) -> list[Document]:
         """The pods of one process that are not about to end."""
         selector = f"app.kubernetes.io/component={component}"
-        found = self.cluster.get("pods", "-A", "-l", selector)["items"]
+        found = json.loads(read_at(self.cluster, "/api/v1/pods", labelSelector=selector))["items"]
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def authority(self) -> str | None:
@@ -83,9 +79,13 @@ def chart_values(image: str, **more: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def a_place(cluster: Cluster) -> Iterator[None]:
-    """An empty namespace that enforces `restricted`, a volume for the claim, no CRDs of ours."""
-    _remove_everything(cluster)
+def a_place(cluster: Cluster, *, kinds_too: bool = False) -> Iterator[None]:
+    """An empty namespace that enforces `restricted`, and a volume for the claim.
+
+    kinds_too: whether our CRDs go, too, before and afterwards. Otherwise those of an earlier
+        release stay, and the next one takes them over.
+    """
+    _remove_everything(cluster, kinds_too=kinds_too)
     volume = cluster.handle.layout.home / "plimsoll-store"
     cluster.kubectl("create", "namespace", NAME)
     cluster.kubectl("label", "namespace", NAME, f"{RESTRICTED}=restricted")
@@ -93,14 +93,16 @@ def a_place(cluster: Cluster) -> Iterator[None]:
     try:
         yield
     finally:
-        _remove_everything(cluster)
+        _remove_everything(cluster, kinds_too=kinds_too)
         shutil.rmtree(volume, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def a_release(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Iterator[Release]:
+def a_release(
+    helm: Helm, cluster: Cluster, values: Mapping[str, Any], *, kinds_too: bool = False
+) -> Iterator[Release]:
     """Install into an empty place, wait until all is Ready, and take it away afterwards."""
-    with a_place(cluster):
+    with a_place(cluster, kinds_too=kinds_too):
         yield install(helm, cluster, values)
 
 
@@ -160,7 +162,7 @@ def _volume(folder: Path) -> Document:
     }
 
 
-def _remove_everything(cluster: Cluster) -> None:
+def _remove_everything(cluster: Cluster, *, kinds_too: bool) -> None:
     """Remove what a release, or other tests, may have left. The webhook goes first."""
     roles = [f"{NAME}-{role}" for role in ("controller", "view", "edit")]
     ours = {
@@ -169,8 +171,9 @@ def _remove_everything(cluster: Cluster) -> None:
         "persistentvolume": [f"{NAME}-store"],
         "clusterrolebinding": roles[:1],
         "clusterrole": roles,
-        "customresourcedefinition": CRD_NAMES,
     }
+    if kinds_too:
+        ours["customresourcedefinition"] = CRD_NAMES
     # There is mostly nothing: ten kubectls that find nothing take 1.5 s of a processor.
     there = cluster.kubectl("get", ",".join(ours), "-o", "name").split()
     left = {kind: [name for name in ours[kind] if _is_in(there, kind, name)] for kind in ours}

@@ -35,6 +35,7 @@ EVERYTHING: dict[str, Any] = {
         "metricsNamespaces": ["monitoring"],
         "controllerEgress": [{"ports": [{"port": 443}]}],
     },
+    "trainers": {"enabled": True},
 }
 
 
@@ -51,7 +52,7 @@ def knowing(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def _accepted(cluster: Cluster, documents: list[Document]) -> None:
-    text = yaml.safe_dump_all(documents)
+    text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
     said = cluster.kubectl(
         "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
         "-f", "-", stdin=text,
@@ -61,13 +62,14 @@ def _accepted(cluster: Cluster, documents: list[Document]) -> None:
 
 @pytest.mark.parametrize("value_set", VALUE_SETS)
 def test_the_api_server_takes_a_value_set(knowing: Cluster, helm: Helm, value_set: str) -> None:
-    values = VALUE_SETS[value_set]
-    _accepted(knowing, helm.render({} if values is None else yaml.safe_load(values.read_text())))
+    file = VALUE_SETS[value_set]
+    values = {} if file is None else yaml.safe_load(file.read_text())
+    _accepted(knowing, helm.render(values, kinds=True))
 
 
 def test_the_api_server_takes_all_options_together(knowing: Cluster, helm: Helm) -> None:
-    documents = helm.render(EVERYTHING)
-    assert len([each for each in documents if each["kind"] == "NetworkPolicy"]) == 3
+    documents = helm.render(EVERYTHING, kinds=True)
+    assert len([each for each in documents if each["kind"] == "NetworkPolicy"]) == 4
     _accepted(knowing, documents)
 
 

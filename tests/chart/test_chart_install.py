@@ -6,18 +6,21 @@ import json
 import re
 import socket
 import ssl
+import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import yaml
+from cryptography import x509
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME
 
+from plimsoll_operator.credentials.certificate_steps import RENEWED_AT
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes, parse_millicores
-from tests.apiserver.crds import answer_to
+from tests.apiserver.crds import answer_to, read_at
 from tests.chart.creating import Creations, creating
 from tests.chart.figures import FIGURES
 from tests.chart.helm import Helm
@@ -35,10 +38,11 @@ LIFETIME_S = 300
 PATIENT_S = 5
 """The longest timeout that the chart accepts: a busy machine then leaves fewer pods undecided."""
 SHOP = "chart-shop"
+OURS = f"/apis/plimsoll.dev/v1alpha1/namespaces/{SHOP}"
 
 
 @pytest.fixture(scope="module")
-def release(cluster_helm: Helm, cluster: Cluster, image: str) -> Iterator[Release]:
+def release(admins_helm: Helm, cluster: Cluster, image: str) -> Iterator[Release]:
     load_eater(cluster.handle.layout)
     values = chart_values(
         image,
@@ -49,7 +53,7 @@ def release(cluster_helm: Helm, cluster: Cluster, image: str) -> Iterator[Releas
     cluster.kubectl("delete", "namespace", SHOP, "--ignore-not-found")
     cluster.kubectl("create", "namespace", SHOP)
     try:
-        with a_release(cluster_helm, cluster, values) as made:
+        with a_release(admins_helm, cluster, values, kinds_too=True) as made:
             yield made
     finally:
         cluster.kubectl("delete", "namespace", SHOP, "--wait=false")
@@ -125,7 +129,7 @@ def test_a_labelled_pod_is_decided_measured_and_learned_from(release: Release) -
 
     def observed() -> bool:
         # A profile is created first, and has a status a moment later.
-        profiles = release.cluster.get("taskprofiles", "-n", SHOP)["items"]
+        profiles = json.loads(read_at(release.cluster, f"{OURS}/taskprofiles"))["items"]
         learned = [each for each in profiles if each["metadata"]["name"] == "learned"]
         return any(each.get("status", {}).get("observations") == 1 for each in learned)
 
@@ -202,7 +206,8 @@ def test_an_upgrade_rolls_the_pods_and_keeps_the_authority_trusted(
     assert authority
     before = {pod["metadata"]["uid"] for pod in release.pods("admission")}
     undecided = len(creations.undecided)
-    release.upgrade("--set", "admission.drainSeconds=6", "--set", "webhook.timeoutSeconds=4")
+    with creations.often():
+        release.upgrade("--set", "admission.drainSeconds=6", "--set", "webhook.timeoutSeconds=4")
     after = release.pods("admission")
     assert not before & {pod["metadata"]["uid"] for pod in after}
     assert release.authority() == authority
@@ -227,7 +232,8 @@ def test_a_definition_of_an_older_version_is_brought_up_to_date(
 
     def kept() -> bool:
         release.cluster.apply(policy, "--validate=ignore")
-        return "maxLifts" in release.cluster.get("sizingpolicy", "default", "-n", SHOP)["spec"]
+        made = json.loads(read_at(release.cluster, f"{OURS}/sizingpolicies/default"))
+        return "maxLifts" in made["spec"]
 
     until("the older definition drops the field", lambda: not kept() or None)
     release.upgrade("--set", "admission.drainSeconds=5")
@@ -250,9 +256,14 @@ def test_the_certificate_is_renewed_and_no_pod_goes_undecided(
     # A late admission is not the subject here. No upgrade follows, which would fail on this change.
     wait_for_admission(release.cluster)
     undecided = len(creations.undecided)
-    until("another certificate is served", served, within_s=LIFETIME_S + 240.0)
-    decided = creations.decided
-    until("pods are decided on", lambda: creations.decided > decided + 20)
+    # It is back-dated, so its end tells when it is due.
+    first = x509.load_pem_x509_certificate(b64decode(first_certificate))
+    due_s = first.not_valid_after_utc.timestamp() - (1 - RENEWED_AT) * LIFETIME_S
+    until("it is due soon", lambda: time.time() > due_s - 5, within_s=LIFETIME_S)
+    with creations.often():
+        until("another certificate is served", served, within_s=240.0)
+        decided = creations.decided
+        until("pods are decided on", lambda: creations.decided > decided + 20)
     FIGURES.note("chart.pods_created_meanwhile", str(creations.decided))
     FIGURES.note("chart.slowest_creation_s", f"{creations.slowest_s:.2f}")
     assert creations.refused == []

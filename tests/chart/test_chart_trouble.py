@@ -13,15 +13,8 @@ from plimsoll_operator.names import labels
 from tests.apiserver.crds import install_crds
 from tests.chart.creating import is_decided
 from tests.chart.helm import Helm
-from tests.chart.installing import (
-    CRD_NAMES,
-    Release,
-    a_place,
-    a_release,
-    chart_values,
-    install,
-    until,
-)
+from tests.chart.installing import Release, a_place, a_release, chart_values, install, until
+from tests.chart.our_kinds import CRD_NAMES
 from tests.conftest import Cluster
 from tests.e2e.workloads import a_pod
 from tests.rigs.images.eater import load_eater
@@ -112,7 +105,7 @@ def test_definitions_made_by_kubectl_are_taken_over(
     file = cluster.handle.layout.home / "values.json"
     file.write_text(json.dumps(chart_values(image)))
     words = ["install", NAME, str(CHART), "-n", NAME, "--values", str(file), "--dry-run=server"]
-    with a_place(cluster):
+    with a_place(cluster, kinds_too=True):
         install_crds(cluster)
         assert "invalid ownership metadata" in cluster_helm.run(*words).stderr
         assert "Plimsoll" in cluster_helm.do(*words, "--take-ownership")

@@ -19,7 +19,7 @@ from tests.chart.installing import RESTRICTED, a_place, chart_values, install
 from tests.conftest import Cluster
 from tests.docs.pages import Block, Page
 from tests.docs.walking import Walk, walked
-from tests.rigs.servers.databases import postgresql_server
+from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.node]
 
@@ -40,15 +40,21 @@ def documented_image(cluster: Cluster, image: str) -> str:
     return IMAGE
 
 
-@pytest.fixture
-def database_url() -> Iterator[str]:
-    """A database that pods can reach."""
+@pytest.fixture(scope="module")
+def postgresql(cluster: Cluster) -> Iterator[PostgreSQL]:
+    """A server in the cluster's network, reachable also for pods."""
     with postgresql_server("*") as server:
-        yield server.url(server.new_database(empty=True), NODE_ADDRESS)
+        yield server
 
 
 @pytest.fixture
-def walk(
+def database_url(postgresql: PostgreSQL) -> str:
+    """A new database that pods can reach."""
+    return postgresql.url(postgresql.new_database(empty=True), NODE_ADDRESS)
+
+
+@pytest.fixture
+def plain_walk(
     cluster: Cluster, helm_program: Path, documented_image: str, database_url: str, tmp_path: Path
 ) -> Walk:
     programs = tmp_path / "programs"
@@ -69,20 +75,25 @@ def walk(
 
 
 @pytest.fixture
+def walk(plain_walk: Walk, program: Path) -> Walk:
+    """The same, with a ``plimsoll`` whose imports are done instead of the installed one."""
+    (plain_walk.programs / program.name).symlink_to(program)
+    return plain_walk
+
+
+@pytest.fixture
 def open_place(cluster: Cluster) -> Iterator[None]:
     """Room for an installation in a namespace that enforces no Pod Security, as most do."""
-    with a_place(cluster):
+    with a_place(cluster, kinds_too=True):
         cluster.kubectl("label", "namespace", NAME, f"{RESTRICTED}-")
         yield
 
 
 @pytest.fixture
-def installed(
-    open_place: None, cluster_helm: Helm, cluster: Cluster, documented_image: str
-) -> None:
+def installed(open_place: None, admins_helm: Helm, cluster: Cluster, documented_image: str) -> None:
     """Plimsoll, by a release whose agents share its namespace."""
     values = chart_values(documented_image, agent={"namespace": ""})
-    install(cluster_helm, cluster, values)
+    install(admins_helm, cluster, values)
 
 
 def offer_volume(cluster: Cluster) -> None:
@@ -127,13 +138,13 @@ def said_by(said: dict[str, str], start: str) -> str:
 
 
 def test_the_page_on_installing_can_be_followed(
-    open_place: None, walk: Walk, cluster: Cluster
+    open_place: None, plain_walk: Walk, cluster: Cluster
 ) -> None:
-    said = follow(walk, cluster, "docs/install.md")
+    said = follow(plain_walk, cluster, "docs/install.md")
     assert "Succeeded" in said_by(said, "helm install")
     assert "plimsoll-controller" in said_by(said, "kubectl get pods")
     assert "uninstalled" in said_by(said, "helm uninstall")
-    assert "kind: MutatingWebhookConfiguration" in (walk.folder / "plimsoll.yaml").read_text()
+    assert "kind: MutatingWebhookConfiguration" in (plain_walk.folder / "plimsoll.yaml").read_text()
 
 
 def test_the_first_task_can_be_followed(installed: None, walk: Walk, cluster: Cluster) -> None:

@@ -28,13 +28,14 @@ from tests.ha.whole import Whole, the_whole
 pytestmark = [pytest.mark.node]
 
 SEED = 20261121
-TRAINED_TASKS, PAST_RUNS = 40, 30
+MOST_TRAINED_TASKS, PAST_RUNS = 40, 30
+TRAINED_TASKS_OF_A_ROUND = 3
 PODS_EVERY_S = 3.0
 TRAINERS_WITHIN_S = 240.0
 SETTLED_WITHIN_S = 240.0
 
 
-def teach_a_past(shop: Shop, store: Store) -> None:
+def teach_a_past(shop: Shop, store: Store, tasks: int) -> None:
     """Tasks that are to be trained, so that there are always trainers to kill."""
     store.observations.record(
         [
@@ -43,7 +44,7 @@ def teach_a_past(shop: Shop, store: Store) -> None:
                 task=shop.task(f"trained-{task}"),
                 features={"rows": float(run % 7)},
             )
-            for task in range(TRAINED_TASKS)
+            for task in range(tasks)
             for run in range(PAST_RUNS)
         ]
     )
@@ -151,7 +152,7 @@ async def test_no_observation_and_no_retry_is_lost_or_doubled(
     async with contextlib.AsyncExitStack() as stack:
         store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
         stack.callback(store.close)
-        teach_a_past(shop, store)
+        teach_a_past(shop, store, min(MOST_TRAINED_TASKS, TRAINED_TASKS_OF_A_ROUND * rounds))
         whole = await stack.enter_async_context(the_whole(node, tmp_path))
         creating = asyncio.create_task(create_pods(shop))
         try:

@@ -26,6 +26,8 @@ WORKER = "plimsoll_operator.processes.trainer"
 RESTARTS_AFTER_S = 0.1
 STARTING_SHARE = 0.25
 LONGEST_START_S, LONGEST_WORK_S = 1.0, 2.0
+LOOKS_FOR_TRAINERS_EVERY_S = 0.5
+"""Each look reads the command lines of all processes. A training takes longer than that."""
 AT_WORK = {
     "controller": b'"event": "controller started"',
     "admission": b'"event": "admission-serves"',
@@ -157,7 +159,7 @@ class Whole:
     async def kill_trainers(self, times: int, chance: random.Random) -> None:
         """Kill trainings at random moments of their lives, as they come."""
         while self.trainers_killed < times:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(LOOKS_FOR_TRAINERS_EVERY_S)
             for trainer in self._new_trainers():
                 await asyncio.sleep(chance.uniform(0.0, LONGEST_WORK_S))
                 with contextlib.suppress(psutil.NoSuchProcess):

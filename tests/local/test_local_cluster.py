@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from deploy.local import leftovers
 from deploy.local.layout import NETNS_ROOT, Layout, kubernetes_version
-from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
+from deploy.local.lifecycle import Cluster, down, up
 from deploy.local.machine import cgroups
-from deploy.local.machine.namespaces import in_network, keeper_of
+from deploy.local.machine.namespaces import keeper_of
 
 from tests import conftest
 from tests.local.traces import CLUSTER_COMMAND, cluster_command, nothing, traces_of, until
@@ -39,8 +39,9 @@ def namespace(cluster: conftest.Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Cluster]:
-    """A second cluster, as if of another checkout."""
+    """A second cluster, as if of another checkout; its home is an empty folder."""
     handle = Cluster(Layout(tmp_path / "a-home-with-a-name-so-long" / ("x" * 90)), os.environ)
+    handle.layout.home.mkdir(parents=True)
     yield handle
     down(handle)
 
@@ -92,43 +93,6 @@ def test_bringing_up_what_is_up_changes_nothing(cluster: conftest.Cluster) -> No
     before = cluster.handle.running()
     started = up(cluster.handle, print)
     assert (started, cluster.handle.running()) == (False, before)
-
-
-def test_a_second_cluster_runs_beside_the_first_and_goes_without_a_trace(
-    cluster: conftest.Cluster, other: Cluster
-) -> None:
-    before = cluster.handle.running()
-    assert up(other, print)
-    try:
-        beside = conftest.Cluster(other)
-        load_eater(other.layout)
-        for name, eats_mib in (("small", 10), ("big", 200), ("waiting", 5)):
-            for_s = 3600 if name == "waiting" else 0
-            pod = an_eating_pod(name, eats_mib=eats_mib, limit_mib=64, for_s=for_s)
-            beside.apply(pod)
-        assert ended(beside, "default", "small")["reason"] == "Completed"
-        assert ended(beside, "default", "big")["reason"] == "OOMKilled"
-        until(lambda: "Running" in beside.kubectl("get", "pod", "waiting"), "a running pod")
-
-        stop_program(other, "kube-apiserver")
-        assert not other.is_up()
-        start_program(other, "kube-apiserver")
-        try:
-            until(other.is_up, "the API server, started again")
-        except AssertionError as error:
-            said = (other.layout.logs / "kube-apiserver.log").read_text(errors="replace")
-            error.add_note(f"missing: {other.missing_programs()}; it said last: {said[-4000:]}")
-            raise
-
-        # Processes run by `enter` belong to the cluster, too.
-        entered = subprocess.Popen(other.enter(["sleep", "1000"]))
-        until(lambda: entered.pid in {p.pid for p in in_network(other.layout.netns)}, "sleep")
-    finally:
-        assert down(other)
-    assert entered.wait(timeout=10) == -signal.SIGTERM
-    assert traces_of(other.layout) == nothing()
-    assert not down(other)
-    assert cluster.handle.running() == before
 
 
 def test_what_a_killed_harness_left_is_cleaned_by_the_next_up(

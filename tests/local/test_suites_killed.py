@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +13,16 @@ from deploy.local import leftovers
 from deploy.local.layout import CHECKOUT, Layout
 from deploy.local.lifecycle import Cluster, down
 
+from tests.local.traces import until
+
 pytestmark = pytest.mark.node
 
 RUN = """
 import sys
 from pathlib import Path
 from tests.suites import Lane, Plan, main
-sys.exit(main([], Plan((Lane("lane", (sys.argv[2],)),)), Path(sys.argv[1])))
+folder, *targets = sys.argv[1:]
+sys.exit(main([], Plan((Lane("lane", tuple(targets)),)), Path(folder)))
 """
 MAKEFILE = f"""
 ENTER := {sys.executable} {CHECKOUT}/deploy/local/cluster.py enter
@@ -33,39 +33,34 @@ looks:
 """
 
 
-def start(folder: Path, target: str) -> subprocess.Popen[str]:
+def start(folder: Path, *targets: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PLIMSOLL_CLUSTER_HOME": str(folder / "cluster")}
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(folder), target],
+        [sys.executable, "-c", RUN, str(folder), *targets],
         cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
-def until(look: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 120
-    while not look():
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
+def killed(folder: Path, *targets: str, with_its_guard: bool) -> Path:
+    """Kill a run when its last target waits in its cluster; return that target's process.
 
-
-@contextlib.contextmanager
-def killed(folder: Path, *, with_its_guard: bool) -> Iterator[Path]:
-    """A process that a target ran in its cluster when the run was killed: a folder of /proc."""
-    (folder / "Makefile").write_text(MAKEFILE)
-    run, begun = start(folder, "waits"), folder / "waits.pid"
+    It is returned as a folder of /proc.
+    """
+    begun = folder / "waits.pid"
+    begun.unlink(missing_ok=True)
+    run = start(folder, *targets)
     try:
-        until(begun.exists)
+        until(begun.exists, "a target that waits in the run's cluster")
         waiting = Path(f"/proc/{begun.read_text().strip()}")
         assert waiting.exists()
-        children = f"/proc/{run.pid}/task/{run.pid}/children"
-        guard, *_ = map(int, Path(children).read_text().split())
-        run.kill()
         if with_its_guard:
+            children = f"/proc/{run.pid}/task/{run.pid}/children"
+            guard, *_ = map(int, Path(children).read_text().split())
             os.kill(guard, signal.SIGKILL)
-        run.communicate()
-        yield waiting
     finally:
-        down(lane(folder))
+        run.kill()
+        run.communicate()
+    return waiting
 
 
 def lane(folder: Path) -> Cluster:
@@ -77,21 +72,19 @@ def is_taken_away(folder: Path) -> bool:
     return layout.name not in leftovers.traces() and not layout.home.exists()
 
 
-def test_a_killed_run_leaves_neither_processes_nor_a_cluster(tmp_path: Path) -> None:
-    with killed(tmp_path, with_its_guard=False) as waiting:
-        until(lambda: not waiting.exists())
-        until(lambda: is_taken_away(tmp_path))
-
-
-def test_what_a_run_left_that_was_killed_with_its_guard_is_taken_away_by_the_next(
+def test_what_a_killed_run_leaves_is_taken_away_by_its_guard_and_without_one_by_the_next_run(
     tmp_path: Path,
 ) -> None:
-    with killed(tmp_path, with_its_guard=True) as waiting:
-        assert waiting.exists()
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    try:
+        left = killed(tmp_path, "waits", with_its_guard=True)
+        assert left.exists()
         assert lane(tmp_path).is_up()
-        following = start(tmp_path, "looks")
-        said = following.communicate(timeout=180)[0]
-        assert following.returncode == 0, said
+
+        waiting = killed(tmp_path, "looks", "waits", with_its_guard=False)
+        assert not left.exists()
         assert (tmp_path / "looked").exists()
-        assert not waiting.exists()
-        assert is_taken_away(tmp_path)
+        until(lambda: not waiting.exists(), "the end of what ran in the cluster")
+        until(lambda: is_taken_away(tmp_path), "the cluster is gone")
+    finally:
+        down(lane(tmp_path))

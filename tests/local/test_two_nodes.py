@@ -1,12 +1,14 @@
-"""A cluster of two nodes: real, a core each, one network, and gone without a trace."""
+"""A cluster of two nodes beside the first: real, a core each, one network, gone without a trace."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import signal
 import socket
 import ssl
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from deploy.local.layout import Layout
 from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
 from deploy.local.machine import cgroups
-from deploy.local.machine.namespaces import move_into_network, processes
+from deploy.local.machine.namespaces import in_network, move_into_network, processes
 from deploy.local.node.nodes import Node, nodes_of
 from deploy.local.trouble import Trouble
 
@@ -31,9 +33,22 @@ FOR_S = {"node-1": 3601, "node-2": 3602}
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[conftest.Cluster]:
-    """A cluster of two nodes, with a pod on each."""
-    handle = Cluster(Layout(tmp_path_factory.mktemp("two") / "home"), os.environ)
+def programs(cluster: conftest.Cluster) -> dict[str, int]:
+    """The first cluster's, before there is a second."""
+    return cluster.handle.running()
+
+
+@pytest.fixture(scope="module")
+def two(
+    programs: dict[str, int], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[conftest.Cluster]:
+    """A second cluster, as if of another checkout, with a pod on each node.
+
+    Its home is an empty folder.
+    """
+    home = tmp_path_factory.mktemp("two") / "a-home-with-a-name-so-long" / ("x" * 90)
+    home.mkdir(parents=True)
+    handle = Cluster(Layout(home), os.environ)
     try:
         assert up(handle, print, nodes=2)
         cluster = conftest.Cluster(handle)
@@ -141,6 +156,45 @@ def test_two_nodes_that_are_up_stay_two(two: conftest.Cluster) -> None:
     with pytest.raises(Trouble, match="up, nodes: 2; take it down first"):
         up(two.handle, print, nodes=1)
     assert two.handle.running() == before
+
+
+@pytest.mark.parametrize(
+    ("pod", "eats_mib", "phase", "reason"),
+    [("small", 10, "Succeeded", "Completed"), ("big", 200, "Failed", "OOMKilled")],
+)
+def test_a_pod_ends_as_its_limit_says(
+    two: conftest.Cluster, pod: str, eats_mib: int, phase: str, reason: str
+) -> None:
+    two.apply(an_eating_pod(pod, eats_mib=eats_mib, limit_mib=64))
+    two.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{pod}", "--timeout=240s")
+    (status,) = two.get("pod", pod)["status"]["containerStatuses"]
+    assert status["state"]["terminated"]["reason"] == reason
+
+
+def test_the_api_server_is_stopped_and_started_beside_running_pods(two: conftest.Cluster) -> None:
+    stop_program(two.handle, "kube-apiserver")
+    assert not two.handle.is_up()
+    start_program(two.handle, "kube-apiserver")
+    try:
+        until(two.handle.is_up, "the API server, started again")
+    except AssertionError as error:
+        said = (two.handle.layout.logs / "kube-apiserver.log").read_text(errors="replace")
+        error.add_note(f"missing: {two.handle.missing_programs()}; it said last: {said[-4000:]}")
+        raise
+
+
+def test_it_goes_without_a_trace_while_pods_run_and_the_first_cluster_stays(
+    cluster: conftest.Cluster, two: conftest.Cluster, programs: dict[str, int]
+) -> None:
+    """The last of this cluster's tests. Processes run by `enter` belong to the cluster, too."""
+    entered = subprocess.Popen(two.handle.enter(["sleep", "1000"]))
+    network = two.handle.layout.netns
+    until(lambda: entered.pid in {each.pid for each in in_network(network)}, "sleep")
+    assert down(two.handle)
+    assert entered.wait(timeout=10) == -signal.SIGTERM
+    assert traces_of(two.handle.layout) == nothing()
+    assert not down(two.handle)
+    assert cluster.handle.running() == programs
 
 
 @pytest.mark.parametrize("point", ["containerd-2", "kubelet-2"])

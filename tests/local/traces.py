@@ -19,6 +19,8 @@ CLUSTER_COMMAND = CHECKOUT / "deploy" / "local" / "cluster.py"
 
 PATIENCE_S = 180.0
 """Beside other suites, an API server takes a minute to start."""
+PAUSE_S = 0.5
+"""Most looks walk through all processes, and many run kubectl."""
 
 
 def until(probe: Callable[[], Any], what: str, within_s: float = PATIENCE_S) -> Any:
@@ -26,7 +28,7 @@ def until(probe: Callable[[], Any], what: str, within_s: float = PATIENCE_S) -> 
     while time.monotonic() < end_s:
         if answer := probe():
             return answer
-        time.sleep(0.1)
+        time.sleep(PAUSE_S)
     raise AssertionError(f"{what}: not within {within_s} s")
 
 

@@ -102,7 +102,7 @@ async def test_a_training_while_the_server_is_frozen_succeeds_and_is_logged_late
 
     async with logging_to(mlflow.address, store, timeout_s=1.0) as logging, running(logging):
         with mlflow.frozen():
-            spawner = Spawner(store_url=str(database), budget_s=5.0)
+            spawner = Spawner(store_url=str(database), budget_s=1.0)
             queue = TrainingQueue(spawner, store, keep, rules=QueueRules(grace_s=120.0))
             queue.request(TRAIN, Policy(max_bins=2), "first")
             result = await ended

@@ -267,11 +267,16 @@ def _set_network(path: Path) -> None:
         os.close(descriptor)
 
 
-def wait_for(probe: Callable[[], _Answer | None], *, timeout_s: float) -> _Answer | None:
-    """Ask until there is an answer; None if there is none in time."""
+def wait_for(
+    probe: Callable[[], _Answer | None], *, timeout_s: float, pause_s: float = 0.05
+) -> _Answer | None:
+    """Ask until there is an answer; None if there is none in time.
+
+    pause_s: from an answer to the next question; longer where a question costs processor time.
+    """
     until_s = time.monotonic() + timeout_s
     while True:
         answer = probe()
         if answer is not None or time.monotonic() > until_s:
             return answer
-        time.sleep(0.05)
+        time.sleep(pause_s)

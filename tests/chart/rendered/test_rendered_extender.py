@@ -28,7 +28,8 @@ def asked_at(documents: list[Document]) -> str:
 
 
 def test_none_is_made_unless_asked_for(helm: Helm) -> None:
-    assert "extender" not in yaml.safe_dump(helm.render({"networkPolicies": {"enabled": True}}))
+    documents = helm.render({"networkPolicies": {"enabled": True}}, kinds=True)
+    assert "extender" not in str(documents)
 
 
 def test_a_scheduler_is_configured_to_ask_for_scores_alone(helm: Helm) -> None:

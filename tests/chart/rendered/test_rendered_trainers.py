@@ -24,7 +24,7 @@ def template_of(documents: list[Document]) -> str:
 
 
 def test_none_is_made_unless_asked_for(helm: Helm) -> None:
-    rendered = yaml.safe_dump_all(helm.render({"database": {"existingSecret": "db"}}))
+    rendered = str(helm.render({"database": {"existingSecret": "db"}}, kinds=True))
     assert "train-shard" not in rendered
     assert "PLIMSOLL_TRAINING_JOB" not in rendered
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -115,6 +116,38 @@ WRONG: dict[str, tuple[Any, str]] = {
         }.items()
     },
 }
+SECTIONS = ["", *sorted({each.partition(".")[0] for each in WRONG if "." in each})]
+SCHEMAS_WORDS = (
+    *("want ", "one of ", "missing property", "minimum", "maximum"),
+    *("minLength", "maxLength", "minItems"),
+)
+"""The schema's words begin so; all others are those of the chart's own checks."""
+BY_SCHEMA = sorted(path for path, (_, words) in WRONG.items() if words.startswith(SCHEMAS_WORDS))
+"""Values that the schema refuses. It names all of them at once; the checks name only the first."""
+ALONE = {"admission.env", "admission.replicas", "image.tag", "mlflow.existingSecret", "policy.mode"}
+"""The ones of them that are set wrong without any other, too: a mistake of each kind."""
+UNKNOWN = "additional properties 'replicaz' not allowed"
+_REFUSAL = re.compile(r"^ *- at '(?P<path>[^']*)': (?P<words>.+)$", re.MULTILINE)
+
+
+def refusals(said: str) -> list[tuple[str, str]]:
+    """The path of each value that the schema refuses, and why. Helm writes ``- at '/a/b': why``."""
+    return [
+        (found["path"].strip("/").replace("/", "."), found["words"])
+        for found in _REFUSAL.finditer(said)
+    ]
+
+
+def together(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"a.b": 1, "a.c": 2}`` gives {a: {b: 1, c: 2}}."""
+    document: dict[str, Any] = {}
+    for path, value in values.items():
+        *sections, last = path.split(".")
+        inside = document
+        for each in sections:
+            inside = inside.setdefault(each, {})
+        inside[last] = value
+    return document
 
 
 def _objects(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -138,7 +171,28 @@ def _leaves(schema: dict[str, Any], known: set[str], path: str = "") -> Iterator
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 
 
-@pytest.mark.parametrize("path", sorted(WRONG))
+@pytest.fixture(scope="module")
+def refused(helm: Helm) -> list[tuple[str, str]]:
+    """What the schema says of all that it refuses, set wrong together."""
+    return refusals(helm.refusal(together({path: WRONG[path][0] for path in BY_SCHEMA})))
+
+
+@pytest.fixture(scope="module")
+def unknown(helm: Helm) -> list[tuple[str, str]]:
+    """What the schema says of a value that nobody knows in every section, and beside them."""
+    return refusals(
+        helm.refusal(together({f"{each}.replicaz".lstrip("."): 3 for each in SECTIONS}))
+    )
+
+
+@pytest.mark.parametrize("path", BY_SCHEMA)
+def test_among_many_each_wrong_value_is_named(refused: list[tuple[str, str]], path: str) -> None:
+    _, words = WRONG[path]
+    said = [why for at, why in refused if f"{at}.".startswith(f"{path}.")]
+    assert any(words in why for why in said), said
+
+
+@pytest.mark.parametrize("path", sorted(WRONG.keys() - set(BY_SCHEMA) | ALONE))
 def test_a_wrong_value_is_refused_by_name(helm: Helm, path: str) -> None:
     value, words = WRONG[path]
     said = helm.refusal(nested(path, value))
@@ -151,12 +205,28 @@ def test_every_value_is_set_wrong_once() -> None:
     assert set(WRONG) == {each.path for each in values}
 
 
-@pytest.mark.parametrize(
-    "path", ["", *sorted({each.partition(".")[0] for each in WRONG if "." in each})]
-)
-def test_a_value_nobody_knows_is_refused(helm: Helm, path: str) -> None:
-    said = helm.refusal(nested(f"{path}.replicaz".lstrip("."), 3))
-    assert "additional properties 'replicaz' not allowed" in said
+@pytest.mark.parametrize("section", SECTIONS)
+def test_among_many_each_value_nobody_knows_is_named(
+    unknown: list[tuple[str, str]], section: str
+) -> None:
+    assert (section, UNKNOWN) in unknown
+
+
+def test_a_value_nobody_knows_is_refused(helm: Helm) -> None:
+    assert UNKNOWN in helm.refusal(nested("admission.replicaz", 3))
+
+
+def test_what_is_rendered_without_our_kinds_lacks_nothing_else(helm: Helm) -> None:
+    everything = helm.render({}, kinds=True)
+    without = [each for each in everything if each["kind"] != "CustomResourceDefinition"]
+    assert len(without) < len(everything)
+    assert helm.render({}) == without
+
+
+def test_what_a_test_changes_in_a_rendered_chart_stays_its_own(helm: Helm) -> None:
+    before, changed = helm.render({}), helm.render({})
+    changed[0].clear()
+    assert helm.render({}) == before
 
 
 def test_every_object_of_the_schema_lists_all_it_may_hold() -> None:
@@ -190,6 +260,7 @@ def test_a_namespace_named_by_a_number_stays_a_text(helm: Helm) -> None:
             "trainers": {"enabled": True},
         },
         namespace="2026",
+        kinds=True,
     )
     years = set(range(2023, 2027))
     assert not years & set(_numbers(documents))

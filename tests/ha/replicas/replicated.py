@@ -6,7 +6,6 @@ import asyncio
 import base64
 import contextlib
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from deploy.chart.rendering import NAME
 from deploy.local.layout import NODE_ADDRESS
 
 from tests.apiserver.controllers import until
+from tests.apiserver.crds import read_at
 from tests.chart.helm import Helm
 from tests.chart.installing import CONTROLLER_ADDRESS, Release, a_place, chart_values, install
 from tests.conftest import Cluster
@@ -58,16 +58,20 @@ class Replicated:
         """Wait until there are no more pods than that, including those that are about to end."""
         selector = f"app.kubernetes.io/component={component}"
 
-        async def found() -> bool:
-            words = ("get", "pods", "-n", NAME, "-l", selector, "-o", "name")
-            return len((await self.kubectl(*words)).split()) == count
+        def found() -> bool:
+            path = f"/api/v1/namespaces/{NAME}/pods"
+            return len(self._read(path, labelSelector=selector)["items"]) == count
 
         await until(f"{count} pods of {component}", found)
 
+    def _read(self, path: str, **query: str) -> Any:
+        return json.loads(read_at(self.cluster, path, **query))
+
     def leader(self) -> str | None:
         """The pod that leads and is ready, as the controller's Service sees it."""
-        slices = self.cluster.get(
-            "endpointslices", "-n", NAME, "-l", f"kubernetes.io/service-name={NAME}-controller"
+        slices = self._read(
+            f"/apis/discovery.k8s.io/v1/namespaces/{NAME}/endpointslices",
+            labelSelector=f"kubernetes.io/service-name={NAME}-controller",
         )["items"]
         ready = [
             endpoint["targetRef"]["name"]
@@ -80,22 +84,22 @@ class Replicated:
 
     def holder(self) -> str | None:
         """The holder of the Lease; empty if it was given back."""
-        lease = self.cluster.get("lease", f"{NAME}-controller", "-n", NAME)
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}-controller"
+        lease = self._read(path)
         found: str | None = lease["spec"].get("holderIdentity")
         return found
 
     def stands_by(self, pod: str) -> bool:
         """Whether a controller's pod says that it waits for the end of another."""
         path = f"/api/v1/namespaces/{NAME}/pods/{pod}:8081/proxy/readyz"
-        done = subprocess.run(
-            self.cluster.handle.kubectl("get", "--raw", path),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return done.returncode == 0 and done.stdout.startswith("standing by: ")
+        try:
+            return read_at(self.cluster, path).startswith("standing by: ")
+        except AssertionError:  # it is not ready, or nobody answers
+            return False
 
-    def logged(self, pod: str, event: str, *words: str) -> list[dict[str, Any]]:
-        """Records of a controller's log. words: more of `kubectl logs`, such as --previous."""
-        lines = self.cluster.kubectl("logs", "-n", NAME, pod, *words).splitlines()
+    def logged(self, pod: str, event: str) -> list[dict[str, Any]]:
+        """Records of a controller's log."""
+        lines = read_at(self.cluster, f"/api/v1/namespaces/{NAME}/pods/{pod}/log").splitlines()
         records = [json.loads(line) for line in lines if line.startswith("{")]
         return [record for record in records if record["event"] == event]
 
@@ -118,7 +122,7 @@ def a_replicated_release(
         trainers={"enabled": True},
         webhook={"excludedNamespaces": [UNTOUCHED, PLAIN], "timeoutSeconds": 5},
     )
-    with a_place(cluster):
+    with a_place(cluster, kinds_too=True):  # kubectl made them
         cluster.apply(
             {
                 "apiVersion": "v1",

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES

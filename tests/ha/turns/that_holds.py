@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from deploy.chart.rendering import CHECKOUT, NAME
 
+from tests.chart.helm import documents_in
 from tests.conftest import Cluster
 from tests.ha.whole import Whole, the_whole
 
@@ -40,16 +40,15 @@ async def a_plimsoll_that_holds(
     own: its namespace, which exists. without: programs that are not started. replicas: of
         controller and admission. of_controller: more variables of the controller's environment.
     """
-    for each in rights(own):
-        cluster.apply(each)
+    cluster.apply({"apiVersion": "v1", "kind": "List", "items": rights(own)})
     try:
         async with the_whole(
             cluster, folder, told(cluster, folder, own, of_controller), without, replicas
         ) as whole:
             yield whole
     finally:
-        for kind in CLUSTER_WIDE:
-            cluster.kubectl("delete", kind.lower(), *OBJECTS, "--ignore-not-found")
+        made = [f"{kind.lower()}/{name}" for kind in CLUSTER_WIDE for name in OBJECTS]
+        cluster.kubectl("delete", *made, "--ignore-not-found")
 
 
 def rights(own: str) -> list[dict[str, Any]]:
@@ -57,8 +56,7 @@ def rights(own: str) -> list[dict[str, Any]]:
     text = GOLDEN.read_text().replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
     found = [
         each
-        for each in yaml.safe_load_all(text)
-        if each
+        for each in documents_in(text)
         if each["metadata"]["name"] in OBJECTS and each["kind"] in ("ServiceAccount", *RIGHTS)
     ]
     for each in found:

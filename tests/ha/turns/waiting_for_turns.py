@@ -23,6 +23,7 @@ from plimsoll_predictor.replay.placing.world import World
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import RFC_3339, Shop, until
 from tests.builders.placing.placed_runs import MEAN_S, keep, placed_runs
+from tests.builders.runtimes.shapes import a_catalogue
 from tests.builders.stores import an_attempt
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
@@ -47,6 +48,8 @@ def teach(store: Store, shop: Shop) -> None:
     keep(store, placed_runs(PAST_RUNS, seed=5, world=world))
     # The runs above already count as forecast: these runs tell how long the tasks take.
     store.observations.record([_a_run(TaskId.parse(kind), at) for kind in kinds for at in range(5)])
+    # No turn depends on shapes of runtimes. With these, controllers learn none before tomorrow.
+    store.shapes.save_catalogue(a_catalogue(), time.time())
 
 
 def _a_run(task: TaskId, at: int) -> Any:

@@ -107,6 +107,23 @@ def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "statuses"),
+    [("passes", {"passes": 0, "last": 0}), ("fails", {"fails": 2, "last": 2})],
+)
+async def test_nothing_runs_until_what_all_need_has_passed(
+    folder: Path, before: str, statuses: dict[str, int]
+) -> None:
+    plan = Plan((Lane("one", ("last",), on_cluster=False),), before=(before,))
+    run = Run(plan, folder, folder / "cluster")
+    run.logs.mkdir()
+    assert await run.everything() == max(map(bool, statuses.values()))
+    assert {each.target: each.status for each in run.ended} == statuses
+    assert [each.target for each in run.ended] == [before, "last"]
+    assert (run.logs / "last.log").exists() == (before == "passes")
+
+
+@pytest.mark.slow
 def test_what_one_prints_stays_in_one_piece(folder: Path) -> None:
     process = start(folder, "one=meet-1,passes", "two=meet-2,fails,last")
     said = process.communicate(timeout=2 * WITHIN_S)[0]

@@ -124,7 +124,7 @@ def test_a_run_killed_below_its_request_on_small_nodes_is_lifted_and_not_given_u
     room=st.none() | SIZES,
     most=st.none() | SIZES,
 )
-@examples(500)
+@examples(250)
 def test_a_size_below_the_need_is_never_below_what_the_author_wrote(
     size: int, request: int | None, limit: int | None, room: int | None, most: int | None
 ) -> None:

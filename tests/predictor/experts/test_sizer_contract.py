@@ -179,7 +179,7 @@ def holds_for_every_decision(ask: Ask, knowledge: Knowledge | None, bounds: Boun
     request_bytes=st.none() | SIZES,
     limit_bytes=st.none() | SIZES,
 )
-@examples(300)
+@examples(150)
 def test_a_kill_is_always_answered_by_more_memory_within_the_cap_or_by_a_reason(
     knowledge: Knowledge,
     bounds: Bounds,

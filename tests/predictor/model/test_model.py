@@ -84,7 +84,7 @@ def resigned(data: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @given(data=damaged())
-@examples(300)
+@examples(150)
 def test_any_damage_is_a_model_error_or_harmless(data: dict[str, Any]) -> None:
     try:
         loaded = Model.from_dict(data)
@@ -95,7 +95,7 @@ def test_any_damage_is_a_model_error_or_harmless(data: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @given(data=damaged())
-@examples(300)
+@examples(150)
 def test_a_wrong_model_with_a_right_checksum_is_refused_or_still_answers(
     data: dict[str, Any],
 ) -> None:

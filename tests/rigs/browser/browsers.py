@@ -77,6 +77,14 @@ class Tab:
         """Whether the pages' scripts run; ours do all the same."""
         self.call("Emulation.setScriptExecutionDisabled", value=not run)
 
+    def renew(self) -> None:
+        """Be like a new tab on a wide screen."""
+        self.scripts(run=True)
+        self.show(1280)
+        self.open("about:blank")
+        self.complaints.clear()
+        self.requests.clear()
+
     def open(self, address: str) -> None:
         """Go there and wait until all is loaded."""
         self._seen.clear()

@@ -52,7 +52,7 @@ def guard(mark: str, homes: Sequence[Path], lock: int) -> subprocess.Popen[bytes
     homes: of the clusters to take away. lock: held until that is done.
     """
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.rigs.processes.run_remains", mark, *map(str, homes)],
+        [sys.executable, "-S", "-m", "tests.rigs.processes.run_remains", mark, *map(str, homes)],
         # In its own session no key press reaches it.
         cwd=CHECKOUT, stdin=subprocess.PIPE, pass_fds=[lock], start_new_session=True,
     )  # fmt: skip

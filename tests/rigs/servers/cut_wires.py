@@ -17,12 +17,14 @@ class Wire:
 
     cut_after: once these bytes went to the server, its answer to them is lost: the connection ends
         on our side, and the server has received all. None cuts nothing; a cut happens once.
+    cut_before: as cut_after, but these bytes are lost: the server sees only the connection's end.
     silent: nothing is forwarded any more, and no connection ends, as when a machine is off.
     """
 
     server_port: int
     listening: socket.socket
     cut_after: bytes | None = None
+    cut_before: bytes | None = None
     silent: bool = False
     cuts: int = 0
     ended: bool = False
@@ -66,6 +68,10 @@ class Wire:
             while data := source.recv(65536):
                 while self.silent and not self.ended:
                     time.sleep(0.02)
+                if to_server and self.cut_before is not None and self.cut_before in data:
+                    self.cut_before = None
+                    self.cuts += 1
+                    break
                 cuts = to_server and self.cut_after is not None and self.cut_after in data
                 if cuts:
                     self.cut_after = None

@@ -82,6 +82,17 @@ class PostgreSQL:
             self.start()
 
     @contextmanager
+    def standing_by(self) -> Iterator[None]:
+        """It is a standby inside the block, without a primary; then it takes over."""
+        self.stop()
+        (self.folder / "data" / "standby.signal").touch()
+        self.start()
+        try:
+            yield
+        finally:
+            self._pg("pg_ctl", "promote", "-w")
+
+    @contextmanager
     def frozen(self) -> Iterator[None]:
         """All its processes stand still inside the block: connections stay open without answers."""
         processes = self.processes()
