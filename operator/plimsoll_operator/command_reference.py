@@ -17,10 +17,12 @@ INTRODUCTION: Final = """# The command line
 `kubectl-plimsoll` on the PATH, and completes its words by `kubectl_complete-plimsoll`.
 `plimsoll --install-completion` teaches your shell to complete commands, options and names of tasks.
 
-**Where a command looks.** `status`, `pause`, `resume`, `enforce`, `recommend` and `off` need the
-Kubernetes API only, and no more rights than for what they show or change. What needs the store runs
-in the pod of the controller that leads, by the same means as `kubectl exec`; files stay on your
-machine. With `--store` or `PLIMSOLL_STORE_URL` it runs here, on that store.
+**Where a command looks.** `status`, `pause`, `resume`, `enforce`, `recommend`, `off`, `release`,
+`campaign create`, `campaign watch`, `campaign stop` and `spark --teach` need the Kubernetes API
+only, and no more rights than for what they show or change. `spark` without `--teach`,
+`traces convert`, `campaign airflow` and `replay` of files need no cluster. A command that needs the
+store runs in the pod of the controller that leads, by the same means as `kubectl exec`; files stay
+on your machine. With `--store` or `PLIMSOLL_STORE_URL` such a command runs here, on that store.
 
 **Exit status.** 0: done; `status`: healthy. 1: not done, or not healthy; a sentence on stderr says
 why. 2: the command line was not understood, or nobody confirmed. 3: `sla`: less likely than

@@ -19,9 +19,10 @@ def a_node(
     labels: Mapping[str, str] | None = None,
     taints: Sequence[tuple[str, str, str]] = (),
     cordoned: bool = False,
+    extended: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A node's object. taints: key, value, effect."""
-    allocatable = {"memory": memory, "cpu": cpu}
+    """A node's object. taints: key, value, effect. extended: amounts of other resources."""
+    allocatable = {"memory": memory, "cpu": cpu, **(extended or {})}
     spec: dict[str, Any] = {
         "taints": [dict(zip(("key", "value", "effect"), taint, strict=True)) for taint in taints]
     }

@@ -32,8 +32,8 @@ def insert(url: str, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 @contextmanager
 def writing_to(url: str) -> Iterator[sa.Connection]:
-    """One transaction."""
+    """One transaction, on tables of any version."""
     database = Database.connect(url, 5.0)
-    with database.write() as connection:
+    with database.write_schema() as connection:
         yield connection
     database.close()

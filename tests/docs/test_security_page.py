@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from plimsoll_operator.__main__ import app
 from tests.chart.helm import documents_in
 from tests.docs.pages import ROOT, Page
 
@@ -49,6 +53,22 @@ def pod_specs() -> dict[str, Any]:
         for each in RENDERED
         if each["kind"] in {"Deployment", "DaemonSet"}
     }
+
+
+def of_the_store(command: Any, *words: str) -> Iterator[str]:
+    """The words of each command that runs in the controller's pod unless it is told the store."""
+    # Only a group has commands; its class is up to typer.
+    for name, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            yield from of_the_store(inner, *words, name)
+    if any(option.envvar == "PLIMSOLL_STORE_URL" for option in command.params):
+        yield " ".join(words)
+
+
+def test_every_command_that_needs_exec_is_on_the_page() -> None:
+    [row] = re.findall(r"^\| uses a command (.*?) \|", Page("docs/security.md").text, re.MULTILINE)
+    told = re.findall(r"`(?:plimsoll )?(.*?)(?: --\S+)?`", row)
+    assert sorted(told) == sorted(of_the_store(get_command(app)))
 
 
 def test_every_right_of_the_controller_is_on_the_page() -> None:

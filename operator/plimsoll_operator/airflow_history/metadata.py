@@ -194,5 +194,6 @@ def _postgresql(address: sa.URL) -> sa.Engine:
         )
     except (ImportError, exc.ArgumentError) as error:
         raise MetadataError(
-            f"a database driver is missing: {error}; for PostgreSQL install plimsoll[postgresql]"
+            f"a database driver is missing: {error}; for PostgreSQL: pip install '.[postgresql]'"
+            " in Plimsoll's checkout"
         ) from error

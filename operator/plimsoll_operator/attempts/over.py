@@ -4,13 +4,16 @@ A kubelet first writes that the containers have ended, then takes the pod down, 
 later it writes that the pod has failed. Meanwhile nothing in it runs, and nothing can start again.
 
 Kueue uses the phase: until then the pod holds its quota, and its next attempt would be one too
-many in its group, and be deleted.
+many in its group, and be deleted. The kubelet goes by the phase, too, where the author names the
+node: until then it counts the pod as running there, and refuses for good a next one that does not
+fit beside it.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from plimsoll_operator.pods.creation import author_chose_node
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -43,7 +46,9 @@ def is_over(pod: Pod) -> bool:
     status = mapping(pod.get("status"))
     if status.get("phase") in _FINAL:
         return True
-    if restart_policy(pod) is not RestartPolicy.NEVER or is_counted_by_kueue(pod):
+    if restart_policy(pod) is not RestartPolicy.NEVER:
+        return False
+    if is_counted_by_kueue(pod) or author_chose_node(pod):
         return False
     return all(
         _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))

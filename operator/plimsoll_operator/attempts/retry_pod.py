@@ -12,9 +12,9 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes, format_millicores, millicores_or_none
-from plimsoll_operator.pods.creation import author_chose_node
+from plimsoll_operator.pods.creation import author_chose_node, written_later
 from plimsoll_operator.pods.identity import AUTO
-from plimsoll_operator.pods.queue_managers import written_at_admission
+from plimsoll_operator.pods.queue_managers import OF_ONE_ADMISSION
 from plimsoll_operator.pods.spec import Pod, mapping, qos_of
 from plimsoll_operator.sizing.cpu_sizing import is_enforced
 from plimsoll_operator.sizing.decision_note import (
@@ -49,6 +49,8 @@ It refuses a pod with other values than its classes have now.
 """
 WRITTEN_BY_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
 """It holds the first pod's manifest, and annotations have little room."""
+_OWN = "plimsoll.dev/"
+"""A part of each name of a label or annotation of Plimsoll's."""
 TOKEN_VOLUME_PREFIX = "kube-api-access-"
 _LABEL = re.compile(rf"[A-Za-z0-9](?:[-_.A-Za-z0-9]{{0,{labels.MAX_LABEL_CHARS - 2}}}[A-Za-z0-9])?")
 """What the API server takes as a label's value."""
@@ -137,8 +139,8 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     """Return a clean copy of ``pod`` with a lifted allocation, ready to create.
 
     It has the pod's labels, annotations and owner, and all that its author wrote about its place.
-    It has nothing that the cluster wrote. RUN_OF links it to the first pod of its run, RETRY_OF to
-    the attempt that it follows.
+    It has nothing that the cluster wrote, then or later. RUN_OF links it to the first pod of its
+    run, RETRY_OF to the attempt that it follows.
     """
     # The copy's neighbours are not the first pod's; admission hints anew.
     pod = without_hint(pod)
@@ -154,11 +156,10 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations.pop(labels.RETRIED_AS, None)
     annotations.pop(labels.RESCUED, None)
     annotations.pop(labels.HELD, None)
-    # The copy queues again, and is admitted on its own.
-    of_its_queue = written_at_admission(pod)
-    meta.update(name=following.name, annotations=_without(annotations, of_its_queue))
+    of_the_first = _of_the_first_pod(pod)
+    meta.update(name=following.name, annotations=_without(annotations, of_the_first))
     if "labels" in meta:
-        meta["labels"] = _without(mapping(meta["labels"]), of_its_queue)
+        meta["labels"] = _without(mapping(meta["labels"]), of_the_first)
     if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
         # The copy has another name, which would be read as another task.
         meta["labels"] = {**meta["labels"], labels.TASK: following.task}
@@ -168,6 +169,16 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
         "metadata": meta,
         "spec": _sized_spec(pod, following),
     }
+
+
+def _of_the_first_pod(pod: Pod) -> frozenset[str]:
+    """Return the labels and annotations that a queue, a network or a device's scheduler wrote.
+
+    They write others on the copy, and some refuse a pod that has any already. What people wrote for
+    Plimsoll, however late, is for the whole run.
+    """
+    later = {name for name in written_later(pod) if _OWN not in name}
+    return OF_ONE_ADMISSION | later
 
 
 def _without(values: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
 from plimsoll_operator.splitting.job_tokens import JobName
-from plimsoll_operator.splitting.leased_job import LeasedJob
+from plimsoll_operator.splitting.leased_job import START_S, WAIT_S, LeasedJob
 from plimsoll_operator.wording.splitting_words import words_for_leased
 from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting import lease_records
-from plimsoll_predictor.splitting.jobs import MOST_WORKERS
+from plimsoll_predictor.splitting.jobs import MOST_WORKERS, Job
 from plimsoll_predictor.splitting.leases import (
     Ack,
     Heard,
@@ -85,12 +86,14 @@ class Kept:
     """One job: which worker has what, and what its chunks took.
 
     workers: how many at once. largest: the largest chunk that each worker did, by its name.
+    task: None if not told.
     """
 
     leases: Leases
     guided: Guided
     workers: int = 1
     uid: str = ""
+    task: TaskId | None = None
     largest: dict[str, int] = field(default_factory=dict)
     granted_s: dict[str, float] = field(default_factory=dict)
     item_s: dict[str, float] = field(default_factory=dict)
@@ -107,6 +110,8 @@ class Kept:
         """Return it in plain JSON types."""
         return {
             "uid": self.uid,
+            "task": None if self.task is None else str(self.task),
+            "workers": self.workers,
             "leases": lease_records.to_document(self.leases),
             "learned": self.guided.to_document(),
             "counts": {each.value: number for each, number in self.counts.items()},
@@ -174,7 +179,8 @@ class Keeper:
             if (leases.items, leases.shares) != (job.items, leased.shares):
                 raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
         guided.begin(job, Cut.LEASED, anew=document is None)
-        kept = self.jobs[name] = Kept(leases, guided, job.workers, leased.uid, counts=counts)
+        whose = job.workers, leased.uid, leased.task
+        kept = self.jobs[name] = Kept(leases, guided, *whose, counts=counts)
         return kept
 
     def close(self, name: JobName) -> None:
@@ -318,6 +324,23 @@ class Keeper:
         except (OSError, TimeoutError) as error:
             raise NotWritten(f"{name}: the record could not be written; ask again") from error
         return answer
+
+
+def recorded_job(name: JobName, document: object) -> LeasedJob:
+    """Return a job as its record has it, for one that is gone.
+
+    Raises:
+        ValueError: if it cannot be read, or an older version wrote it, without its task.
+    """
+    if not isinstance(document, Mapping):
+        raise ValueError(f"{name}: its record is no object")
+    leases = lease_records.from_document(document.get("leases"))
+    task, workers = document.get("task"), document.get("workers")
+    if not isinstance(task, str) or not isinstance(workers, int):
+        raise ValueError(f"{name}: its record names no task, or no number of workers")
+    job = Job(leases.items, workers, START_S, WAIT_S)
+    uid = str(document.get("uid"))
+    return LeasedJob(name, uid, job, leases.shares, task=TaskId.parse(task))
 
 
 def _up_to(part: Part | None, heard: Heard) -> int:

@@ -162,9 +162,7 @@ def airflow(
         str | None,
         typer.Option(help="Name of the campaign; the file's otherwise. It is part of runs' ids."),
     ] = None,
-    parallelism: Annotated[
-        int, typer.Option(min=1, max=100, help="So many runs at a time at most.")
-    ] = 4,
+    parallelism: Annotated[int, typer.Option(min=1, max=100, help="Most runs at a time.")] = 4,
     again: Annotated[bool, typer.Option("--again", help="Trigger once more what failed.")] = False,
     user: Annotated[
         str | None,

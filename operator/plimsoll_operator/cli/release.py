@@ -43,8 +43,9 @@ def release(
 
     Plimsoll's scheduling gate is removed from pods, and Jobs that it suspended are resumed.
 
-    `helm uninstall` does it by itself where pods may wait, and `helm upgrade` and `helm rollback`
-    where they may no longer. It needs no Plimsoll: it helps also after everything was removed.
+    `helm uninstall` does the same if pods may wait; `helm upgrade` and `helm rollback` do it if
+    pods may no longer wait. This command needs no running Plimsoll: it also helps after all of
+    Plimsoll was removed.
     """
     from plimsoll_operator.commands.modes.release import release_command
 

@@ -41,7 +41,7 @@ def status(
         bool,
         typer.Option(
             "--unrecognised",
-            help="List pods without a label that no task is read from, and what they would need.",
+            help="List unlabelled pods whose task Plimsoll cannot tell, and what each needs.",
         ),
     ] = False,
     *,

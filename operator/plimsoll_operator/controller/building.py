@@ -67,6 +67,7 @@ from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPar
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
+from plimsoll_operator.controller.tasks.healing import is_stuck
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -279,7 +280,7 @@ class ControllerParts:
                 board=board,
                 announcer=announcer,
                 metrics=metrics.ordering,
-                store_is_stuck=lambda: self.bounds.unhealed is not None,
+                store_is_stuck=lambda: is_stuck(writer),
                 now_s=now_s,
             ),
         )
@@ -300,7 +301,6 @@ class ControllerParts:
     def _connect(self) -> None:
         """Subscribe the parts to events, in the order in which they are called."""
         hub, board, metrics, profiles = self.hub, self.board, self.metrics, self.profiles
-
         hub.subscribe(
             AttemptEnded,
             self.leaking.observed,

@@ -12,6 +12,7 @@ import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
 from plimsoll_operator.controller.learning.log_fold import LogFold
+from plimsoll_operator.controller.placing.listed_pods import ListedPods
 from plimsoll_operator.controller.profiles.gathering import LATEST
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import Healing
@@ -86,6 +87,8 @@ class Controller(ControllerParts):
 
     started = False
     """Whether the feed holds what the store knows; before that, the feed must not be read."""
+    healing: Healing
+    """It is made at the start."""
     _beside: tuple[asyncio.Task[None], ...] = ()
     _imported = 0
 
@@ -106,7 +109,11 @@ class Controller(ControllerParts):
         autoscalers = AutoscalersSeen(self.kube, self.bounds)
         await autoscalers.look()
         await self.restore()
-        self.encounters.first_list.begin()
+        listed = ListedPods(self.kube.api, self.encounters.first_list)
+        await listed.begin()
+        self.healing = Healing(self.writer, self.bounds, lambda: self.encounters.first_list.handled)
+        # Admission lowers sizes as soon as it reads the feed, unless the feed says otherwise.
+        self.healing.look()
         self.started = True
         parts = (
             self.profiles,
@@ -116,7 +123,6 @@ class Controller(ControllerParts):
             self.runtimes,
             self.long_runs,
             self.watch.policy_statuses,
-            self.late_binding,
             self.lending,
             self.rescues,
             self.encounters,
@@ -126,17 +132,23 @@ class Controller(ControllerParts):
             self.troubles,
             autoscalers,
             MissedDeletions(self.kube.api, watch.last_seen, watch.see_gone()),
-            Healing(self.writer, self.bounds),
+            listed,
+            self.healing,
             self.publications,
             self.placing_news,
             self.watch.releases,
         )
         works = [*(part.run for part in parts), self.keep_equal_to_the_store]
-        works.append(self.watch.ledger.living.end_missed)
+        works += [self.watch.ledger.living.end_missed, self._bind_late]
         if self.rounds is not None:
             works.append(self.rounds.run)
         self._beside = tuple(asyncio.create_task(_carry_on(work)) for work in works)
         log.info("controller started", tasks=len(self.book))
+
+    async def _bind_late(self) -> None:
+        """Resize pods that wait once all pods were seen. Before that, each would be as written."""
+        await self.healing.begun.wait()
+        await self.late_binding.run()
 
     async def restore(self) -> None:
         """Bring what the store knows into the feed, and go on with the retries it holds."""

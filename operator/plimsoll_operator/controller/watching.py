@@ -74,7 +74,7 @@ class ClusterWatch:
         """A labelled pod appeared, changed or went. listed: it was there before the watch began."""
         await self._see_pod(pod, gone=gone)
         self.last_seen.see(PODS, pod, gone=gone)
-        self.ledger.encounters.first_list.see(listed=listed)
+        self.ledger.encounters.first_list.see(str(pod["metadata"].get("uid")), listed=listed)
 
     async def _see_pod(self, pod: Raw, *, gone: bool) -> None:
         # First: a pod that waits for its turn is released even if its namespace is excluded now.

@@ -27,9 +27,12 @@ from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
 
-WAIT_S: Final = 25.0
-"""How long the controller may hold a question; shorter than most proxies' idle timeouts."""
+WAIT_S: Final = 5.0
+"""How long the controller may hold a question: it answers this often, even without news. If it
+vanishes and no connection ends, as when its node loses power, only an overdue answer shows it."""
 ANSWER_WITHIN_S: Final = 15.0
+"""A question is given up if nothing of its answer comes for so long after it was due. A large and
+slow answer may take longer in all."""
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 5.0
 UNANSWERED: Final = "unanswered"
@@ -65,7 +68,8 @@ class FeedClient:
     """Keeps ``state`` up to date.
 
     heard: called after each answer, once the first full one is complete: before that, nothing that
-    the controller knows is in use. failed: called with one word for each failure.
+    the controller knows is in use. failed: called with one word for each failure. asked: called
+    before each question, with the seconds within which its answer is due.
     """
 
     source: FeedSource
@@ -73,6 +77,7 @@ class FeedClient:
     heard: Callable[[], None]
     failed: Callable[[str], None]
     jitter: random.Random
+    asked: Callable[[float], None] = lambda _: None
     reader: Reader = Reader.ADMISSION
     wait_s: float = WAIT_S
     """How long the controller may wait for news: it is heard at least as often."""
@@ -96,7 +101,7 @@ class FeedClient:
     async def run(self) -> None:
         """Ask until cancelled. Nothing that the controller answers ends it."""
         timeout = aiohttp.ClientTimeout(
-            total=self.wait_s + ANSWER_WITHIN_S, connect=ANSWER_WITHIN_S
+            total=None, connect=ANSWER_WITHIN_S, sock_read=self.wait_s + ANSWER_WITHIN_S
         )
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while True:
@@ -111,6 +116,7 @@ class FeedClient:
         """Ask one question, and apply its answer."""
         # Until the controller is heard, sizes are not lowered: so it must answer without waiting.
         wait_s = self.wait_s if self._answered else 0.0
+        self.asked(wait_s)
         query = {"since": str(self.position.revision), "wait_s": str(wait_s), "v": str(VERSION)}
         if self.reader is not Reader.ADMISSION:
             query["reader"] = self.reader.value

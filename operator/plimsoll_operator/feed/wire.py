@@ -1,7 +1,7 @@
 r"""The feed's messages: JSON over HTTP.
 
     {"epoch": "…", "revision": 7, "head": 9, "full": false,
-     "defaults": {"policy": {…}, "nodes": {"labels": […], "classes": […]}},
+     "defaults": {"policy": {…}, "nodes": {"labels": […], "classes": […], "extended": […]}},
      "namespaces": {"shop": {"policy": null, "limit_ranges": […], "quotas": […]}},
      "models": {"shop/train": {…}},
      "tasks": {"shop/train": {…}},

@@ -64,7 +64,9 @@ def _passed_over(pod: Pod) -> Mapping[str, Any]:
 def is_raised(
     pod: Pod, container: SizedContainer, wanted: Memory, note: DecisionNote, lift: Lift | None
 ) -> bool:
-    """Say whether the pod asks for more than was written, or would. A lift is no raise.
+    """Say whether the pod asks for more than was written, or would, and may not need it.
+
+    A lift after a kill at what was written is no raise.
 
     wanted, note: what is decided on the pod now. lift: its run's.
     """
@@ -73,9 +75,14 @@ def is_raised(
 
 
 def _is_lifted(pod: Pod, note: DecisionNote, lift: Lift | None) -> bool:
-    """Say whether its run may have been killed at what was written."""
+    """Say whether its run may have been killed at what was written.
+
+    Without a written limit, no kill was at that.
+    """
     if lift is not None:
-        return not lift.as_written
+        limit_bytes = note.was_limit_bytes or 0
+        most_bytes = max(limit_bytes, note.was_request_bytes or 0)
+        return not lift.as_written and bool(limit_bytes) and lift.after_bytes >= most_bytes
     before = read_note(pod)
     return note.reason is Reason.LIFTED or (before is not None and before.attempt > 1)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.engines.trainings import has_other_jobs
 from plimsoll_operator.pods.identity import Reach, Retrier, RunIdentity
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
     annotations_of,
+    labels_of,
     restart_policy,
     spec_of,
     text_of,
@@ -48,7 +50,22 @@ def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1
 def _spared(pod: Pod, identity: RunIdentity) -> int:
     if identity.retrier is Retrier.PLIMSOLL:
         return 0  # Plimsoll retries what was killed and nothing else
+    if _may_end_others(pod):
+        return MOST_ATTEMPTS
     return SPARED if restart_policy(pod) is RestartPolicy.NEVER else SPARED + RESTARTS
+
+
+def _may_end_others(pod: Pod) -> bool:
+    """Say whether other Jobs of the pod's JobSet may fail with it, and end the JobSet for good.
+
+    A driver whose worker is gone fails, too, and its Job may have no second attempt. Only people
+    can say how often the whole JobSet bears that.
+    """
+    return has_other_jobs(labels_of(pod)) and not _is_written(pod)
+
+
+def _is_written(pod: Pod) -> bool:
+    return written_attempts(text_of(pod, labels.ATTEMPTS)) is not None
 
 
 def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str, bool]:
@@ -63,8 +80,11 @@ def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, 
         return written, f"{labels.ATTEMPTS} says {written}", by_people
     if counted is not None:
         return counted, by, False
-    if policy.attempts is not None and identity.retrier is not Retrier.JOB:
+    if policy.attempts is not None and _is_told_by_policy(identity):
         return policy.attempts, f"the policy says {policy.attempts}", True
+    if policy.attempts is not None and identity.shares_work:
+        only = f"its work goes to pods of one size, so only {labels.ATTEMPTS} on the pod counts"
+        return None, only, False
     return None, f"{labels.ATTEMPTS} on the pod can", False
 
 
@@ -74,10 +94,21 @@ def _counted(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | Non
         return policy.max_lifts + 1, "Plimsoll makes them"
     by_job = written_attempts(annotations_of(pod).get(labels.JOB_ATTEMPTS))
     if identity.retrier is Retrier.JOB and by_job is not None:
-        return by_job, f"its Job makes {by_job}"
+        others = ", other Jobs of its JobSet may fail with it" if _may_end_others(pod) else ""
+        return by_job, f"its Job makes {by_job}{others}"
     if identity.attempts is not None:
         return identity.attempts, f"its engine makes {identity.attempts}"
     return None, ""
+
+
+def _is_told_by_policy(identity: RunIdentity) -> bool:
+    """Say whether a policy's number holds for such pods.
+
+    A policy speaks of runs that somebody submits again, and Jobs say it themselves. The work of a
+    pod that shares it goes to pods of the same size, so that a few kills within seconds may end
+    the whole run, however often somebody submits it.
+    """
+    return identity.retrier is not Retrier.JOB and not identity.shares_work
 
 
 def _go_on(identity: RunIdentity) -> bool:

@@ -1,4 +1,4 @@
-"""Tells what a pod's maker wrote on it, and what others did: webhooks, and schedulers.
+"""Tells what a pod's maker wrote on it, and what others did: webhooks, schedulers, controllers.
 
 The API server notes the writer of each field of a new object (``managedFields``) before it asks any
 webhook. It notes the changes of webhooks only when the last of them has answered. So if a webhook
@@ -7,7 +7,17 @@ sees a field without a writer, a webhook wrote it during this very creation.
 
 from __future__ import annotations
 
-from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_of, sequence
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll_operator.pods.spec import (
+    Pod,
+    annotations_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
 
 
 def wrote_annotation(pod: Pod, name: str) -> bool:
@@ -37,6 +47,43 @@ def webhook_wrote(pod: Pod, name: str) -> bool:
     if "resourceVersion" in metadata or not sequence(metadata.get("managedFields")):
         return False
     return name in annotations_of(pod) and not wrote_annotation(pod, name)
+
+
+def written_later(pod: Pod) -> frozenset[str]:
+    """Return the labels and annotations that only others than its maker wrote on an existing pod.
+
+    They are for this one pod: the address that a network gave it, the device that it was assigned,
+    the admission to a queue. What webhooks wrote at its creation is noted under its maker, or under
+    nobody. Empty where the API server does not note who made the pod.
+    """
+    entries = [mapping(each) for each in sequence(metadata_of(pod).get("managedFields"))]
+    makers = {str(entry.get("manager")) for entry in entries if _is_of_creation(entry)}
+    if not makers:
+        return frozenset()
+    by_maker: set[str] = set()
+    by_others: set[str] = set()
+    for entry in entries:
+        is_its_own = str(entry.get("manager")) in makers and not entry.get("subresource")
+        (by_maker if is_its_own else by_others).update(_named_in(entry))
+    return frozenset(by_others - by_maker)
+
+
+def _is_of_creation(entry: Mapping[str, Any]) -> bool:
+    """Say whether its manager made the pod: whoever does so writes the containers."""
+    of_spec = mapping(mapping(entry.get("fieldsV1")).get("f:spec"))
+    return "f:containers" in of_spec and not entry.get("subresource")
+
+
+def _named_in(entry: Mapping[str, Any]) -> set[str]:
+    """Return the labels and annotations whose writer the entry names."""
+    fields = mapping(mapping(entry.get("fieldsV1")).get("f:metadata"))
+    parts = (mapping(fields.get(part)) for part in ("f:labels", "f:annotations"))
+    return {str(name).removeprefix("f:") for part in parts for name in part}
+
+
+def is_put_on_a_node(pod: Pod) -> bool:
+    """Say whether a new pod's maker names its node. In an existing pod, a scheduler may have."""
+    return bool(spec_of(pod).get("nodeName")) and "resourceVersion" not in metadata_of(pod)
 
 
 def author_chose_node(pod: Pod) -> bool:

@@ -84,6 +84,7 @@ class RunIdentity:
 
     run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
     reach: which of the run's attempts have this key.
+    shares_work: whether the work of a lost pod goes to other pods of its run, which run already.
     work: the workflow's run and the item; features are looked up by them.
     attempts: how many in all its engine makes of the run; None if the pod does not say it.
     attempt: which of them the pod is by its engine or Job; 1 if neither says it.
@@ -96,6 +97,7 @@ class RunIdentity:
     attempts: int | None = None
     attempt: int = 1
     reach: Reach = Reach.RUN
+    shares_work: bool = False
 
 
 def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
@@ -124,6 +126,7 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
         attempts=engine.attempts if engine is not None else None,
         attempt=max(engine.attempt if engine is not None else 1, _of_its_index(pod, owner)),
         reach=reach,
+        shares_work=engine is not None and engine.shares_work,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
 from plimsoll_operator.pods.owners import controller_of
+from plimsoll_operator.pods.polled import HOOKS
 from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     RestartPolicy,
@@ -27,8 +28,6 @@ from plimsoll_operator.pods.status import DISRUPTION_TARGET
 Operation = dict[str, Any]
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
-HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
-"""Annotations of Jobs that install or upgrade something, mostly migrations of a database."""
 _OF_ONE_JOB: Final = (
     labels.JOB_DEADLINE,
     labels.JOB_NAME,
@@ -64,11 +63,13 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     spec = mapping(job.get("spec"))
     if _has_deadline(job) or _ends_by_policy(spec) or _are_of_a_queue(spec):
         return 1
+    if _may_count_a_deleted_pod_as_done(spec):
+        return 1
     per_index = _count(spec.get("backoffLimitPerIndex"))
     limit = _count(spec.get("backoffLimit"))
     if limit is None:
         limit = DEFAULT_BACKOFF_LIMIT if per_index is None else MOST_ATTEMPTS * _runs(spec)
-    if restart_policy(mapping(spec.get("template"))) is RestartPolicy.ON_FAILURE:
+    if _restart_in_place(spec):
         # The kubelet restarts the container once before Plimsoll has the pod replaced.
         limit = max(0, limit - 1)
     # Both limits hold where both are written.
@@ -266,6 +267,21 @@ def _are_of_a_queue(spec: Mapping[str, Any]) -> bool:
     ``parallelism: 0`` holds workers back, and any number of them may be started later.
     """
     return spec.get("completions") is None and _count(spec.get("parallelism")) not in (None, 1)
+
+
+def _may_count_a_deleted_pod_as_done(spec: Mapping[str, Any]) -> bool:
+    """Say whether the Job may count a success where Plimsoll deletes a killed pod.
+
+    The container of such a pod runs again by then. If its program answers SIGTERM with 0, the pod's
+    phase is Succeeded, and this policy has the Job wait for the phase. By the default the Job
+    counts the deletion as a failure, within about a second.
+    """
+    return _restart_in_place(spec) and spec.get("podReplacementPolicy") == "Failed"
+
+
+def _restart_in_place(spec: Mapping[str, Any]) -> bool:
+    """Say whether the kubelet restarts a failed container within its pod."""
+    return restart_policy(mapping(spec.get("template"))) is RestartPolicy.ON_FAILURE
 
 
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Recognises bare pods whose maker watches them by their names, and may make others.
 
-A continuous-integration system, a notebook server or a workflow engine waits for the pod that it
-made. A copy of that pod would do its work a second time, and nobody would wait for it.
+A continuous-integration system, a notebook server, a workflow engine or an installer waits for the
+pod that it made. A copy of that pod would do its work a second time, and nobody would wait for it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ _LABELS: Final = frozenset(
         *(mark for engine in ENGINES for mark in engine.marks),
     }
 )
+HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
+"""Annotations of Jobs and pods that install or upgrade something, mostly migrations of a database.
+
+The installer waits for them by their names.
+"""
 _ANNOTATIONS: Final = frozenset(
     {
+        *HOOKS,
         "job.runner.gitlab.com/id",
         *("buildUrl", "runUrl", "kubernetes.jenkins.io/last-refresh"),
         *("hub.jupyter.org/username", "hub.jupyter.org/servername"),

@@ -5,7 +5,8 @@ admits by itself by the pod's own containers: if these change in any way, Kueue 
 another one than it admitted, and deletes it.
 
 When it admits a pod, Kueue writes labels and annotations on it that name this admission. A copy of
-the pod that has them is never released, because Kueue does not overwrite them.
+the pod that has them is never released, because Kueue does not overwrite them. Like all that was
+written on the pod later (``creation.py``), they are left out of a copy.
 
 https://github.com/kubernetes-sigs/kueue: pkg/controller/jobs/pod/pod_webhook.go,
 pkg/controller/jobframework/reconciler.go (``EquivalentToWorkload``), pkg/podset/podset.go
@@ -20,9 +21,8 @@ from plimsoll_operator.pods.spec import Pod, labels_of, mapping, metadata_of, se
 KUEUE: Final = "kueue.x-k8s.io/"
 MANAGED: Final = f"{KUEUE}managed"
 """A label of a pod that Kueue admits by itself, and the name of its finalizer."""
-_MANAGER: Final = "kueue"
-"""The writer of a field, as the API server notes it: Kueue's controller, and never its webhook."""
-_OF_ONE_ADMISSION: Final = frozenset({f"{KUEUE}workload", f"{KUEUE}podset"})
+OF_ONE_ADMISSION: Final = frozenset({f"{KUEUE}workload", f"{KUEUE}podset"})
+"""What Kueue wrote on a pod when it released it; admission checks may have added more."""
 
 
 def is_counted_by_kueue(pod: Pod) -> bool:
@@ -36,18 +36,3 @@ def is_counted_by_kueue(pod: Pod) -> bool:
         return True
     gates = sequence(spec_of(pod).get("schedulingGates"))
     return any(str(mapping(gate).get("name")).startswith(KUEUE) for gate in gates)
-
-
-def written_at_admission(pod: Pod) -> frozenset[str]:
-    """Return the labels and annotations that Kueue wrote when it released the pod.
-
-    An admission check may add some that do not begin with Kueue's name, such as the request for
-    which an autoscaler made nodes.
-    """
-    found = set(_OF_ONE_ADMISSION)
-    for entry in map(mapping, sequence(metadata_of(pod).get("managedFields"))):
-        if entry.get("manager") == _MANAGER:
-            fields = mapping(mapping(entry.get("fieldsV1")).get("f:metadata"))
-            for kind in ("f:labels", "f:annotations"):
-                found |= {str(key).removeprefix("f:") for key in mapping(fields.get(kind))}
-    return frozenset(found)

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import structlog
 import uvloop
@@ -28,7 +27,7 @@ from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.admission.snapshot_keeper import SnapshotKeeper
-from plimsoll_operator.feed.client import UNANSWERED, WAIT_S, FeedClient
+from plimsoll_operator.feed.client import UNANSWERED, FeedClient
 from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_operator.processes.ending import (
     Terminated,
@@ -41,9 +40,6 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.leased_job import Leasing
 
 log = structlog.get_logger()
-
-WAIT_WHERE_HELD_S: Final = 5.0
-"""Where pods may wait for their turn, the controller answers this often, even without news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         heard=lambda: freshness.hear(time.monotonic()),
         failed=lambda reason: _feed_failed(reason, freshness, metrics),
         jitter=random.Random(),
-        wait_s=WAIT_WHERE_HELD_S if watches else WAIT_S,
+        asked=lambda wait_s: freshness.ask(time.monotonic() + wait_s),
     )
     clients.append(client)
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)

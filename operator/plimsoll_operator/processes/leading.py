@@ -127,21 +127,28 @@ async def _nobody_waits_for_long(
 async def watch(
     settings: ControllerSettings, controller: Controller, ending: asyncio.Event
 ) -> None:
-    """Act on the API server's events, until SIGTERM or SIGINT, or until ``ending`` is set."""
+    """Act on the API server's events, until SIGTERM or SIGINT, or until ``ending`` is set.
+
+    The feed is served for some seconds more, while what was learned is saved. It says from then on
+    that nobody sees kills.
+    """
     registry = registry_for(controller.watch)
     kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
     kopf_settings = kopf.OperatorSettings()
     configure(kopf_settings)
     # Else kopf asks for its user's name, which a `runAsUser` of people's own does not have.
     identity: Any = settings.instance
-    await kopf.operator(
-        registry=registry,
-        settings=kopf_settings,
-        identity=identity,
-        clusterwide=True,
-        standalone=True,
-        stop_flag=ending,
-    )
+    try:
+        await kopf.operator(
+            registry=registry,
+            settings=kopf_settings,
+            identity=identity,
+            clusterwide=True,
+            standalone=True,
+            stop_flag=ending,
+        )
+    finally:
+        controller.healing.end()
 
 
 async def _opened(settings: ControllerSettings, face: Face) -> Store:

@@ -13,6 +13,7 @@ import aiohttp
 import structlog
 from kubernetes_asyncio import client
 
+from plimsoll_operator.credentials.token_file import UnusableToken, read_token
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
 from plimsoll_operator.kube.own_objects import ANSWER_WITHIN_S
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
@@ -120,10 +121,16 @@ async def _run(settings: RunSettings) -> None:
 
 
 def _token_file(folder: Path) -> Path:
+    """Return the file of the token; a new token is written if it holds none."""
     path = folder / "token"
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(32), encoding="utf-8")
+    try:
+        read_token(path)
+    except (FileNotFoundError, UnusableToken):
+        # The file is replaced as a whole, because a write to a full disk leaves an empty one.
+        written = path.with_suffix(".new")
+        written.touch(mode=0o600)
+        written.write_text(secrets.token_urlsafe(32), encoding="utf-8")
+        written.replace(path)
     return path
 
 

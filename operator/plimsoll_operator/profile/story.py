@@ -78,7 +78,7 @@ def _troubles(facts: ProfileFacts) -> Iterator[str]:
     if facts.leaking is not None:
         yield f"left alone: {facts.leaking}"
     if facts.left is not None:
-        yield f"steps back, as of its latest pod {facts.left}"
+        yield f"Plimsoll steps back from its latest pod: {facts.left}"
     if facts.causes:
         attempts = counted(len(facts.causes), "attempt")
         yield f"lately {attempts} did not succeed: {words_for_causes(facts.causes)}"

@@ -98,15 +98,23 @@ def left_to_autoscaler(ask: CpuAsk, name: str, policy: Policy) -> CpuNote:
     )
 
 
-def not_raised_again(note: CpuNote, lift: Lift | None) -> CpuNote:
-    """Return the decision, which raises no request if a node has refused the run for having more.
+def within_lift(note: CpuNote, lift: Lift | None, *, made_as_written: bool) -> CpuNote:
+    """Return the decision that the run's earlier attempts leave.
 
-    lift: the run's.
+    It lowers no request after an attempt that ended too early, because a run that is starved of CPU
+    may fail by itself. It raises none if a node has refused an attempt for having more.
+
+    lift: the run's. made_as_written: whether Plimsoll made this attempt as its author wrote it.
     """
-    raised = (note.request_millicores or 0) > (note.was_millicores or 0)
-    if lift is None or not lift.exactly or not raised:
+    given, was = note.request_millicores, note.was_millicores or 0
+    if given is None:
         return note
-    why = "a node refused an attempt of this run that had more, so it has what was written"
+    if given < was and (made_as_written or (lift is not None and lift.as_written)):
+        why = "an earlier attempt of this run ended too early, so it has no less than was written"
+    elif given > was and lift is not None and lift.exactly:
+        why = "a node refused an attempt of this run that had more, so it has what was written"
+    else:
+        return note
     return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
 
 

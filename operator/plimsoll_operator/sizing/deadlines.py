@@ -1,7 +1,8 @@
-"""Holds back raises of pods with a deadline: a raised pod may wait too long for room.
+"""Holds back raises of pods with a deadline, and leaves their CPU request as it was written.
 
-A deadline counts from a pod's or Job's start, whether its pods wait or run. So such a pod gets more
-than its author wrote only if it is known to need that.
+A deadline counts from a pod's or Job's start, whether its pods wait or run. A raised pod may wait
+too long for room, so such a pod gets more than its author wrote only if it is known to need that.
+With less CPU it may run too long.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
 
 
 def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
-    """Return the decision on the pod's CPU, which raises no request: too little kills nothing."""
-    raised = (note.request_millicores or 0) > (note.was_millicores or 0)
-    if not raised or not _has_deadline(pod):
+    """Return the decision on the pod's CPU, which changes no request."""
+    given = note.request_millicores
+    if given in (None, note.was_millicores) or not _has_deadline(pod):
         return note
-    why = "it has a deadline, and might wait too long for more CPU"
-    # What was written is written again: an earlier decision on this pod may have raised it.
+    if (given or 0) > (note.was_millicores or 0):
+        why = "it has a deadline, and might wait too long for more CPU"
+    else:
+        why = "it has a deadline, and might run too long with less CPU"
+    # What was written is written again: an earlier decision on this pod may have changed it.
     return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
 
 

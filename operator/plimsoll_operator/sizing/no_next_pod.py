@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from plimsoll_operator.pods.creation import author_chose_node, is_put_on_a_node
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import sequence, spec_of
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
@@ -25,4 +26,7 @@ def why_none_may_follow(read: ReadPod, namespace: NamespaceBounds) -> str | None
         return "its other containers may wait for it when it is killed, and its pod never ends"
     if namespace.counts_ended:
         return "a quota counts pods that have ended (count/pods), and may have none left for a next"
+    if is_put_on_a_node(read.body) or author_chose_node(read.body):
+        # Others may have what it left free by then, and the kubelet refuses a pod without room.
+        return "its author names its node, and without a scheduler no larger attempt waits for room"
     return None

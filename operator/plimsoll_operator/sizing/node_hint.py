@@ -43,7 +43,7 @@ BEST: Final = 60
 NAMED: Final = 40
 """Weights: all named nodes have the second, the best has both. Kubernetes allows 1 to 100."""
 MOST_SILENCE_S: Final = 30.0
-"""The feed answers a question within 25 s, even without news."""
+"""The feed answers a question within 5 s, even without news."""
 _SAYS_NOTHING: Final = frozenset({"kubernetes.io/os"})
 """Labels that nearly all nodes share."""
 _HINT_PATH: Final = f"/metadata/annotations/{HINT.replace('/', '~1')}"

@@ -20,6 +20,14 @@ def killed(read: ReadPod) -> int | None:
     return note.allocation_bytes if note and RUN_OF in annotations_of(read.body) else None
 
 
+def made_as_written(read: ReadPod) -> bool:
+    """Say whether Plimsoll made this attempt at the size that its author wrote."""
+    note = read.note
+    if note is None or note.attempt <= 1 or note.reason is not Reason.NOT_LOWERED:
+        return False
+    return RUN_OF in annotations_of(read.body)
+
+
 def not_below_retry(read: ReadPod, decision: Decision, bounds: Bounds) -> Decision:
     """Keep the lifted size of a retry that Plimsoll made: an older feed must not lower it."""
     note = read.note

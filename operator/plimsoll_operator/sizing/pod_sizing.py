@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.names.labels import FEATURE_PREFIX, RUN_OF
+from plimsoll_operator.names.labels import FEATURE_PREFIX
 from plimsoll_operator.pods.attempts import attempts_of, why_not_told_apart
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
@@ -13,7 +13,6 @@ from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
     Qos,
-    annotations_of,
     other_memory_bytes,
     qos_of,
     sized_container,
@@ -31,8 +30,8 @@ from plimsoll_operator.sizing.cpu_sizing import (
     left_for_its_class,
     left_to_autoscaler,
     may_size_cpu,
-    not_raised_again,
     size_cpu,
+    within_lift,
 )
 from plimsoll_operator.sizing.deadlines import cpu_within_deadline, within_deadline
 from plimsoll_operator.sizing.decision_note import (
@@ -42,13 +41,13 @@ from plimsoll_operator.sizing.decision_note import (
     note_to_json,
     read_note,
 )
-from plimsoll_operator.sizing.keeping_class import (
+from plimsoll_operator.sizing.keeping_qos_class import (
     cpu_keeps_class,
     limits_in_class,
     memory_in_class,
 )
 from plimsoll_operator.sizing.no_next_pod import why_none_may_follow
-from plimsoll_operator.sizing.own_retries import killed, not_below_retry
+from plimsoll_operator.sizing.own_retries import killed, made_as_written, not_below_retry
 from plimsoll_operator.sizing.patch import (
     Memory,
     is_lowered,
@@ -299,17 +298,15 @@ def _partitions_first(
 
 
 def _held_by_failures(read: ReadPod, wanted: Memory) -> str | None:
-    knowledge, identity, note = read.knowledge, read.identity, read.note
+    knowledge, identity = read.knowledge, read.identity
     why = why_failures_hold(knowledge, identity.run, wanted.limit_bytes)
     if why is not None:
         return why
     if knowledge.fails_often and identity.retrier is Retrier.PLIMSOLL:
         return "its runs often fail by themselves, and each would have to be tried again as written"
-    if note is None or note.attempt <= 1 or note.reason is not Reason.NOT_LOWERED:
-        return None
     # An older feed must not lower a retry that Plimsoll made at the size that its author wrote.
-    made = RUN_OF in annotations_of(read.body)
-    return f"attempt {note.attempt} was made as its author wrote it" if made else None
+    note = read.note if made_as_written(read) else None
+    return f"attempt {note.attempt} was made as its author wrote it" if note else None
 
 
 def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
@@ -323,7 +320,8 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
         return left_to_autoscaler(ask, by, knowledge.policy)
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
-    note = not_raised_again(size_cpu(ask, knowledge, bounds, qos), read.lift)
+    note = size_cpu(ask, knowledge, bounds, qos)
+    note = within_lift(note, read.lift, made_as_written=made_as_written(read))
     note = cpu_within_deadline(read.body, note)
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note

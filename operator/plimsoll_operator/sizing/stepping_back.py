@@ -88,7 +88,7 @@ def sets_cpu(pod: Pod, container: SizedContainer, autoscalers: Autoscalers) -> s
 
 
 def _by_autoscaler(name: str) -> str:
-    return f"the VerticalPodAutoscaler {name} sets its memory, so Plimsoll leaves it"
+    return f"the VerticalPodAutoscaler {name} sets its memory, so Plimsoll leaves the pod alone"
 
 
 def _other_webhook(pod: Pod, container: SizedContainer, note: DecisionNote) -> Other | None:

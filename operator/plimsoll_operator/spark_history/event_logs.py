@@ -134,7 +134,7 @@ def _zstd(file: BinaryIO, named: Path) -> BinaryIO:
     except ImportError as error:
         raise LogError(
             f"{named} is compressed with zstd, which needs pyarrow, and that is not installed:"
-            " pip install 'plimsoll[parquet]', or zstd -dc LOG | plimsoll spark -"
+            " pip install '.[parquet]' in Plimsoll's checkout, or zstd -dc LOG | plimsoll spark -"
         ) from error
     unpacked = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd")
     return cast(BinaryIO, io.BufferedReader(unpacked))

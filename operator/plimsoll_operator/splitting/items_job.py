@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, most_listed, sizes_in
-from plimsoll_operator.pods.job_attempts import HOOKS, is_kept_elsewhere
+from plimsoll_operator.pods.job_attempts import is_kept_elsewhere
+from plimsoll_operator.pods.polled import HOOKS
 from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     NotSizable,

@@ -26,6 +26,7 @@ from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
 from plimsoll_predictor.splitting.cutting import CuttableJob
@@ -59,7 +60,7 @@ class LeasedJob:
     """A Job that leases, as the API server has it. job: its items and workers. shares: its pods.
 
     most_items: of a lease, as chosen at the Job's creation; None if not chosen. retries: whether
-    each of its pods surely gets a second attempt.
+    each of its pods surely gets a second attempt. task: of its pods; None if not told.
     """
 
     name: JobName
@@ -68,6 +69,7 @@ class LeasedJob:
     shares: int
     most_items: int | None = None
     retries: bool = True
+    task: TaskId | None = None
 
 
 def wants_leases(job: Mapping[str, Any]) -> bool:

@@ -193,7 +193,10 @@ def retried(new_pod: str, attempt: int, allocation_bytes: int | None) -> Happeni
 
 def retry_not_made(new_pod: str, attempt: int, words: str) -> Happening:
     """Plimsoll does not make a bare pod's next attempt. words: how that ended."""
-    note = f"attempt {attempt} of this run, pod {new_pod}, is {words}; nobody makes it"
+    note = (
+        f"attempt {attempt} of this run, pod {new_pod}, is {words}; nobody makes it: mend the"
+        " cause, and run the pod again yourself"
+    )
     return Happening(EventReason.NOT_RETRIED, note, new_pod)
 
 
@@ -327,7 +330,7 @@ def held() -> Happening:
 
 def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
     """A pod that waited for its turn may start. hosts: those that it prefers; may be empty."""
-    where = f"; it had better run on {hosts[0]}" if hosts else ""
+    where = f"; it prefers node {hosts[0]}" if hosts else ""
     note = f"{_WHY_RELEASED[why]}, after {waited_s:.0f} s{where}"
     return Happening(EventReason.RELEASED, note, "released")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
-from plimsoll_predictor.deciding.bursts import shows_burst
+from plimsoll_predictor.deciding.bursts import failing_runs, shows_burst
 from plimsoll_predictor.experts.features.curves import LEAST_RUNS
 from plimsoll_predictor.experts.features.residuals import CHANCE
 from plimsoll_predictor.knowledge.curve import Curve, KindLines, Kinds, Product, Straight
@@ -41,14 +41,14 @@ def words_for_reached(floor_bytes: int) -> str:
         return ""
     reached = words_for_bytes(floor_bytes)
     return (
-        f"running attempts have reached {reached}, more than any run that ended: sizes below are"
-        " raised over it"
+        f"running attempts have reached {reached}, more than any run that ended needed: smaller"
+        " sizes are raised above it"
     )
 
 
 def words_for_burst(knowledge: Knowledge) -> str:
     """Say that so many runs fail now that lifts go further; empty if they do not."""
-    failing = len(knowledge.lifts)
+    failing = failing_runs(knowledge)
     if not shows_burst(failing, knowledge.runs):
         return ""
     runs = counted(failing, "run")

@@ -15,7 +15,7 @@ WHY_LEFT: Final[Mapping[Why, str]] = {
     Why.TOO_OFTEN: f"it has been raised to {MOST_OVER_FIRST:g} times its first size, or too often",
     Why.BOUND: "its policy, a LimitRange or a quota allows no more",
     Why.NODE: "its node has no room left for it",
-    Why.NAMESPACE: "its namespace has got its share of its node by rescues",
+    Why.NAMESPACE: "rescues have used up the share of the node that one namespace may get",
 }
 
 

@@ -23,6 +23,11 @@ def fails_in_burst(run: str | None, knowledge: Knowledge, constants: Constants =
     return shows_burst(failing, knowledge.runs, constants)
 
 
+def failing_runs(knowledge: Knowledge) -> int:
+    """How many runs were killed and have not succeeded yet. Evictions say nothing about sizes."""
+    return sum(lift.after_bytes > 0 for lift in knowledge.lifts.values())
+
+
 def shows_burst(failing: int, runs: int, constants: Constants = SERVED) -> bool:
     """Whether so many failing runs are a burst, given so many known runs."""
     return failing >= constants.burst_runs and failing > constants.burst_share * runs

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.deciding.bursts import failing_runs
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN
@@ -42,9 +43,9 @@ def _otherwise(knowledge: Knowledge) -> Iterator[tuple[Knowledge, str]]:
         reached = words_for_bytes(knowledge.shown.floor_bytes)
         quiet = replace(knowledge, shown=NOTHING_SHOWN)
         yield quiet, f"running attempts have reached {reached}"
-    if knowledge.lifts:
+    if failing := failing_runs(knowledge):
         alone = replace(knowledge, lifts={})
-        yield alone, f"{len(knowledge.lifts)} of its task's runs fail now, a burst"
+        yield alone, f"{failing} of its task's runs fail now, a burst"
     if knowledge.rule is not None and knowledge.rule.curves:
         names = " and ".join(knowledge.rule.curves[0].names)
         yield replace(knowledge, rule=None), f"it is the room of its size over {names}"

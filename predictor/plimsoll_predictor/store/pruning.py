@@ -35,6 +35,8 @@ KEPT_TASKS: Final = 10_000
 QUIET_TASKS_KEPT_S: Final = 400 * DAY_S
 """A task that runs once a year is remembered."""
 _PEAKS_KEPT_S: Final = 7 * DAY_S
+_LAST_WRITES_KEPT_S: Final = DAY_S
+"""Far longer than anybody asks whether a commit went through."""
 _CLOSED_RETRIES_KEPT_S: Final = 90 * DAY_S
 """Longer than a finished pod is left in the cluster: its retry must not be planned again."""
 
@@ -86,6 +88,7 @@ def _works(prune: _Pruning, now_s: float) -> Iterator[Iterator[int]]:
     yield prune.forget_campaigns(now_s)
     yield prune.forget_attempts()
     yield prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
+    yield prune.forget_decisions(now_s)
     yield prune.newest_only(schema.lifts, "put_s", lifts.KEPT_PER_TASK)
     yield prune.delete(schema.trainings, trainings.unknown(now_s))
     for column, kept_s in (
@@ -95,6 +98,7 @@ def _works(prune: _Pruning, now_s: float) -> Iterator[Iterator[int]]:
         (schema.bids.c.put_s, standings.BIDS_KEPT_S),
         (schema.kept_forecasts.c.put_s, MAX_OPEN_S),
         (schema.retries.c.closed_s, _CLOSED_RETRIES_KEPT_S),
+        (schema.last_writes.c.put_s, _LAST_WRITES_KEPT_S),
     ):
         yield prune.delete(column.table, column < now_s - kept_s)
 
@@ -214,6 +218,19 @@ class _Pruning:
         uids = sa.select(column.uid).where(old)
         yield from self.delete(run, run.c.campaign.in_(uids))
         yield from self.delete(schema.campaigns, old)
+
+    def forget_decisions(self, now_s: float) -> Iterator[int]:
+        """Delete old decisions of tasks of which no attempt was ever observed.
+
+        Such a task's pods went before they started. Nothing else would forget it.
+        """
+        column = schema.decisions.c
+        old = column.at_s < now_s - decisions.UNKNOWN_TASKS_KEPT_S
+        unknown = column.task.not_in(sa.select(schema.totals.c.task))
+        # An index has both columns, and no writer waits for a read.
+        some = sa.select(column.task).distinct().where(old & unknown).limit(self.bounds.rows)
+        while tasks := self.database.values(some):
+            yield from self.delete(schema.decisions, column.task.in_(tasks) & old)
 
     def forget_attempts(self) -> Iterator[int]:
         column, keep = schema.observations.c, self.bounds.per_task

@@ -70,7 +70,7 @@ def pyarrow_for(where: str | Path) -> Any:
     except ImportError as error:
         raise TableError(
             f"{where}: Parquet needs pyarrow, which is not installed: "
-            "pip install 'plimsoll[parquet]', or use CSV"
+            "pip install '.[parquet]' in Plimsoll's checkout, or use CSV"
         ) from error
     return pyarrow
 

@@ -33,7 +33,7 @@ from tests.e2e.workloads import a_job
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 CRONJOB = "report"
-SAYS = "the VerticalPodAutoscaler report-vpa sets its memory, so Plimsoll leaves it"
+SAYS = "the VerticalPodAutoscaler report-vpa sets its memory, so Plimsoll leaves the pod alone"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -107,7 +107,7 @@ def state_of(*, with_others: bool, mode: Mode = Mode.ENFORCE) -> AdmissionState:
 
 @pytest.mark.slow
 @given(pod=STRANGERS)
-@examples(400)
+@examples(200)
 def test_what_a_stranger_gets_does_not_depend_on_what_is_known_of_others(pod: APod) -> None:
     alone = size(pod.built(), state_of(with_others=False), EVIL)
     among = size(pod.built(), state_of(with_others=True), EVIL)
@@ -277,7 +277,7 @@ async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @given(text=FORGED | TEXT)
-@examples(300)
+@examples(150)
 def test_a_forged_decision_is_read_within_bounds_or_not_at_all(text: str) -> None:
     note = read_note(a_pod().annotated({labels.DECISION: text}).built())
     if note is not None:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from plimsoll_operator.admission.freshness import MAX_SILENCE_S, MAX_UNANSWERED_S, Freshness
 from plimsoll_operator.admission.snapshot import load_snapshot, take_snapshot, write_snapshot
 from plimsoll_operator.feed.applying import apply
-from plimsoll_operator.feed.client import Position
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.client import WAIT_S, Position
 from plimsoll_operator.feed.wire import ChangeKind
-from plimsoll_operator.processes.admission import Running
+from plimsoll_operator.processes.admission import Running, running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
 from tests.rigs.servers.admission_servers import (
     Caller,
+    a_feed,
     a_server,
     knowledge_of,
     patch_in,
+    settings_in,
     until_true,
 )
 
@@ -63,6 +70,16 @@ def lowering(server: Running) -> float | None:
             None,
             id="a question failed just now",
         ),
+        pytest.param(
+            Freshness(86_400.0, heard_s=980.0, from_feed=True, due_s=999.0 - MAX_UNANSWERED_S),
+            "does not answer",
+            id="a question hangs",
+        ),
+        pytest.param(
+            Freshness(86_400.0, heard_s=980.0, from_feed=True, due_s=1001.0 - MAX_UNANSWERED_S),
+            None,
+            id="an answer is late",
+        ),
     ],
 )
 def test_a_controller_that_is_not_heard_heals_nothing(
@@ -81,6 +98,56 @@ def test_a_controller_that_answers_again_heals_again() -> None:
     assert freshness.unhealed(1006.1) == "the controller does not answer"
     freshness.hear(1007.0)
     assert freshness.unhealed(1007.1) is None
+
+
+def test_a_question_that_hung_failed_when_its_answer_was_due() -> None:
+    """Else sizes would be lowered again while the next question is asked."""
+    freshness = Freshness(86_400.0)
+    freshness.hear(1000.0)
+    freshness.ask(1005.0)
+    assert freshness.unhealed(1009.9) is None
+    assert freshness.unhealed(1010.1) == "the controller does not answer"
+    freshness.fail(1020.0)
+    freshness.ask(1020.5)
+    assert freshness.unhealed(1020.6) == "the controller does not answer"
+    freshness.hear(1020.7)
+    freshness.ask(1025.7)
+    assert freshness.unhealed(1030.6) is None
+
+
+async def test_a_controller_that_goes_without_a_word_is_noticed_when_its_answer_is_overdue(
+    tmp_path: Path,
+) -> None:
+    """Its node lost power: the connection stays, and nothing comes. No pod waits for its turn."""
+    gone, hung = asyncio.Event(), asyncio.Event()
+
+    @web.middleware
+    async def answers_until_gone(request: web.Request, handler: Any) -> Any:
+        if gone.is_set():
+            hung.set()
+            await asyncio.Event().wait()
+        return await handler(request)
+
+    board, policy = FeedBoard("epoch-1"), Policy(mode=Mode.ENFORCE)
+    board.set_defaults(policy)
+    async with (
+        a_feed(board, middlewares=[answers_until_gone]) as url,
+        running(settings_in(tmp_path, url)) as server,
+    ):
+        await until_true(lambda: board.readers == 1)
+        gone.set()
+        board.set_defaults(policy, paused=True)  # so that the open question is answered
+        await hung.wait()
+        due_s = server.freshness.due_s
+        assert due_s is not None
+        assert due_s <= time.monotonic() + WAIT_S
+        assert server.freshness.unhealed(due_s) is None
+        words = server.freshness.unhealed(due_s + MAX_UNANSWERED_S + 0.1)
+        assert words == "the controller does not answer"
+
+
+def test_it_is_noticed_before_a_job_makes_its_second_pod() -> None:
+    assert WAIT_S + MAX_UNANSWERED_S <= 10.0
 
 
 async def test_a_silent_feed_stops_lowering_and_not_raising(tmp_path: Path) -> None:

@@ -15,12 +15,13 @@ from plimsoll_operator.admission import answering
 from plimsoll_operator.admission.letting_go.gate_watch import GateWatch
 from plimsoll_operator.admission.snapshot import load_snapshot
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.client import WAIT_S
 from plimsoll_operator.feed.wire import ChangeKind, decode_message
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering import holding
 from plimsoll_operator.ordering.gate import is_held
 from plimsoll_operator.ordering.suspended_jobs import waits_for_turn
-from plimsoll_operator.processes.admission import WAIT_WHERE_HELD_S, Running
+from plimsoll_operator.processes.admission import Running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import JobsWait, Order, Placing
 from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
@@ -159,7 +160,7 @@ async def test_the_controller_is_asked_often_where_pods_may_wait(tmp_path: Path)
         settings = api_settings(tmp_path, api)
         async with a_server(tmp_path, KNOWN, **settings) as (_, server, _board):
             assert server.freshness.from_feed
-    assert WAIT_WHERE_HELD_S * 2 <= holding.MOST_UNHEARD_S
+    assert WAIT_S * 2 <= holding.MOST_UNHEARD_S
 
 
 async def test_without_a_lease_nobody_waits(tmp_path: Path) -> None:

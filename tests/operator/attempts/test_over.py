@@ -26,6 +26,15 @@ def of(pod: APod, phase: str = "Running", **states: dict[str, Any]) -> APod:
 
 
 NEVER = a_pod().restarting("Never")
+PLACED = NEVER.with_spec(nodeName="node-1")
+"""By a scheduler, as no writer of its node is noted."""
+
+
+def pinned() -> APod:
+    """A pod whose author names its node."""
+    built = PLACED.built()
+    built["metadata"]["managedFields"] = [{"fieldsV1": {"f:spec": {"f:nodeName": {}}}}]
+    return APod(built)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +45,8 @@ NEVER = a_pod().restarting("Never")
         pytest.param(of(NEVER.with_sidecar("i"), main=ENDED, i=ENDED), id="its sidecar, too"),
         pytest.param(of(NEVER, phase="Failed"), id="its phase says so"),
         pytest.param(of(NEVER.with_labels({MANAGED: "true"}), "Failed"), id="and Kueue's"),
+        pytest.param(of(PLACED, main=ENDED), id="a scheduler chose its node"),
+        pytest.param(of(pinned(), "Failed", main=ENDED), id="its author did, and its phase says"),
         pytest.param(of(a_pod().restarting("Always"), "Succeeded"), id="whatever its policy"),
     ],
 )
@@ -53,6 +64,7 @@ def test_over_is_a_pod_of_which_nothing_runs(pod: APod) -> None:
         pytest.param(of(NEVER.with_sidecar("i"), main=ENDED, i=RUNS), id="its sidecar runs"),
         pytest.param(of(a_pod().restarting("OnFailure"), main=ENDED), id="it is restarted"),
         pytest.param(of(NEVER.with_labels({MANAGED: "true"}), main=ENDED), id="Kueue counts it"),
+        pytest.param(of(pinned(), main=ENDED), id="its author's node counts it"),
         pytest.param(
             of(NEVER.with_container("log", restartPolicy="Always"), main=ENDED, log=ENDED),
             id="a container of it is",

@@ -54,7 +54,13 @@ def test_what_kueue_wrote_when_it_admitted_the_first_pod_is_not_on_the_copy() ->
     checked: dict[str, Any] = {"f:autoscaling.x-k8s.io/consume-provisioning-request": {}}
     pod["metadata"]["managedFields"] = [
         {"manager": "kueue", "fieldsV1": {"f:metadata": {"f:annotations": checked}}},
-        {"manager": "kubectl", "fieldsV1": {"f:metadata": {"f:labels": {"f:zone": {}}}}},
+        {
+            "manager": "kubectl",
+            "fieldsV1": {
+                "f:metadata": {"f:labels": {"f:zone": {}}},
+                "f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:name": {}}}},
+            },
+        },
         {"manager": "kueue", "subresource": "status", "fieldsV1": {"f:status": {}}},
     ]
     copied = copy_of(APod(pod)).built()["metadata"]
@@ -62,6 +68,84 @@ def test_what_kueue_wrote_when_it_admitted_the_first_pod_is_not_on_the_copy() ->
     assert ours == {**by_author, "zone": "a"}
     kept = [key for key in copied["annotations"] if "plimsoll.dev/" not in key]
     assert kept == ["kueue.x-k8s.io/role-hash"]
+
+
+def writing(manager: str, *names: str, **entry: object) -> dict[str, Any]:
+    """The API server's record of the annotations that one manager wrote."""
+    annotations: dict[str, Any] = {f"f:{name}": {} for name in names}
+    fields = {"f:metadata": {"f:annotations": {".": {}, **annotations}}}
+    return {"manager": manager, "operation": "Update", "fieldsV1": fields, **entry}
+
+
+def creating(manager: str, *names: str, **entry: object) -> dict[str, Any]:
+    """The same of the manager that made the pod."""
+    record = writing(manager, *names, **entry)
+    record["fieldsV1"]["f:spec"] = {"f:containers": {'k:{"name":"main"}': {"f:name": {}}}}
+    return record
+
+
+@pytest.mark.parametrize(
+    ("records", "kept"),
+    [
+        pytest.param(
+            [
+                creating("kubectl-create", "mine"),
+                writing("ovnk-controller", "k8s.ovn.org/pod-networks", subresource="status"),
+            ],
+            {"mine", "by-a-webhook"},
+            id="another's, and as if it were a status",
+        ),
+        pytest.param(
+            [
+                writing("vpc-resource-controller", "k8s.ovn.org/pod-networks", "mine"),
+                creating("kubectl-create", "mine"),
+                writing("kubectl-create", "by-a-webhook"),
+            ],
+            {"mine", "by-a-webhook"},
+            id="another's, in any order, and both wrote one of them",
+        ),
+        pytest.param(
+            [
+                creating("python", "mine"),
+                writing("python", "k8s.ovn.org/pod-networks", subresource="status"),
+                creating("scaler", "k8s.ovn.org/pod-networks", subresource="resize"),
+            ],
+            {"mine", "by-a-webhook"},
+            id="of a subresource, whoever it was",
+        ),
+        pytest.param(
+            [writing("ovnk-controller", "k8s.ovn.org/pod-networks")],
+            {"mine", "by-a-webhook", "k8s.ovn.org/pod-networks"},
+            id="nobody noted who made the pod",
+        ),
+        pytest.param(
+            None, {"mine", "by-a-webhook", "k8s.ovn.org/pod-networks"}, id="nobody noted anything"
+        ),
+        pytest.param(
+            [None, {"manager": [], "fieldsV1": "x"}, creating("kubectl-create", "mine")],
+            {"mine", "by-a-webhook", "k8s.ovn.org/pod-networks"},
+            id="any shape",
+        ),
+    ],
+)
+def test_what_others_wrote_on_the_first_pod_later_is_not_on_the_copy(
+    records: object, kept: set[str]
+) -> None:
+    """OVN-Kubernetes finds no room for an address of another node, and the copy never starts."""
+    written = {"mine": "x", "by-a-webhook": "x", "k8s.ovn.org/pod-networks": "{}"}
+    copied = copy_of(managed(killed().annotated(written), records)).built()["metadata"]
+    assert {key for key in copied["annotations"] if "plimsoll.dev/" not in key} == kept
+
+
+def test_a_label_that_a_scheduler_wrote_is_not_on_the_copy_but_plimsolls_own_are() -> None:
+    for_plimsoll = {labels.MODE: "enforce", labels.ATTEMPTS: "3"}
+    later = {"gpu-assigned": "true", **for_plimsoll}
+    pod = killed().with_labels({"team": "ml", **later}).annotated({labels.RUN_OF: "u0"})
+    others = writing("gpu-scheduler", labels.RUN_OF)
+    others["fieldsV1"]["f:metadata"]["f:labels"] = {f"f:{name}": {} for name in later}
+    copied = copy_of(managed(pod, [creating("kubectl-create"), others])).built()["metadata"]
+    assert copied["annotations"][labels.RUN_OF] == "u0"
+    assert copied["labels"] == {labels.TASK: "train", "team": "ml", **for_plimsoll}
 
 
 def test_every_container_keeps_its_mounts_and_leaves_its_token_to_the_cluster() -> None:

@@ -226,6 +226,6 @@ async def test_a_task_nothing_keeps_is_idle_after_a_round_without_its_pods(tmp_p
     async with an_inside(tmp_path) as inside:
         met_tasks = inside.controller.met_tasks
         met_tasks.meet(a_train().built(), TRAIN)
-        assert met_tasks.idle([]) == []
-        assert met_tasks.idle([TRAIN]) == []
-        assert met_tasks.idle([]) == [TRAIN]
+        assert list(met_tasks.idle([])) == []
+        assert list(met_tasks.idle([TRAIN])) == []
+        assert list(met_tasks.idle([])) == [TRAIN]

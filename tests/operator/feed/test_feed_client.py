@@ -38,6 +38,7 @@ class Reader:
         token_file = folder / "token"
         token_file.write_text(TOKEN)
         self.heard = 0
+        self.due_within_s: list[float] = []
         self.failures: Counter[str] = Counter()
         self.state = AdmissionState()
         self.client = FeedClient(
@@ -46,6 +47,7 @@ class Reader:
             heard=self._hear,
             failed=lambda reason: self.failures.update([reason]),
             jitter=random.Random(1),
+            asked=self.due_within_s.append,
         )
 
     def _hear(self) -> None:
@@ -168,6 +170,18 @@ async def test_a_controller_is_heard_once_its_state_is_in_use(tmp_path: Path) ->
         assert (reader.client.settled, reader.heard) == (False, 2)
 
 
+async def test_each_question_says_within_which_time_its_answer_is_due(
+    tmp_path: Path, board: FeedBoard
+) -> None:
+    async with a_feed(board) as url, aiohttp.ClientSession() as session:
+        reader = Reader(tmp_path, url)
+        await reader.client.ask(session)
+        board.publish(knowledge_of(JOIN))
+        await reader.client.ask(session)
+    # Until it is heard, the controller is to answer at once.
+    assert reader.due_within_s == [0.0, feed_client.WAIT_S]
+
+
 def message_with(**tasks: Any) -> bytes:
     return orjson.dumps(
         {
@@ -275,6 +289,30 @@ async def test_it_follows_a_real_feed(tmp_path: Path, board: FeedBoard) -> None:
             # A message counts as heard when all of it is taken: after its first task is seen.
             await until_true(lambda: JOIN in reader.state.tasks and reader.heard >= 2)
     assert not reader.failures
+
+
+@pytest.mark.slow
+async def test_a_slow_answer_of_which_something_comes_is_read_to_its_end(
+    tmp_path: Path, board: FeedBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_client, "ANSWER_WITHIN_S", 0.5)
+
+    @web.middleware
+    async def slowly(request: web.Request, handler: Any) -> web.StreamResponse:
+        body = (await handler(request)).body
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        step = len(body) // 8 + 1
+        for start in range(0, len(body), step):
+            await answer.write(body[start : start + step])
+            await asyncio.sleep(feed_client.ANSWER_WITHIN_S / 5)
+        return answer
+
+    async with a_feed(board, middlewares=[slowly]) as url:
+        reader = Reader(tmp_path, url)
+        reader.client.wait_s = 0.0
+        async with reader.running():
+            await until_true(lambda: TRAIN in reader.state.tasks)
 
 
 @pytest.mark.parametrize("broken", [None, b"", b"\xff\xfe", b"two\nlines", b"x" * 20_000])

@@ -41,9 +41,9 @@ def knowing(need_mib: int, lift: Lift | None = None) -> AdmissionState:
     return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
 
 
-def waiting(state: AdmissionState, **more: Any) -> APod:
-    """As admission left it; its author wrote 4000Mi."""
-    pod = a_pod().named("train-1").owned_by_job().asking("4000Mi").limited("4000Mi")
+def waiting(state: AdmissionState, limit: str | None = "4000Mi", **more: Any) -> APod:
+    """As admission left it; its author wrote a request of 4000Mi."""
+    pod = a_pod().named("train-1").owned_by_job().asking("4000Mi").limited(limit)
     built = pod.patched(size(pod.built(), state).patch).with_spec(**more).built()
     built["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
     return APod(built).with_status(phase="Pending", **PASSED_OVER)
@@ -76,10 +76,54 @@ def test_a_raise_is_given_back_that_would_not_be_made_any_more() -> None:
 
 
 @pytest.mark.parametrize("forgotten", [False, True], ids=["known", "forgotten since"])
-def test_a_lift_after_a_kill_is_no_raise(forgotten: bool) -> None:
+def test_a_lift_after_a_kill_at_what_was_written_is_no_raise(forgotten: bool) -> None:
     pod = waiting(knowing(4100, AFTER_KILL))
     state = knowing(4100, None if forgotten else AFTER_KILL)
     assert isinstance(resize_for(pod.built(), state, LATE_S), Left)
+
+
+@pytest.mark.parametrize(
+    ("limit", "lift", "memory"),
+    [
+        pytest.param(
+            "16000Mi",
+            Lift(16000 * MIB, 4, 4000 * MIB),
+            Memory(4000 * MIB, 16000 * MIB),
+            id="to its author's limit",
+        ),
+        pytest.param(
+            "16000Mi",
+            Lift(8000 * MIB, 2, 4000 * MIB),
+            Memory(4000 * MIB, 16000 * MIB),
+            id="to less than that",
+        ),
+        pytest.param(
+            None,
+            Lift(8000 * MIB, 4, 4000 * MIB),
+            Memory(4000 * MIB, None),
+            id="no limit was written",
+        ),
+        pytest.param(
+            None,
+            Lift(8000 * MIB, 2, 4000 * MIB),
+            Memory(4000 * MIB, 8000 * MIB),
+            id="and its own cannot be removed",
+        ),
+    ],
+)
+def test_a_lift_after_a_kill_below_what_was_written_is_given_back(
+    limit: str | None, lift: Lift, memory: Memory
+) -> None:
+    """The request that was written may be enough, as the run was not killed at its limit."""
+    state = knowing(3900, lift)
+    pod = waiting(state, limit)
+    assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
+    found = resize_for(pod.built(), state, LATE_S)
+    assert isinstance(found, Resize)
+    assert (found.memory, found.note.attempt) == (memory, lift.attempt)
+    again = pod.annotated({DECISION: note_to_json(found.note)})
+    again = again.asking(memory.request_bytes).limited(memory.limit_bytes)
+    assert isinstance(resize_for(again.built(), state, LATE_S), Left), "for good"
 
 
 def with_cpu(pod: APod, was: int | None = 1000, mode: Mode = Mode.ENFORCE) -> APod:

@@ -70,6 +70,16 @@ def identified(pod: APod) -> RunIdentity:
         pytest.param(a_job(backoffLimit=2, suspend=True), 3, id="suspended at first"),
         pytest.param(a_job(backoffLimit=2, ttlSecondsAfterFinished=0), 3, id="gone once done"),
         pytest.param(a_job(backoffLimit=2, podReplacementPolicy="Failed"), 3, id="no overlap"),
+        pytest.param(
+            a_job("OnFailure", podReplacementPolicy="Failed"),
+            1,
+            id="no overlap, and a pod that restarts in place could be counted as a success",
+        ),
+        pytest.param(
+            a_job("OnFailure", podReplacementPolicy="TerminatingOrFailed"),
+            6,
+            id="the default, by which its deletion is counted",
+        ),
         pytest.param(a_job(backoffLimit=2, activeDeadlineSeconds=60), 1, id="a deadline"),
         pytest.param(
             a_job(backoffLimit=2, podFailurePolicy={"rules": [IGNORE_EVICTIONS]}), 3, id="evictions"

@@ -19,6 +19,13 @@ POLICY = Policy(max_lifts=3)
 AIRFLOW = a_pod().with_labels({"dag_id": "etl", "task_id": "load", "run_id": "monday"})
 
 
+def of_a_jobset(**jobs: str) -> APod:
+    """A pod of a Job that tries seven times. jobs: what JobSet's labels say of its other Jobs."""
+    its = {"jobset_name": "train", "replicatedjob_name": "workers", **jobs}
+    names = {f"jobset.sigs.k8s.io/{key.replace('_', '-')}": value for key, value in its.items()}
+    return a_pod().owned_by_job(attempts=7).with_labels(names)
+
+
 def argo(node: str, template: dict[str, Any] | None = None) -> APod:
     pod = a_pod().with_labels({"workflows.argoproj.io/workflow": "etl-x7k2p"})
     pod = pod.annotated({"workflows.argoproj.io/node-name": node})
@@ -63,6 +70,24 @@ def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
             id="OnFailure, no more than its restarts while the controller is away",
         ),
         pytest.param(a_pod().owned_by_job(attempts=None), None, id="a Job nobody saw"),
+        pytest.param(of_a_jobset(global_replicas="1"), 3, id="a JobSet's only Job"),
+        pytest.param(of_a_jobset(global_replicas="2"), 0, id="another Job may fail with it"),
+        pytest.param(of_a_jobset(replicatedjob_replicas="2"), 0, id="so it is in an old JobSet"),
+        pytest.param(of_a_jobset(job_global_index="1"), 0, id="or it has another Job before it"),
+        pytest.param(
+            of_a_jobset(replicatedjob_replicas="1", job_global_index="0"),
+            3,
+            id="an old JobSet that shows no other Job",
+        ),
+        pytest.param(of_a_jobset(global_replicas="many"), 3, id="nonsense is no other Job"),
+        pytest.param(
+            of_a_jobset(global_replicas="2").annotated({labels.ATTEMPTS: "3"}),
+            1,
+            id="people say how often a JobSet of several Jobs bears a failure",
+        ),
+        pytest.param(
+            of_a_jobset(global_replicas="2").annotated({labels.ATTEMPTS: "1"}), 0, id="or never"
+        ),
         pytest.param(
             a_pod().with_spec(activeDeadlineSeconds=3600), 0, id="a bare pod with a deadline"
         ),
@@ -130,6 +155,15 @@ def test_what_a_pod_says(pod: APod, expected: int | None) -> None:
     assert to_risk(pod) == expected
 
 
+def test_a_job_of_several_makes_its_attempts_though_none_is_risked() -> None:
+    """So whoever was killed at what was written is lifted, and what was lowered is given back."""
+    body = of_a_jobset(global_replicas="2").built()
+    identity = identify(body)
+    assert identity is not None
+    found = attempts_of(body, identity, POLICY)
+    assert (found.most, found.left, found.to_risk) == (7, 6, 0)
+
+
 def test_a_policy_says_it_for_engines() -> None:
     assert to_risk(AIRFLOW, replace(POLICY, attempts=3)) == 1
 
@@ -137,6 +171,23 @@ def test_a_policy_says_it_for_engines() -> None:
 def test_a_policy_for_engines_is_none_for_jobs() -> None:
     assert to_risk(a_pod().owned_by_job(attempts=None), replace(POLICY, attempts=3)) is None
     assert to_risk(a_pod().owned_by_job(attempts=1), replace(POLICY, attempts=3)) == 0
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        pytest.param({"spark-role": "driver", "spark-app-id": "s"}, 1, id="Spark's driver"),
+        pytest.param({"spark-role": "executor", "spark-app-id": "s"}, None, id="its executors"),
+        pytest.param({"ray.io/cluster": "r", "ray.io/group": "headgroup"}, 1, id="Ray's head"),
+        pytest.param({"ray.io/cluster": "r", "ray.io/group": "cpu"}, None, id="its workers"),
+    ],
+)
+def test_a_policy_is_none_for_pods_whose_work_goes_to_others_of_their_size(
+    marks: dict[str, str], expected: int | None
+) -> None:
+    pod = a_pod().with_labels(marks)
+    assert to_risk(pod, replace(POLICY, attempts=3)) == expected
+    assert to_risk(pod.annotated({labels.ATTEMPTS: "3"})) == 1, "people say it on the pods"
 
 
 def test_a_pod_that_says_never_to_retry_has_one_attempt() -> None:

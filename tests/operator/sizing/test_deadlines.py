@@ -1,4 +1,4 @@
-"""A pod with a deadline is raised only if it is known to need more: it might wait too long."""
+"""A pod with a deadline is raised only if it needs more, and its CPU request stays as it was."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_tighter_bound_says_itself_why_it_holds_a_raise_back() -> None:
     assert "its author names its node" in decision_of(after(pod, state))["why"]
 
 
-def test_the_cpu_of_a_pod_with_a_deadline_is_not_raised() -> None:
+def test_the_cpu_of_a_pod_with_a_deadline_stays_as_it_was_written() -> None:
     knowledge = knowledge_of()
     policy = replace(knowledge.policy, cpu=replace(knowledge.policy.cpu, mode=Mode.ENFORCE))
     use = CpuUse(runs=20, high_cores=0.5, peak_cores=2.0)
@@ -76,7 +76,16 @@ def test_the_cpu_of_a_pod_with_a_deadline_is_not_raised() -> None:
     )
     unasked = a_pod().asking("4Gi").limited("8Gi").with_spec(**OWN)
     assert cpu_of(after(unasked, state)) == (None, None), "no request of zero is written"
-    assert cpu_of(after(pod.with_cpu("4").with_spec(**OWN), state)) == ("600m", None)
+    large = pod.with_cpu("4")
+    assert cpu_of(after(large, state)) == ("600m", None)
+    for hurried in (large.with_spec(**OWN), large.owned_by_job().annotated(OF_ITS_JOB)):
+        slow = after(hurried, state)
+        assert cpu_of(slow) == ("4", None)
+        assert decision_of(slow)["cpu"]["why"] == (
+            "it has a deadline, and might run too long with less CPU"
+        )
+    lowered = after(large, state).with_spec(**OWN)
+    assert cpu_of(after(lowered, state)) == ("4", None)
 
 
 def test_the_pods_of_a_job_with_a_deadline_know_it() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds, read_namespace
-from tests.builders.pods import APod, decision_of, memory_of
-from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, state_of
+from plimsoll_predictor.core.units import GIB
+from tests.builders.pods import JOB_UID, APod, decision_of, memory_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, lifted, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 AIRFLOW = {"dag_id": "nightly", "task_id": "train", "run_id": "1", "try_number": "1"}
@@ -56,6 +57,21 @@ def test_nothing_is_lowered_where_a_pod_that_ended_takes_the_place_of_the_next(
 ) -> None:
     state = bounded(read_namespace([], [{"spec": {"hard": hard}}]))
     assert memory_of(after(pod, state)) == (memory, memory)
+
+
+@pytest.mark.parametrize("pod", [ASKING, ASKING.owned_by_job()], ids=["bare", "a Job's"])
+def test_nothing_is_lowered_on_a_node_that_its_author_names(pod: APod) -> None:
+    """The kubelet refuses a larger next attempt for good, if others have taken the room."""
+    sized = after(pod.with_spec(nodeName="node-1"), state_of(knowledge_of()))
+    assert memory_of(sized) == ("4Gi", "4Gi")
+    assert "its author names its node" in decision_of(sized)["why"]
+
+
+def test_a_lifted_attempt_there_has_no_less_than_was_written() -> None:
+    """An older version lowered the first one."""
+    pod = ASKING.owned_by_job().with_spec(nodeName="node-1")
+    state = lifted(f"job:{JOB_UID}", 2 * GIB)
+    assert memory_of(after(pod, state)) == ("4Gi", "4Gi")
 
 
 def test_a_need_above_the_request_is_served_all_the_same() -> None:

@@ -172,6 +172,16 @@ def test_one_attempt_is_kept_for_failures_of_other_kinds() -> None:
     assert memory_of(after(thrice, state)) == (FITS, FITS)
 
 
+def test_a_pod_keeps_what_was_written_if_other_jobs_of_its_jobset_may_fail_with_it() -> None:
+    jobset = {"jobset-name": "train", "replicatedjob-name": "workers", "global-replicas": "2"}
+    its = {f"jobset.sigs.k8s.io/{name}": value for name, value in jobset.items()}
+    worker, state = ASKING.owned_by_job().with_labels(its), state_of(knowledge_of())
+    sized = after(worker, state)
+    assert memory_of(sized) == ("4Gi", "4Gi")
+    assert "other Jobs of its JobSet may fail with it" in decision_of(sized)["why"]
+    assert memory_of(after(worker.annotated({ATTEMPTS: "3"}), state)) == (FITS, FITS)
+
+
 def test_a_request_is_not_lowered_alone_where_nobody_retries() -> None:
     keep = replace(knowledge_of(), policy=replace(knowledge_of().policy, limits=Limits.KEEP))
     pod = a_pod().asking("4Gi").limited("8Gi").owned_by_job(attempts=1)
@@ -254,6 +264,9 @@ GITLAB = ASKING.with_labels({"project.runner.gitlab.com/id": "42"}).annotated(
     [
         pytest.param(STRANGERS.annotated(THREE), id="another name each time"),
         pytest.param(POLLED.annotated(THREE), id="bare, and its maker makes the next"),
+        pytest.param(
+            ASKING.annotated({"helm.sh/hook": "test", **THREE}), id="bare, and an installer's hook"
+        ),
         pytest.param(GITLAB.annotated(THREE), id="another number each time"),
         pytest.param(
             STRANGERS.annotated({**THREE, RUN: "nightly"}), id="a run of many, and no item"
@@ -296,3 +309,20 @@ def test_a_pod_whose_next_attempt_cannot_be_known_again_keeps_what_was_written(p
 def test_people_are_believed_as_far_as_the_key_of_a_run_reaches(pod: APod, memory: str) -> None:
     sized = after(pod.annotated(THREE), state_of(knowledge_of()))
     assert memory_of(sized) == (memory, memory)
+
+
+def of_spark(role: str) -> APod:
+    marks = {"spark-app-selector": "s", "spark-app-name": "sales", "spark-role": role}
+    return ASKING.with_labels(marks)
+
+
+def test_a_policy_that_says_the_attempts_of_a_driver_lowers_no_executor() -> None:
+    """A lost executor's task goes to a living one, which is as small: four of them may be lost."""
+    state = state_of(knowledge_of(attempts=3))
+    driver = of_spark("driver").owned_by("SparkApplication", "sales")
+    executor = of_spark("executor").owned_by("Pod", "sales-driver")
+    assert memory_of(after(driver, state)) == (FITS, FITS)
+    sized = after(executor, state)
+    assert memory_of(sized) == ("4Gi", "4Gi")
+    assert f"only {ATTEMPTS} on the pod counts" in decision_of(sized)["why"]
+    assert memory_of(after(executor.annotated(THREE), state)) == (FITS, FITS)

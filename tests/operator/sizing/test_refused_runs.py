@@ -52,7 +52,7 @@ def test_its_next_pod_has_exactly_what_was_written(
     assert memory_of(pod.patched(raised.patch))[0] != "2Gi"
 
 
-def using_half_a_core(lift: Lift) -> AdmissionState:
+def using_half_a_core(lift: Lift | None) -> AdmissionState:
     """Its CPU request is 600m, unless something speaks against that."""
     [known] = needing_more(lift).tasks.values()
     policy = replace(known.policy, cpu=replace(known.policy.cpu, mode=Mode.ENFORCE))
@@ -61,7 +61,7 @@ def using_half_a_core(lift: Lift) -> AdmissionState:
 
 
 @pytest.mark.parametrize("written", ["250m", None])
-def test_its_next_pod_has_no_more_cpu_than_was_written(written: str | None) -> None:
+def test_its_next_pod_has_exactly_the_cpu_that_was_written(written: str | None) -> None:
     pod = a_pod().asking("2Gi").limited("2Gi").owned_by_job()
     refused = Lift(2 * GIB, 2, 0, as_written=True, exactly=True)
     exactly = using_half_a_core(refused)
@@ -72,5 +72,27 @@ def test_its_next_pod_has_no_more_cpu_than_was_written(written: str | None) -> N
     assert "refused" in decision_of(sized)["cpu"]["why"]
     assert cpu_of(asking.patched(size(asking.built(), otherwise).patch)) == ("600m", None)
     large = pod.with_cpu("4")
-    lowered = large.patched(size(large.built(), exactly).patch)
-    assert cpu_of(lowered) == ("600m", None), "it may have less"
+    kept = large.patched(size(large.built(), exactly).patch)
+    assert cpu_of(kept) == ("4", None), "nor less"
+
+
+def cpu_with(pod: APod, lift: Lift | None) -> str | None:
+    sized = pod.patched(size(pod.built(), using_half_a_core(lift)).patch)
+    return cpu_of(sized)[0]
+
+
+def test_a_run_that_ended_too_early_has_no_less_cpu_than_was_written() -> None:
+    pod = a_pod().asking("2Gi").limited("2Gi").with_cpu("4")
+    of_a_job = pod.owned_by_job()
+    failed = Lift(2 * GIB, 2, GIB, as_written=True)
+    assert cpu_with(of_a_job, None) == "600m"
+    assert cpu_with(of_a_job, failed) == "4"
+    sized = of_a_job.patched(size(of_a_job.built(), using_half_a_core(failed)).patch)
+    assert "ended too early" in decision_of(sized)["cpu"]["why"]
+    assert cpu_with(of_a_job, replace(failed, as_written=False)) == "600m", "memory is what helps"
+
+
+def test_a_retry_made_as_written_has_its_cpu_before_the_feed_tells_of_its_lift() -> None:
+    pod = a_pod().asking("2Gi").limited("2Gi").with_cpu("4")
+    assert cpu_with(pod, None) == "600m"
+    assert cpu_with(copied(pod), None) == "4"

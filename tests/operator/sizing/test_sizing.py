@@ -201,9 +201,9 @@ def test_a_kept_request_that_a_limit_range_forbids_is_raised_to_its_minimum() ->
     assert memory_of(after(pod, state)) == ("256Mi", "1Gi")
 
 
-def test_a_pod_on_a_node_that_its_author_names_is_lowered_and_not_raised() -> None:
+def test_a_pod_on_a_node_that_its_author_names_is_neither_lowered_nor_raised() -> None:
     pinned = ASKING.with_spec(nodeName="node-1")
-    assert memory_of(after(pinned, state_of(knowledge_of()))) == (FITS, FITS)
+    assert memory_of(after(pinned, state_of(knowledge_of()))) == ("4Gi", "4Gi")
     small = pinned.asking("512Mi").limited("512Mi")
     assert memory_of(after(small, state_of(knowledge_of()))) == ("512Mi", "512Mi")
     roomy = pinned.asking("512Mi").limited("2Gi")

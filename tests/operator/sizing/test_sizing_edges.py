@@ -89,6 +89,26 @@ def a_quota(hard: str, used: str) -> dict[str, Any]:
     return {"spec": {"hard": memory}, "status": {"hard": memory, "used": {"requests.memory": used}}}
 
 
+@pytest.mark.parametrize(
+    ("killed_gib", "memory"),
+    [
+        pytest.param(4, ("4Gi", "16Gi"), id="at its request: as written, it may live"),
+        pytest.param(16, ("18Gi", "18Gi"), id="at its limit: it needs more"),
+    ],
+)
+def test_a_next_attempt_takes_of_a_quota_what_was_written_until_that_was_too_little(
+    killed_gib: int, memory: tuple[str, str]
+) -> None:
+    pod = a_pod().owned_by_job().asking("4Gi").limited("16Gi")
+    identity = identify(pod.built())
+    assert identity is not None
+    lift = Lift(allocation_bytes=18 * GIB, attempt=4, after_bytes=killed_gib * GIB)
+    state = state_of(replace(knowledge_of(), lifts={str(identity.run): lift}))
+    bounds = read_namespace([], [a_quota("20Gi", used="16Gi")])
+    state.namespaces["shop"] = NamespaceState(None, bounds)
+    assert memory_of(after(pod, state)) == memory
+
+
 def test_where_a_quota_counts_pods_a_retry_is_raised_and_a_first_attempt_is_not() -> None:
     first = a_pod().asking("1Gi").limited("1Gi")
     retry = first.annotated({labels.RUN_OF: "first"})

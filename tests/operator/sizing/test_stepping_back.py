@@ -25,7 +25,7 @@ SIZED = ("1127Mi", "1127Mi")
 ASKING = a_pod().asking("2Gi").limited("4Gi")
 POD = ASKING.owned_by_job("report-29391234").received()
 OTHER = "another webhook changed its memory after Plimsoll had sized it"
-VPA = "the VerticalPodAutoscaler report-vpa sets its memory, so Plimsoll leaves it"
+VPA = "the VerticalPodAutoscaler report-vpa sets its memory, so Plimsoll leaves the pod alone"
 
 
 def state(*vpas: Autoscaler | None, mode: Mode = Mode.ENFORCE, **more: Any) -> AdmissionState:

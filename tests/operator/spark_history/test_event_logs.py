@@ -126,5 +126,5 @@ def test_without_pyarrow_zstd_is_refused_with_what_to_do(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     log = tmp_path / "log"
     log.write_bytes(zstd(b"one\n"))
-    with pytest.raises(LogError, match=r"plimsoll\[parquet\]"):
+    with pytest.raises(LogError, match=r"pip install '\.\[parquet\]'"):
         lines_of(log)

@@ -55,7 +55,7 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             "NotRetried",
             "Warning",
             "attempt 2 of this run, pod train-2, is given up: a webhook forbids it; nobody makes"
-            " it",
+            " it: mend the cause, and run the pod again yourself",
         ),
         pytest.param(
             event_words.rescued(512 * MIB, GIB, "it grows"),

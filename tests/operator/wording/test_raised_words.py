@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll_operator.wording.raised_words import (
@@ -96,3 +98,8 @@ def test_what_running_attempts_have_reached_is_told_where_it_is_news() -> None:
 )
 def test_a_burst_is_told_where_lifts_climb_by_it(failing: int, runs: int, *, burst: bool) -> None:
     assert bool(words_for_burst(a_task(failing, runs))) is burst
+
+
+def test_runs_that_were_not_killed_by_their_size_are_no_burst() -> None:
+    noted = {f"r{number}": Lift(2, 2, 0, as_written=True) for number in range(3)}
+    assert words_for_burst(replace(a_task(0, 1), lifts=noted)) == ""

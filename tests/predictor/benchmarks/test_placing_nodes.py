@@ -15,7 +15,7 @@ from benchmarks.placing.mixes import mixes_of
 from benchmarks.placing.nodes import all_of, repeats_in, summary_of
 from benchmarks.placing.pod_queue import Played, Run
 from benchmarks.placing.repeat import Plan, Repeat, compared
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_predictor.placing.placed_run import PlacedRun
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import BadRecordError, DecisionRecord, RetryIntent, Store, pruning
-from plimsoll_predictor.store.attempts import lifts
+from plimsoll_predictor.store.attempts import decisions, lifts
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 DAY_S = 24 * 3600.0
@@ -168,6 +169,22 @@ def test_pruning_bounds_the_decisions_of_a_task(store: Store) -> None:
     sum(store.prune_steps(NOON_S, pruning.Bounds(per_task=10)))
     kept = store.decisions.newest(TRAIN, limit=1000)
     assert (len(kept), kept[-1].attempt_uid) == (100, "u010")
+
+
+def test_pruning_forgets_old_decisions_of_tasks_that_were_never_observed(store: Store) -> None:
+    """Such a task's pods went before they started, so no attempt of it was ever observed."""
+    never = [TaskId("shop", f"never-{number}") for number in range(5)]
+    decided = [replace(a_decision(f"of-{task.name}"), task=task) for task in never]
+    young, observed = a_decision("young", NOON_S + 2 * DAY_S), replace(a_decision("j"), task=JOIN)
+    store.keep([an_attempt("j").of(JOIN).built], [*decided, young, observed])
+    few = pruning.Bounds(rows=2)
+    assert sum(store.prune_steps(NOON_S + decisions.UNKNOWN_TASKS_KEPT_S - 1, few)) == 0
+    assert sum(store.prune_steps(NOON_S + decisions.UNKNOWN_TASKS_KEPT_S + 1, few)) == 5
+    assert [store.decisions.newest(task) for task in (*never, TRAIN, JOIN)] == [
+        *([] for _ in never),
+        [young],
+        [observed],
+    ]
 
 
 @pytest.mark.slow

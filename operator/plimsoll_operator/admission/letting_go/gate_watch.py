@@ -18,8 +18,8 @@ import structlog
 from plimsoll_operator.admission.letting_go.api_calls import ApiCalls
 from plimsoll_operator.admission.letting_go.kinds import PODS, Kind
 from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unreachable
-from plimsoll_operator.ordering.gate import is_overdue
 from plimsoll_operator.ordering.leader_sight import LeaderSight, look
+from plimsoll_operator.ordering.longest_wait import is_overdue
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.spec import Pod, metadata_of
 

@@ -68,7 +68,10 @@ async def release_all(
             return released
         released += more
     if webhook is None:
-        raise ApiError("pods or Jobs are held again and again; let no policy say `order: enforce`")
+        raise ApiError(
+            "pods or Jobs are held again and again; remove `order: enforce` from every SizingPolicy"
+            " and TaskProfile, and run this command again"
+        )
     raise ApiError(f"pods or Jobs are still held by another webhook than {webhook}; delete it, too")
 
 

@@ -73,7 +73,7 @@ def run_of(pod: Pod, named: TaskId) -> tuple[TaskId, AttemptStatus]:
     task = task_of_pod(pod, named)
     container = sized_container(pod)
     if isinstance(container, NotSizable):
-        raise NothingToExplain(f"pod {named}: no container of it can be told to be the task's")
+        raise NothingToExplain(f"pod {named} has no container that Plimsoll sizes: {container.why}")
     return task, read_status(pod, container.name)
 
 

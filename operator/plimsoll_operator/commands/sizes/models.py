@@ -53,7 +53,7 @@ def models_command(task: str, store_url: str, output: OutputForm, version: str |
         past = _past_trainings(TaskId.parse(task), store_url)
         chosen = past if version is None else [_of_version(task, past, version)]
     except (StoreError, ValueError, LookupError) as error:
-        complain(str(error))
+        complain(f"plimsoll models: {error}")
         return 1
     documents = [_document(each) for each in chosen]
     table = training_list(task, chosen) if version is None else one_training(chosen[0])

@@ -29,12 +29,12 @@ def benefit_of(namespaces: Sequence[NamespaceState]) -> Check | None:
     if held_gb_h > WORSE * asked_gb_h:
         more = words_for_gb_h(held_gb_h - asked_gb_h)
         words = (
-            f"lately all tasks together would have been better off without: {more} more held"
-            f" than asked for, as in {named}"
+            f"lately all tasks together would have been better off without Plimsoll: {more} more"
+            f" held than asked for, as in {named}"
         )
     elif worse:
         where = counted(len(worse), "namespace")
-        words += f", but {where} would have been better off without: {named}"
+        words += f", but {where} would have been better off without Plimsoll: {named}"
     if guarded := sum(each.guarded_tasks for each in namespaces):
         words += f"; {counted(guarded, 'task')} held to a simple rule, which did better for long"
     if not worse:

@@ -24,6 +24,9 @@ SKEW_S: Final = 5.0
 EXPIRES_SOON_S: Final = 3 * 24 * 3600.0
 STALE_FEED_S: Final = 60.0
 LEASE_S: Final = 15.0
+_MADE_AGAIN: Final = (
+    "helm upgrade plimsoll helm/plimsoll --namespace plimsoll --reuse-values makes it again"
+)
 
 
 class Level(StrEnum):
@@ -94,7 +97,7 @@ def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
         return (
             Level.BAD,
             "no MutatingWebhookConfiguration of Plimsoll: pods start as their authors wrote them",
-            "helm upgrade --install plimsoll, which makes it",
+            _MADE_AGAIN,
         )
     hooks = part(webhooks[0], "webhooks") or []
     policies = {part(hook, "failurePolicy") for hook in hooks}
@@ -108,13 +111,19 @@ def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
         return Level.WARNING, words, "set it to Ignore, as the chart does"
     ends_s = _authority_ends_s([str(bundle) for bundle in bundles])
     if ends_s is None:
-        return Level.BAD, "its caBundle is no certificate: pods are not sized", None
+        todo = (
+            "the leading controller, or cert-manager, writes caBundle anew; see its log if it does"
+            " not"
+        )
+        return Level.BAD, "its caBundle is no certificate: pods are not sized", todo
     if ends_s <= now_s:
         words = f"admission's authority expired {words_for_duration(now_s - ends_s)} ago"
         return Level.BAD, words, "see the leading controller's log: it renews it"
-    level = Level.WARNING if ends_s - now_s < EXPIRES_SOON_S else Level.GOOD
     words = f"registered, fails open, authority valid for {words_for_duration(ends_s - now_s)}"
-    return level, words, None
+    if ends_s - now_s >= EXPIRES_SOON_S:
+        return Level.GOOD, words, None
+    todo = "see the leading controller's log, or cert-manager's: the authority was not renewed"
+    return Level.WARNING, words, todo
 
 
 def _workload(name: str, deployments: Sequence[Object]) -> Judgement:
@@ -123,7 +132,7 @@ def _workload(name: str, deployments: Sequence[Object]) -> Judgement:
         return (
             Level.BAD,
             f"no Deployment of the {name} was found",
-            "helm upgrade --install plimsoll",
+            _MADE_AGAIN,
         )
     wanted = part(deployment, "spec", "replicas")
     wanted = 1 if wanted is None else wanted
@@ -209,8 +218,12 @@ def _agent(agents: Sequence[Object]) -> Judgement:
         return Level.WARNING, words, "set agent.enabled in the chart's values"
     wanted = part(agents[0], "status", "desiredNumberScheduled") or 0
     ready = part(agents[0], "status", "numberReady") or 0
-    level = Level.GOOD if ready >= wanted else Level.WARNING
-    return level, f"on {ready} of {wanted} nodes", None
+    words = f"on {ready} of {wanted} nodes"
+    if ready >= wanted:
+        return Level.GOOD, words, None
+    namespace, name = part(agents[0], "metadata", "namespace"), label(agents[0], NAME)
+    pods = f"kubectl get pods -n {namespace} -o wide -l {NAME}={name},{COMPONENT}=agent"
+    return Level.WARNING, words, f"{pods} shows which are not ready"
 
 
 def _versions(workloads: Sequence[Object]) -> Judgement:
@@ -219,7 +232,11 @@ def _versions(workloads: Sequence[Object]) -> Judgement:
         return Level.UNSEEN, "no workload says its version", None
     words = " and ".join(versions)
     if len(versions) > 1:
-        return Level.WARNING, f"{words} side by side: an upgrade is under way?", None
+        todo = (
+            "unless an upgrade is under way, helm upgrade brings all to one version; kubectl get"
+            f" deployments,daemonsets -A -L {VERSION_LABEL} shows which is old"
+        )
+        return Level.WARNING, f"{words} side by side", todo
     return Level.GOOD, words, None
 
 
@@ -239,7 +256,10 @@ def _absent(cluster: ClusterState) -> Check:
     words = "neither a Deployment nor a webhook configuration of Plimsoll is here"
     if cluster.webhooks is None:
         words = "no Deployment of Plimsoll is here; its webhook configuration may not be read"
-    todo = "helm install plimsoll helm/plimsoll --namespace plimsoll --create-namespace"
+    todo = (
+        "helm install plimsoll helm/plimsoll --namespace plimsoll --create-namespace"
+        " --set image.repository=REGISTRY/plimsoll; docs/install.md tells how to build the image"
+    )
     return Check("installation", Level.BAD, words, todo)
 
 

@@ -71,7 +71,7 @@ def _ending(summary: Summary) -> list[RenderableType]:
 def _headline(summary: Summary) -> Text:
     where = summary.cluster.installed_in or "this cluster"
     if summary.hidden:
-        return plain(f"how Plimsoll in {where} is, you may not see", style="bold yellow")
+        return plain(f"you may not see whether Plimsoll in {where} is healthy", style="bold yellow")
     if summary.healthy:
         return plain(f"Plimsoll in {where} is healthy", style="bold green")
     return plain(f"Plimsoll in {where} is not healthy", style="bold red")

@@ -38,7 +38,7 @@ from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.pods.status import AttemptStatus, read_status
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
@@ -75,6 +75,8 @@ class AttemptLedger:
         """Handle one event of a labelled pod. gone: it was deleted from the API server."""
         watched = read_pod(pod, self.book.look)
         if watched is None:
+            if gone:
+                await self._gone_unread(pod)
             return
         if watched.mode is not Mode.OFF and self.met_tasks.meet(pod, watched.task):
             for status in watched.lives:
@@ -83,9 +85,22 @@ class AttemptLedger:
         else:
             await self._see_unobserved(pod, watched)
         if gone:
-            self._runs_no_more(watched.status)
-            self.loads.gone(watched.status)
-            self.living.needs.gone(watched.status.uid)
+            self._gone(watched.status)
+
+    async def _gone_unread(self, pod: Pod) -> None:
+        """Forget a pod that is gone and cannot be read: its end is not observed.
+
+        Of a large pod that went while no watch looked, only the name and the node are known.
+        """
+        attempt_uid = self._gone(read_status(pod, container=""))
+        await self.living.gone_unread(attempt_uid)
+
+    def _gone(self, status: AttemptStatus) -> str:
+        """Forget a pod that was deleted. Return its attempt that was seen running last."""
+        attempt_uid = self._runs_no_more(status)
+        self.loads.gone(status)
+        self.living.needs.gone(status.uid)
+        return attempt_uid
 
     async def _see_unobserved(self, pod: Pod, watched: WatchedPod) -> None:
         """Handle a pod whose task is switched off: it is among the pods of no task from now on."""
@@ -97,9 +112,9 @@ class AttemptLedger:
         self.loads.is_no_task(watched.status)
         await self.living.gone(watched.task, watched.status)
 
-    def _runs_no_more(self, status: AttemptStatus) -> None:
+    def _runs_no_more(self, status: AttemptStatus) -> str:
         self.placement.end(status.uid)
-        self.encounters.gone(status)
+        return self.encounters.gone(status)
 
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool

@@ -12,6 +12,9 @@ only to what was written (``attempts/healing.py``). The same lift follows an att
 request that its node ended because the node was short of memory. After an attempt that requested
 more than was written, and that its node refused (``attempts/refused.py``), the lift is to exactly
 what was written.
+
+An attempt that its maker has counted is noted in every mode, because the mode may change before the
+run's next one. Such a lift changes no pod while nothing is enforced.
 """
 
 from __future__ import annotations
@@ -127,8 +130,7 @@ class Lifts:
         failed, watched = ended.observation, ended.watched
         healing = self._healing(ended)
         if healing is Healing.NONE:
-            await self._pass_over(ended)
-            return True
+            return await self._leave(ended)
         if _is_given_up(watched) or await self._got_through(ended):
             return True
         if not failed.failed_by_itself:
@@ -168,13 +170,13 @@ class Lifts:
         """Lower no later attempt of the run: its maker has counted this one, too.
 
         Admission does not know how many evictions came before, so it could not say how many
-        attempts are left.
+        attempts are left. People may let sizes be enforced before the next attempt comes.
         """
         used, watched = ended.observation, ended.watched
         if watched.retrier not in _COUNTING or not watched.attempts.left:
             return
-        if self._healing(ended) is not Healing.ALL:
-            return
+        if watched.mode is Mode.OFF:
+            return  # then nothing is recorded
         async with self._turns.setdefault((used.task, used.run), asyncio.Lock()):
             there = self.book.look(used.task).lifts.get(used.run)
             kept = after_used(used, there)
@@ -214,8 +216,7 @@ class Lifts:
             return ended.status.phase in ("Succeeded", "Failed")
         healing = self._healing(ended)
         if healing is Healing.NONE:
-            await self._pass_over(ended)
-            return True
+            return await self._leave(ended)
         if await self._got_through(ended):
             return True  # the pod was seen late, and the run has succeeded meanwhile
         refused = await self._refused_before(ended.observation)
@@ -246,6 +247,13 @@ class Lifts:
     async def _got_through(self, ended: AttemptEnded) -> bool:
         found = self.store.observations.got_through
         return await read_patiently(self.writer, found, ended.observation)
+
+    async def _leave(self, ended: AttemptEnded) -> bool:
+        """Leave a run to its owner, as its attempt had what was written and nothing is enforced."""
+        await self._pass_over(ended)
+        if ended.watched.retrier in _COUNTING and not await self._got_through(ended):
+            await self._used(ended)
+        return True
 
     async def _pass_over(self, ended: AttemptEnded) -> None:
         """Store that a pod with its written size is not retried later: that is up to its owner."""

@@ -195,11 +195,12 @@ class LiveNeeds:
 
     async def show(self) -> None:
         """Tell the book what changed enough to matter; before each publication."""
-        if not self.on:
-            return
         now_s = self.now_s()
         while self._lingering and next(iter(self._lingering.values()))[2] < now_s:
             self._leave(next(iter(self._lingering)))
+        if not self.on:
+            self._marked.clear()
+            return
         self._take_lifts()
         self._take_climbs(now_s)
         for task in tuple(islice(self._marked, TASKS_AT_ONCE)):

@@ -185,6 +185,10 @@ class LivingAttempts:
         """End an attempt's run that leaves no observation."""
         await self.sightings.gone(task, status.attempt_uid, self.now_s())
 
+    async def gone_unread(self, attempt_uid: str) -> None:
+        """End the run of an attempt whose pod is gone and cannot be read."""
+        await self.sightings.gone_unread(attempt_uid, self.now_s())
+
     async def end_missed(self) -> None:
         """Once after the start, end the runs whose pods went while no controller looked."""
         while not self.encounters.complete:

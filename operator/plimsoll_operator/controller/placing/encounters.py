@@ -115,12 +115,15 @@ class Encounters:
             return None
         return bounded_beside(beside)
 
-    def gone(self, status: AttemptStatus) -> None:
-        """Note that the pod is gone, whether or not its end was seen."""
+    def gone(self, status: AttemptStatus) -> str:
+        """Note that the pod is gone, whether or not its end was seen.
+
+        Return the attempt of the pod that was seen running last, else the attempt of ``status``.
+        """
         self._stays.left(status.attempt_uid)
-        _, attempt_uid = self._lives.pop(status.uid, (0, None))
-        if attempt_uid is not None:
-            self._stays.left(attempt_uid)
+        _, attempt_uid = self._lives.pop(status.uid, (0, status.attempt_uid))
+        self._stays.left(attempt_uid)
+        return attempt_uid
 
     def _leave_earlier_life(self, status: AttemptStatus) -> None:
         """Forget a life whose end was missed: the pod has restarted since, as on a lost node."""

@@ -7,7 +7,7 @@ Changes are gathered per task: however many attempts end, a profile is patched a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import structlog
@@ -239,12 +239,15 @@ class MetTasks:
         self._met.add(task)
         return True
 
-    def idle(self, stored: Collection[TaskId]) -> list[TaskId]:
-        """List the tasks that are not stored and had no pod since the last call.
+    def idle(self, stored: Collection[TaskId]) -> Iterator[TaskId]:
+        """Go through the tasks that are not stored and had no pod since the last call.
 
-        Some of them have only a profile left, as after a restart.
+        Some of them have only a profile left, as after a restart. Each one is judged when its turn
+        comes: to forget the ones before may take minutes, and its pod may come meanwhile.
         """
         wanted = {*stored, *self._met}
         self._met.clear()
-        tasks = dict.fromkeys([*self._book, *self._profiles.tasks_shown])
-        return [t for t in tasks if t not in wanted and not self._book.policies.has_own(t)]
+        for task in dict.fromkeys([*self._book, *self._profiles.tasks_shown]):
+            is_wanted = task in wanted or task in self._met
+            if not is_wanted and not self._book.policies.has_own(task):
+                yield task

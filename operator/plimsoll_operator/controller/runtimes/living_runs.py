@@ -140,6 +140,12 @@ class RunSightings:
         await self._writer.sight([_sighting(task, attempt_uid, SightingKind.GONE, now_s)])
         self._runtimes.news()
 
+    async def gone_unread(self, attempt_uid: str, now_s: float) -> None:
+        """End a run whose pod is gone and cannot be read: its task is known by its forecast."""
+        made = self._runtimes.under_way(attempt_uid)
+        if made is not None:
+            await self.gone(made.task, attempt_uid, now_s)
+
     async def end_missed(self, now_s: float) -> None:
         """End the runs that were under way before the start, and whose pods are gone since.
 

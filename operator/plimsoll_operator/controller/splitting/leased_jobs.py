@@ -12,13 +12,19 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import structlog
 
 from plimsoll_operator.attempts.over import is_decided
-from plimsoll_operator.chunks.lease_keeper import Keeper, NotWritten, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import (
+    Keeper,
+    NotWritten,
+    TooManyJobs,
+    UnknownJob,
+    recorded_job,
+)
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
@@ -130,31 +136,10 @@ class LeasedJobs:
             JobGone: if it is not there, or has ended. UnknownJob: if it leases nothing.
             NotWritten: if that cannot be known now.
         """
-        try:
-            job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
-        except NotFound as error:
-            raise JobGone(f"{name}: there is no such Job") from error
-        except ApiError as error:
-            raise NotWritten(f"{name}: {error}") from error
-        try:
-            leased = read_leased_job(job)
-        except (NotOverItems, ValueError) as error:
-            raise UnknownJob(str(error)) from error
-        if leased is None:
-            raise UnknownJob(f"{name} leases no items")
-        if leased.name != name or has_ended(job):
-            raise JobGone(f"{name} has ended, or another Job has its name")
-        task = _task_of(job)
-        record, taught = await self._shelf.read(name, task)
-        if isinstance(record, Mapping) and record.get("uid") != leased.uid:
-            record = None  # it is of a deleted Job of the same name
-        try:
-            self.keeper.open(leased, record, taught)
-        except ValueError as error:
-            log.error("a Job's leases begin anew: its record is broken", job=str(name), why=error)
-            self.keeper.open(leased, None, taught)
-        self._read[name] = leased, task
-        await self.keeper.written(name)
+        leased, ended = await self._find(name)
+        if ended:
+            raise JobGone(f"{name} has ended")
+        await self._go_on(leased)
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """A pod appeared, changed or went: if it is over, its share is done, or its items free."""
@@ -197,14 +182,60 @@ class LeasedJobs:
             except (NotWritten, UnknownJob) as error:
                 log.warning("a pod's items are taken back later", job=str(name), why=str(error))
 
+    async def _find(self, name: JobName) -> tuple[LeasedJob, bool]:
+        """Return a Job, and whether it has ended. Raises as ``open`` does."""
+        try:
+            job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
+        except NotFound as error:
+            raise JobGone(f"{name}: there is no such Job") from error
+        except ApiError as error:
+            raise NotWritten(f"{name}: {error}") from error
+        try:
+            leased = read_leased_job(job)
+        except (NotOverItems, ValueError) as error:
+            raise UnknownJob(str(error)) from error
+        if leased is None:
+            raise UnknownJob(f"{name} leases no items")
+        if leased.name != name:
+            raise JobGone(f"{name}: another Job has its name")
+        return replace(leased, task=_task_of(job)), has_ended(job)
+
+    async def _go_on(self, leased: LeasedJob) -> None:
+        """Go on from a Job's record, if it has one."""
+        name, task = leased.name, leased.task or _task_of_itself(leased.name)
+        record, taught = await self._shelf.read(name, task)
+        if isinstance(record, Mapping) and record.get("uid") != leased.uid:
+            record = None  # it is of a deleted Job of the same name
+        try:
+            self.keeper.open(leased, record, taught)
+        except ValueError as error:
+            log.error("a Job's leases begin anew: its record is broken", job=str(name), why=error)
+            self.keeper.open(leased, None, taught)
+        self._read[name] = leased, task
+        await self.keeper.written(name)
+
     async def _restore(self) -> None:
         for text in await self._shelf.open():
             try:
-                await self.open(name := JobName(*text.split("/")))
-            except JobGone:
-                await self._shelf.close(name, TaskId(name.namespace, name.name), None)
-            except (NotWritten, UnknownJob, TypeError, ValueError) as error:
+                await self._restore_one(JobName(*text.split("/")))
+            except (ApiError, NotWritten, UnknownJob, TooManyJobs, TypeError, ValueError) as error:
                 log.warning("a Job's leases wait for its workers", job=text, why=str(error))
+
+    async def _restore_one(self, name: JobName) -> None:
+        """Go on with a Job that has a record; what it taught is kept if it ended meanwhile."""
+        try:
+            leased, ended = await self._find(name)
+        except JobGone:
+            record, _ = await self._shelf.read(name, _task_of_itself(name))
+            try:
+                leased, ended = recorded_job(name, record), True
+            except ValueError as error:
+                log.warning("a Job that is gone taught nothing", job=str(name), why=str(error))
+                await self._shelf.close(name, _task_of_itself(name), None)
+                return
+        await self._go_on(leased)
+        if ended:
+            await self._look_at(name)
 
     async def _look_at_all(self) -> None:
         for name in list(self._read):
@@ -293,6 +324,10 @@ def over_of(pod: Pod) -> Over:
         succeeded=status.get("phase") == "Succeeded",
         killed_bytes=killed_bytes,
     )
+
+
+def _task_of_itself(name: JobName) -> TaskId:
+    return TaskId(name.namespace, name.name)
 
 
 def _task_of(job: Mapping[str, Any]) -> TaskId:

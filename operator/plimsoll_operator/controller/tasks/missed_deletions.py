@@ -38,7 +38,7 @@ SHARE: Final = 0.01
 """Lists take at most this share of the time: in a large cluster, they are made less often."""
 
 MOST_BYTES: Final = 8192
-"""Of a larger pod, only the name, the labels and the node are kept."""
+"""Of a larger pod, only the name, the labels and the node are kept: its end is not observed."""
 
 PODS: Final = path_of(CORE, "pods")
 NODES: Final = path_of(CORE, "nodes")

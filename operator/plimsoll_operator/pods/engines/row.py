@@ -26,6 +26,8 @@ class EngineRun:
     workflow, item: the workflow's run and the item, uncut, if the engine names them; a mere
     counter is no item. attempts: how many in all the engine makes of the run; None if the pod does
     not say it. attempt: which of them the pod is; 1 if the pod does not say it.
+    shares_work: whether the work of a lost pod goes to other pods of its run, which run already at
+    the sizes that they have.
     """
 
     engine: str
@@ -36,6 +38,7 @@ class EngineRun:
     attempts: int | None = None
     attempt: int = 1
     outlives_pod: bool = True
+    shares_work: bool = False
 
 
 @dataclass(frozen=True, slots=True)

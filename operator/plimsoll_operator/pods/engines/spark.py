@@ -37,6 +37,8 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
         joined("spark", _application(pod_labels), role),
         f"{submitted or app}:{role}",
         outlives_pod=submitted is not None,
+        # Spark gives a lost executor's task to one that runs already, within milliseconds.
+        shares_work=role != _DRIVER,
     )
 
 

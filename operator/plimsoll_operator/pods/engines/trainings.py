@@ -12,12 +12,19 @@ from plimsoll_operator.names.generated import (
     surely_recurring,
 )
 from plimsoll_operator.names.objects import Pod, mapping, metadata_of, sequence
-from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, joined, text
+from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, count, joined, text
 
 _JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 _JOBSET_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
 _REPLICATED: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
+_OF_ONE_JOB: Final = {
+    "jobset.sigs.k8s.io/global-replicas": 1,
+    # Before JobSet 0.7 only these two say something of other Jobs, and not on each pod.
+    "jobset.sigs.k8s.io/replicatedjob-replicas": 1,
+    "jobset.sigs.k8s.io/job-global-index": 0,
+}
+"""Labels, and the largest number in each where a JobSet has one Job."""
 
 
 def _jobset(_: Pod, pod_labels: Labels) -> EngineRun | None:
@@ -29,6 +36,11 @@ def _jobset(_: Pod, pod_labels: Labels) -> EngineRun | None:
     whole = text(pod_labels, _JOBSET_UID) or name
     run = f"{whole}:{replicated}:{text(pod_labels, _JOB_INDEX) or '0'}"
     return EngineRun("jobset", joined("jobset", surely_recurring(name), replicated), run)
+
+
+def has_other_jobs(pod_labels: Labels) -> bool:
+    """Say whether a pod's labels show a JobSet of more than one Job."""
+    return any((count(pod_labels.get(key)) or 0) > most for key, most in _OF_ONE_JOB.items())
 
 
 JOBSET: Final = Engine(
@@ -75,6 +87,8 @@ TRAINING_OPERATOR: Final = Engine(
 
 _CLUSTER: Final = "ray.io/cluster"
 _GROUP: Final = "ray.io/group"
+_HEADS: Final = "headgroup"
+"""KubeRay's name for the group of a cluster's one head."""
 _SERVES: Final = "ray.io/serve"
 
 
@@ -92,6 +106,8 @@ def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
         f"{cluster}:{group}",
         # A RayJob that is tried again makes another cluster.
         outlives_pod=stem == cluster,
+        # Ray gives a lost worker's tasks to the others.
+        shares_work=group != _HEADS,
     )
 
 

@@ -3,11 +3,11 @@
 LimitRanges and quotas refuse a pod. A LimitRange's maximum is the same for every pod, but a quota
 is shared: if one pod takes more than its request, a later pod may be refused that would have been
 admitted as its author wrote it. Nobody knows how many pods come before the quota's use is counted
-again, or what other replicas of admission answer meanwhile. So where a quota counts a first
-attempt, it asks for no more than its author did: then the quota is never fuller than without
-Plimsoll. A run that was killed at its request may ask for more, and waits until the quota has it.
-The same holds for a pod whose author names its node, because it does not wait for room, and for
-one that Kueue counts by itself, because its queue is a quota, too.
+again, or what other replicas of admission answer meanwhile. So where a quota counts a pod, it
+asks for no more than its author did: then the quota is never fuller than without Plimsoll. Only a
+run that was killed at the most that its author let it use may ask for more, and waits until the
+quota has it. The same holds for a pod whose author names its node, because it does not wait for
+room, and for one that Kueue counts by itself, because its queue is a quota, too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from plimsoll_operator.pods.creation import author_chose_node
+from plimsoll_operator.pods.creation import author_chose_node, is_put_on_a_node
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
     init_limit_bytes,
-    metadata_of,
     other_memory_bytes,
     other_millicores,
     overhead_of,
@@ -193,37 +192,42 @@ def _rooms(
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
         # With a size, quotas would count it that do not count it now.
         rooms.append(_Room(0, "a BestEffort pod's share of a quota"))
-    as_written = not _was_killed_as_written(amounts, amounts.request)
-    if as_written and _is_put_on_a_node(pod):
+    no_more = not _was_killed_as_written(amounts)
+    if no_more and is_put_on_a_node(pod):
         # No scheduler looks for room: the kubelet refuses a pod for good if there is too little.
         rooms.append(_Room(amounts.request or 0, "its request (its author names its node)"))
-    if as_written and is_counted_by_kueue(pod):
+    if no_more and is_counted_by_kueue(pod):
         # Its queue may never have more, and nobody may give a raise back while the pod waits.
         rooms.append(_Room(amounts.request or 0, "its request (Kueue counts it)"))
     counted = [quota for quota in namespace.quotas if counts(quota, pod)]
     return rooms + list(_quota_rooms(amounts, counted))
 
 
-def _is_put_on_a_node(pod: Pod) -> bool:
-    """Say whether the pod's maker names its node. In an existing pod, a scheduler may have."""
-    return bool(spec_of(pod).get("nodeName")) and "resourceVersion" not in metadata_of(pod)
+def _was_killed_as_written(amounts: PodAmounts) -> bool:
+    """Say whether the attempt before was killed at the most that its author let it use.
 
-
-def _was_killed_as_written(amounts: PodAmounts, written: int | None) -> bool:
-    return amounts.killed is not None and amounts.killed >= (written or 0)
+    A run that was killed at its request may need no more than its limit allows. Without a limit,
+    it might have had all memory of its node.
+    """
+    if amounts.killed is None or not amounts.limit:
+        return False
+    return amounts.killed >= max(amounts.request or 0, amounts.limit)
 
 
 def _quota_rooms(amounts: PodAmounts, quotas: Iterable[Quota]) -> Iterable[_Room]:
+    needs_more = _was_killed_as_written(amounts)
+    # A quota of limits takes no pod without one, so as written the pod would not have come at all.
+    over_limit = needs_more or (amounts.killed is not None and not amounts.limit)
     for quota in quotas:
-        for hard, others, written, kind in (
-            (quota.request, amounts.other_request, amounts.request, "request"),
-            (quota.limit, amounts.other_limit, amounts.limit, "limit"),
+        for hard, others, written, kind, may_wait in (
+            (quota.request, amounts.other_request, amounts.request, "request", needs_more),
+            (quota.limit, amounts.other_limit, amounts.limit, "limit", over_limit),
         ):
             if hard is None:
                 continue
             # A pod that Plimsoll made smaller must not wait for a quota where the written one would
             # not wait.
-            if _was_killed_as_written(amounts, written):
+            if may_wait:
                 yield _Room(max(0, hard - others - amounts.overhead), "its quota")
             else:
                 yield _Room(written or 0, f"its {kind} (a quota counts it)")

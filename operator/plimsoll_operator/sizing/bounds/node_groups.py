@@ -1,9 +1,10 @@
 """Groups a cluster's nodes into classes, as its nodes come, change and go.
 
-Nodes are in one class if no pod can distinguish them: they have the same taints, and the same
-values of the labels that count. A label with many values (a host's name) would make each node a
-class of its own, so it does not count, and a pod that selects by it is not capped. The number of
-classes and their size as JSON are bounded; beyond the bounds, fewer labels count.
+Nodes are in one class if no pod can distinguish them: they have the same taints, the same values of
+the labels that count, and the same extended resources, of whatever amount. A label with many values
+(a host's name) would make each node a class of its own, so it does not count, and a pod that
+selects by it is not capped. The number of classes and their size as JSON are bounded; beyond the
+bounds, fewer labels count. The names of a node's extended resources are one more label in all this.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import orjson
 from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
 from plimsoll_operator.pods.spec import mapping, sequence
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, NodeClass, Nodes
-from plimsoll_operator.sizing.bounds.selecting import Taint
+from plimsoll_operator.sizing.bounds.selecting import Taint, extended_in
 from plimsoll_predictor.core.units import MIB
 
 MOST_VALUES: Final = 32
@@ -28,6 +29,8 @@ MOST_BYTES: Final = 2**16
 MEMORY_STEP_BYTES: Final = 64 * MIB
 """Memory is rounded down to a multiple of it: machines of one type differ by a few pages."""
 
+_EXTENDED: Final = ""
+"""Stands for the names of a node's extended resources among its labels. No label has this key."""
 _AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 _CORDON: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _LEAVING: Final = "ToBeDeletedByClusterAutoscaler"
@@ -43,11 +46,22 @@ _Size: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """What pods can see of one node. size: memory in bytes, then millicores or -1."""
+    """What pods can see of one node.
+
+    size: memory in bytes, then millicores or -1. extended: its extended resources' names.
+    """
 
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     size: _Size
+    extended: frozenset[str] = frozenset()
+
+    @property
+    def traits(self) -> Mapping[str, str]:
+        """Its labels, and the names of its extended resources under _EXTENDED if it has any."""
+        if not self.extended:
+            return self.labels
+        return {**self.labels, _EXTENDED: " ".join(sorted(self.extended))}
 
 
 def read_seen(document: Mapping[str, Any]) -> SeenNode | None:
@@ -67,6 +81,7 @@ def read_seen(document: Mapping[str, Any]) -> SeenNode | None:
             memory_bytes // MEMORY_STEP_BYTES * MEMORY_STEP_BYTES,
             -1 if millicores is None else millicores,
         ),
+        frozenset(extended_in(allocatable)),
     )
 
 
@@ -105,7 +120,7 @@ class NodeGroups:
         if seen is not None:
             self._seen[name] = seen
             self._count(seen, 1)
-        touched = {key for node in (before, seen) if node is not None for key in node.labels}
+        touched = {key for node in (before, seen) if node is not None for key in node.traits}
         if any((key in self._uncounted) != self._has_many(key) for key in touched):
             self._regroup()
         return self._nodes is None
@@ -132,7 +147,7 @@ class NodeGroups:
         return len(self._values.get(key, ())) > self._most_values
 
     def _count(self, node: SeenNode, by: int) -> None:
-        for key, value in node.labels.items():
+        for key, value in node.traits.items():
             values = self._values[key]
             values[value] += by
             if not values[value]:
@@ -151,7 +166,7 @@ class NodeGroups:
             self._nodes = None
 
     def _group_of(self, node: SeenNode) -> _Group:
-        labels = ((k, v) for k, v in node.labels.items() if k not in self._uncounted)
+        labels = ((k, v) for k, v in node.traits.items() if k not in self._uncounted)
         return frozenset(labels), node.taints
 
     def _regroup(self) -> None:
@@ -166,5 +181,8 @@ class NodeGroups:
 
 def _class_of(group: _Group, sizes: Iterable[_Size]) -> NodeClass:
     memory_bytes, millicores = max(sizes)
-    labels, taints = group
-    return NodeClass(dict(labels), taints, memory_bytes, None if millicores < 0 else millicores)
+    traits, taints = group
+    labels = dict(traits)
+    extended = frozenset(labels.pop(_EXTENDED, "").split())
+    known = None if millicores < 0 else millicores
+    return NodeClass(labels, taints, memory_bytes, known, extended)

@@ -2,7 +2,9 @@
 
 The nodes come as a few classes, with the largest node of each, so thousands of nodes cost a pod no
 time. A cap needs certainty: there is no cap if a pod selects by labels that the classes do not
-have, or if no class fits it now (its pool is scaled to zero).
+have, or if no class fits it now (its pool is scaled to zero). An extended resource that no class
+has (a GPU whose pool is scaled to zero, or a feed from an older controller) leaves the other nodes'
+cap.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from plimsoll_operator.sizing.bounds.selecting import (
     Taint,
     Toleration,
     Wanted,
+    read_extended,
     read_tolerations,
     read_wanted,
 )
@@ -32,11 +35,14 @@ class _ClassDocument(msgspec.Struct):
     taints: list[tuple[str, str, str]]
     memory_bytes: Count
     millicores: Count | None
+    extended: tuple[int, ...] = ()
 
 
 class _NodesDocument(msgspec.Struct):
     labels: list[tuple[str, str]]
     classes: list[_ClassDocument]
+    extended: tuple[str, ...] = ()
+    """An older controller writes none, and an older admission does not read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,14 @@ class NodeClass:
 
     labels: those that count. taints: only those that keep a pod away.
     millicores: of the node with the most memory; None if it does not say.
+    extended: the names of the extended resources that they have, such as GPUs.
     """
 
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     memory_bytes: int
     millicores: int | None = None
+    extended: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +68,14 @@ class Nodes:
     label_keys: of all classes; if a pod selects by other labels, its class is unknown.
     taint_keys: of all classes; other tolerations change nothing.
     plain: the class of a pod that selects and tolerates nothing; None if there is none.
+    extended: of all classes; other resources that a pod asks for are unknown.
     """
 
     classes: tuple[NodeClass, ...] = ()
     label_keys: frozenset[str] = frozenset()
     taint_keys: frozenset[str] = frozenset()
     plain: NodeClass | None = None
+    extended: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, classes: Sequence[NodeClass]) -> Nodes:
@@ -76,29 +86,34 @@ class Nodes:
             frozenset(key for one in ordered for key in one.labels),
             frozenset(taint.key for one in ordered for taint in one.taints),
             next((one for one in ordered if not one.taints), None),
+            frozenset(name for one in ordered for name in one.extended),
         )
 
     def largest_for(self, pod: Pod) -> NodeClass | None:
         """The class with the most memory that the pod may run on; None if it is unknown.
 
-        O(1) for a pod that neither selects nodes nor tolerates their taints.
+        O(1) for a pod that neither selects nodes, nor tolerates their taints, nor asks for their
+        extended resources.
         """
         spec = spec_of(pod)
         if not self.classes or spec.get("nodeName"):
             return None
         tolerations = read_tolerations(spec, self.taint_keys)
         selects = spec.get("nodeSelector") or mapping(spec.get("affinity")).get("nodeAffinity")
-        if not tolerations and not selects:
+        extended = read_extended(spec, self.extended)
+        if not tolerations and not selects and not extended:
             return self.plain
         wanted = read_wanted(spec) if selects else Wanted()
         if wanted is None or not wanted.keys <= self.label_keys:
             return None
         if len(tolerations) > MOST_TOLERATIONS:
             return None
-        return next((one for one in self.classes if _takes(one, wanted, tolerations)), None)
+        classes = (one for one in self.classes if extended <= one.extended)
+        return next((one for one in classes if _takes(one, wanted, tolerations)), None)
 
     def to_document(self) -> dict[str, Any]:
-        """Plain JSON types. Labels that classes share are written once."""
+        """Plain JSON types. Labels and names that classes share are written once."""
+        names = sorted(self.extended)
         pairs = sorted({pair for one in self.classes for pair in one.labels.items()})
         numbers = {pair: number for number, pair in enumerate(pairs)}
         classes = [
@@ -107,10 +122,15 @@ class Nodes:
                 "taints": [[taint.key, taint.value, taint.effect] for taint in one.taints],
                 "memory_bytes": one.memory_bytes,
                 "millicores": one.millicores,
+                "extended": [at for at, name in enumerate(names) if name in one.extended],
             }
             for one in self.classes
         ]
-        return {"labels": [list(pair) for pair in pairs], "classes": classes}
+        return {
+            "labels": [list(pair) for pair in pairs],
+            "classes": classes,
+            "extended": names,
+        }
 
     @classmethod
     def from_document(cls, document: object) -> Nodes:
@@ -123,6 +143,7 @@ class Nodes:
                     tuple(Taint(*taint) for taint in one.taints),
                     one.memory_bytes,
                     one.millicores,
+                    frozenset(read.extended[number] for number in one.extended),
                 )
                 for one in read.classes
             ]
@@ -132,10 +153,13 @@ class Nodes:
 NO_NODES: Final = Nodes()
 
 
-def _order(one: NodeClass) -> tuple[int, int, list[tuple[str, str]], list[tuple[str, str, str]]]:
+def _order(
+    one: NodeClass,
+) -> tuple[int, int, list[tuple[str, str]], list[tuple[str, str, str]], list[str]]:
     """Most memory first. The same classes keep one order, so the feed sees no change."""
+    labels, extended = sorted(one.labels.items()), sorted(one.extended)
     taints = [(taint.key, taint.value, taint.effect) for taint in one.taints]
-    return -one.memory_bytes, -(one.millicores or 0), sorted(one.labels.items()), taints
+    return -one.memory_bytes, -(one.millicores or 0), labels, taints, extended
 
 
 def _takes(one: NodeClass, wanted: Wanted, tolerations: Sequence[Toleration]) -> bool:

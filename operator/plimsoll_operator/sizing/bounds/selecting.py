@@ -1,19 +1,25 @@
-"""Reads which nodes a pod selects and which taints it tolerates, by the scheduler's rules.
+"""Reads which nodes suit a pod, by the scheduler's rules.
+
+These are what it selects, which taints it tolerates, and which extended resources it asks for.
 
 Strangers write pods: if a pod is odd, or costs too much to read, the answer is "unknown" (None).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll_operator.names.quantity import bytes_or_none
 from plimsoll_operator.pods.spec import mapping, sequence
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 NAME: Final = "field:metadata.name"
 """Stands for a node's name where conditions name labels. No label can have this key."""
+_NATIVE: Final = "kubernetes.io/"
+"""Resources with it in their names are Kubernetes' own, and those without a "/" in them."""
+_HUGE_PAGES: Final = "hugepages-"
 MOST_WANTED: Final = 256
 """The most conditions and values of one pod; with more, the answer is unknown."""
 
@@ -111,6 +117,27 @@ def read_tolerations(spec: Mapping[str, Any], taint_keys: frozenset[str]) -> lis
             value = str(entry.get("value") or "") if equal else None
             found.append(Toleration(key or None, value, entry.get("effect") or None))
     return found
+
+
+def extended_in(amounts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the extended resources and huge pages of which there is an amount.
+
+    amounts: quantities by the names of resources, of a node or of a container.
+    """
+    for name, amount in amounts.items():
+        of_others = "/" in name and _NATIVE not in name
+        if (of_others or name.startswith(_HUGE_PAGES)) and bytes_or_none(amount):
+            yield name
+
+
+def read_extended(spec: Mapping[str, Any], known: frozenset[str]) -> frozenset[str]:
+    """Return those of the known extended resources that the pod asks for; most pods have none."""
+    if not known:
+        return known
+    containers = (*sequence(spec.get("containers")), *sequence(spec.get("initContainers")))
+    resources = [mapping(mapping(each).get("resources")) for each in (spec, *containers)]
+    amounts = [mapping(each.get(kind)) for each in resources for kind in ("requests", "limits")]
+    return known.intersection(name for each in amounts for name in extended_in(each))
 
 
 def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:

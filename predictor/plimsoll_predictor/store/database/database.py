@@ -14,13 +14,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError, store_error
 
+if TYPE_CHECKING:
+    from plimsoll_predictor.store.database.postgresql import Write
+
+_Commit = Callable[[sa.Connection, sa.RootTransaction], None]
 _WRITE_OPTION: Final = "plimsoll_write"
 _UNSURE_S: Final = 600.0
 """If a commit's answer is lost, we ask for so long whether it went through."""
@@ -71,15 +75,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that holds the write lock from its start; committed when left."""
-        with self._translated(), self.engine.connect() as plain:
-            connection = plain.execution_options(**{_WRITE_OPTION: True})
-            transaction = connection.begin()
-            try:
-                yield connection
-            except BaseException:
-                transaction.rollback()
-                raise
-            self._commit(connection, transaction)
+        with self._writing(self._commit) as connection:
+            yield connection
 
     def rows(self, select: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
         """All rows that a statement reads, in a transaction of its own."""
@@ -110,27 +107,39 @@ class Database:
         """End all waiting for a server; what waits gets a StoreError."""
         self._given_up.set()
 
+    @contextmanager
+    def _writing(self, commit: _Commit) -> Iterator[sa.Connection]:
+        with self._translated(), self.engine.connect() as plain:
+            connection = plain.execution_options(**{_WRITE_OPTION: True})
+            transaction = connection.begin()
+            try:
+                yield connection
+            except BaseException:
+                transaction.rollback()
+                raise
+            commit(connection, transaction)
+
     def _commit(self, connection: sa.Connection, transaction: sa.RootTransaction) -> None:
         if connection.dialect.name != "postgresql":
             transaction.commit()
             return
         from plimsoll_predictor.store.database import postgresql
 
-        number = postgresql.transaction_of(connection)
+        noted = postgresql.note(connection)
         try:
             transaction.commit()
         except exc.DBAPIError as error:
             # Tried again, it would find its own work and take it for another's.
-            if not error.connection_invalidated or not self._went_through(number, error):
+            if not error.connection_invalidated or not self._went_through(noted, error):
                 raise
 
-    def _went_through(self, number: str, error: exc.DBAPIError) -> bool:
+    def _went_through(self, noted: Write, error: exc.DBAPIError) -> bool:
         from plimsoll_predictor.store.database import postgresql
 
         end_s, pause_s = time.monotonic() + _UNSURE_S, _FIRST_PAUSE_S
         self.trouble = str(store_error(error, self.where))
         try:
-            while (answer := postgresql.went_through(self.engine, number)) is None:
+            while (answer := postgresql.went_through(self.engine, noted)) is None:
                 if self._given_up.wait(pause_s) or time.monotonic() > end_s:
                     return False
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -140,12 +149,20 @@ class Database:
 
     @contextmanager
     def write_long(self) -> Iterator[sa.Connection]:
-        """As ``write``, for as long as it takes: a step of the schema may rewrite every row."""
+        """As ``write``, for as long as it takes: it may rewrite every row."""
         with self.write() as connection:
-            if connection.dialect.name == "postgresql":
-                from plimsoll_predictor.store.database import postgresql
+            _take_time(connection)
+            yield connection
 
-                postgresql.take_time(connection)
+    @contextmanager
+    def write_schema(self) -> Iterator[sa.Connection]:
+        """As ``write_long``, for what may be repeated, such as the steps of the schema.
+
+        If a commit's answer is lost, nobody asks whether it went through: the table that would tell
+        is made here.
+        """
+        with self._writing(_commit_unnoted) as connection:
+            _take_time(connection)
             yield connection
 
     def close(self) -> None:
@@ -168,6 +185,17 @@ class Records:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+
+
+def _commit_unnoted(_connection: sa.Connection, transaction: sa.RootTransaction) -> None:
+    transaction.commit()
+
+
+def _take_time(connection: sa.Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        from plimsoll_predictor.store.database import postgresql
+
+        postgresql.take_time(connection)
 
 
 def _address(url: str) -> sa.URL:
@@ -201,8 +229,8 @@ def _postgresql(address: sa.URL, where: str, busy_timeout_s: float) -> sa.Engine
         )
     except (ImportError, exc.ArgumentError) as error:
         raise StoreError(
-            f"store {where} needs a database driver: {error}; for PostgreSQL install "
-            "plimsoll[postgresql]"
+            f"store {where} needs a database driver: {error}; for PostgreSQL: "
+            "pip install '.[postgresql]' in Plimsoll's checkout"
         ) from error
     postgresql.tune(engine, _WRITE_OPTION, busy_timeout_s)
     return engine

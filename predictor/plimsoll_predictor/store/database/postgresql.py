@@ -7,12 +7,17 @@ be gone, too, in the middle of a transaction that others wait for. So both sides
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Generator
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import psycopg
 import sqlalchemy as sa
 from sqlalchemy import event, exc
+
+from plimsoll_predictor.store.database.schema import last_writes
+from plimsoll_predictor.store.database.upsert import upsert
 
 STATEMENT_S: Final = 20.0
 """The server gives up a statement that takes longer."""
@@ -23,7 +28,13 @@ IDLE_IN_TRANSACTION_S: Final = 10.0
 WRITE_LOCK: Final = 0x706C696D736F6C6C
 """The advisory lock of a writer: one transaction at a time, as on SQLite."""
 
-_TRANSACTION: Final = "plimsoll_transaction"
+_CONNECTION_ID: Final = "plimsoll_connection_id"
+_WRITE: Final = "plimsoll_write"
+_STATUS: Final = sa.text(
+    # A standby may not have read all of the log yet.
+    "SELECT CASE WHEN pg_is_in_recovery() THEN 'in progress'"
+    " ELSE pg_xact_status(CAST(:number AS xid8)) END"
+)
 _CONNECT_S: Final = 5
 _OPTIONS: Final[dict[str, Any]] = {
     "application_name": "plimsoll",
@@ -42,6 +53,19 @@ _SETTINGS: Final = {
     "tcp_keepalives_interval": "2s",
     "tcp_keepalives_count": "3",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A writing transaction, as a row of ``last_writes``.
+
+    connection_id: no two connections have the same. number: the server's; it gives numbers again
+    that it lost in a crash or at a failover. put_s: when it began, by the server's clock.
+    """
+
+    connection_id: str
+    number: str
+    put_s: float
 
 
 class PatientConnection(psycopg.Connection[Any]):
@@ -101,9 +125,11 @@ def tune(engine: sa.Engine, write_option: str, lock_timeout_s: float) -> None:
         _driver(connection).answer_within_s = ANSWER_WITHIN_S
         if connection.get_execution_options().get(write_option, False):
             row = connection.exec_driver_sql(
-                f"SELECT pg_advisory_xact_lock({WRITE_LOCK}), pg_current_xact_id()::text"
+                f"SELECT pg_advisory_xact_lock({WRITE_LOCK}), pg_current_xact_id()::text,"
+                " extract(epoch FROM now())::float8"
             ).one()
-            connection.info[_TRANSACTION] = row[1]
+            connection_id = connection.info.setdefault(_CONNECTION_ID, uuid.uuid4().hex)
+            connection.info[_WRITE] = Write(connection_id, row[1], row[2])
 
     @event.listens_for(engine, "handle_error")
     def leave(context: sa.ExceptionContext) -> None:
@@ -120,25 +146,35 @@ def take_time(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"SET LOCAL {name} = 0")
 
 
-def transaction_of(connection: sa.Connection) -> str:
-    """The server's number of the writing transaction that this connection is in."""
-    return str(connection.info[_TRANSACTION])
+def note(connection: sa.Connection) -> Write:
+    """Write down the transaction that this connection is in; committed with all that it writes."""
+    write: Write = connection.info[_WRITE]
+    upsert(connection, last_writes, [asdict(write)])
+    return write
 
 
-def went_through(engine: sa.Engine, transaction: str) -> bool | None:
+def went_through(engine: sa.Engine, write: Write) -> bool | None:
     """Whether that transaction was committed; None while nobody knows.
 
-    The connection may end in a commit, before its answer: then only the server can tell.
+    The connection may end in a commit, before its answer: then only the server can tell. Only the
+    note proves it. What the server says of the number may be about another's transaction: after a
+    crash, or on a server that took over, a number that was never flushed is given again.
     """
-    status = sa.text("SELECT pg_xact_status(CAST(:number AS xid8))")
+    mine = sa.select(last_writes.c.number).where(last_writes.c.connection_id == write.connection_id)
     try:
         with engine.connect() as connection:
-            answer = connection.execute(status, {"number": transaction}).scalar()
+            status = connection.execute(_STATUS, {"number": write.number}).scalar()
+            # The note is read in a transaction of its own: this one may not see it yet.
+            connection.rollback()
+            if status == "in progress":
+                # The address may lead to another server by the next time.
+                connection.invalidate()
+                return None
+            return bool(connection.execute(mine).scalar() == write.number)
     except exc.DataError:
         return False  # a server that took over does not know it
     except exc.DBAPIError:
         return None
-    return None if answer == "in progress" else answer == "committed"
 
 
 def _driver(connection: sa.Connection) -> PatientConnection:

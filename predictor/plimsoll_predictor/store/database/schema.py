@@ -322,6 +322,17 @@ leased_tasks: Final = sa.Table(
     written_at(),
 )
 
+# The last transaction that each connection to PostgreSQL committed (postgresql.py). put_s has no
+# index: it changes with every write.
+last_writes: Final = sa.Table(
+    "last_writes",
+    metadata,
+    key("connection_id"),
+    # The server's number of the transaction.
+    *required(sa.Text, "number"),
+    *required(sa.Double, "put_s"),
+)
+
 # One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).
 compatibility: Final = sa.Table(
     "compatibility",

@@ -19,7 +19,7 @@ from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.database.schema import compatibility, metadata
 
-HEAD: Final = "0016"
+HEAD: Final = "0017"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
 KNOWN: Final = tuple(f"{step:04}" for step in range(1, int(HEAD) + 1))
 OLDEST: Final = "0006"
@@ -45,7 +45,7 @@ def migrate(database: Database) -> None:
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
             return
-    with database.write_long() as connection:
+    with database.write_schema() as connection:
         # Asked again under the write lock: another process may have migrated meanwhile.
         revision = _revision(connection, database.where)
         if revision == HEAD:

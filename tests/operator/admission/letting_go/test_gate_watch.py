@@ -25,8 +25,8 @@ from plimsoll_operator.admission.letting_go.gate_watch import (
 from plimsoll_operator.admission.letting_go.kinds import JOBS, Kind
 from plimsoll_operator.kube.errors import ApiError, Refused, Unreachable
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from plimsoll_operator.ordering.leader_sight import AWAY_S, LEADS_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.status import read_time
 from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job

@@ -143,7 +143,10 @@ async def test_it_goes_on_until_nobody_was_found_for_so_long(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("webhook", "words"),
-    [(None, "let no policy say `order: enforce`"), ("mine", "another webhook than mine; delete")],
+    [
+        (None, "remove `order: enforce` from every SizingPolicy and TaskProfile"),
+        ("mine", "another webhook than mine; delete"),
+    ],
 )
 async def test_it_gives_up_where_others_are_held_again_and_again(
     server: tuple[GateServer, ApiServer],

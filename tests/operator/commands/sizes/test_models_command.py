@@ -103,6 +103,7 @@ def test_what_is_not_there_is_said_and_fails(
 ) -> None:
     assert models_command(task, url, OutputForm.TABLE, version) == 1
     said = capsys.readouterr()
+    assert said.err.startswith("plimsoll models: ")
     assert words in said.err
     assert said.out == ""
 

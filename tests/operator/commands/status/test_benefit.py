@@ -34,7 +34,8 @@ def test_a_fleet_that_would_have_been_better_off_without_says_so() -> None:
     check = told(sized("a", 60.0, 40.0), sized("b", 39.0, 40.0))
     assert check is not None
     assert check.level is Level.WARNING
-    assert "all tasks together would have been better off without: 19 GB·h more" in check.words
+    better = "all tasks together would have been better off without Plimsoll: 19 GB·h more"
+    assert better in check.words
     assert check.words.endswith("as in a")
     assert check.todo is not None
     assert check.todo.startswith("plimsoll pause -n a")
@@ -44,7 +45,7 @@ def test_a_namespace_that_would_have_been_better_off_is_named_beside_the_saving(
     check = told(sized("a", 60.0, 40.0), sized("b", 100.0, 400.0))
     assert check is not None
     assert check.level is Level.WARNING
-    assert "but 1 namespace would have been better off without: a" in check.words
+    assert "but 1 namespace would have been better off without Plimsoll: a" in check.words
 
 
 def test_a_percent_more_is_rounding() -> None:

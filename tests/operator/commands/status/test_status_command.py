@@ -134,6 +134,7 @@ def test_what_keeps_pods_from_being_sized_or_learned_from_is_not_healthy(
     check = checked(name, what_is_seen(**changes))
     assert check.level is Level.BAD
     assert words in check.words
+    assert check.todo
     assert not summary(**changes).healthy
 
 
@@ -166,6 +167,12 @@ def test_what_keeps_pods_from_being_sized_or_learned_from_is_not_healthy(
         ),
         pytest.param("agent", {"agents": []}, "not installed", id="no agent"),
         pytest.param(
+            "agent",
+            {"agents": [{"status": {"desiredNumberScheduled": 3, "numberReady": 2}}]},
+            "on 2 of 3 nodes",
+            id="a node without an agent",
+        ),
+        pytest.param(
             "version",
             {
                 "deployments": [
@@ -197,6 +204,7 @@ def test_what_needs_a_look_is_told_and_healthy_all_the_same(
     check = checked(name, what_is_seen(**changes))
     assert check.level is Level.WARNING
     assert words in check.words
+    assert check.todo
 
 
 def test_a_claim_that_waits_is_told_where_to_look() -> None:
@@ -236,7 +244,7 @@ def test_what_may_not_be_read_is_told_with_the_servers_words_and_is_not_unhealth
 def test_who_may_see_nothing_of_what_runs_is_not_told_that_it_is_healthy() -> None:
     nothing: dict[str, Any] = dict.fromkeys(("deployments", "agents", "lease", "webhooks"))
     text = text_of(summary(**nothing, feed_ages_s=None, certificates_end_s=None, installed_in=None))
-    assert "how Plimsoll in this cluster is, you may not see" in text
+    assert "you may not see whether Plimsoll in this cluster is healthy" in text
 
 
 def test_an_empty_cluster_is_told_how_to_install() -> None:

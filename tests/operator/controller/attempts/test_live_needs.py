@@ -301,6 +301,21 @@ async def test_a_controller_that_is_told_so_shows_nothing(told: Told) -> None:
 
 
 @pytest.mark.slow
+async def test_a_controller_that_shows_nothing_forgets_attempts_that_ended_all_the_same(
+    told: Told,
+) -> None:
+    needs = told.inside.controller.live_needs
+    needs.on = False
+    await told.inside.see(running("r1"))
+    await told.inside.see(ended(a_train("r1")))
+    await told.publish()
+    assert len(needs._lingering) == 1
+    needs.now_s = lambda: NOW_S + 61
+    await told.publish()
+    assert (len(needs._lingering), len(needs._tasks), len(needs._marked)) == (0, 0, 0)
+
+
+@pytest.mark.slow
 async def test_agents_are_told_what_is_known_of_a_pods_task(told: Told) -> None:
     needs = told.inside.controller.live_needs
     await told.inside.see(running("r1"))

@@ -243,7 +243,8 @@ async def test_a_retry_that_is_refused_is_not_told_as_made_and_its_end_is(
     assert (reason, pod) == ("NotRetried", "uid-train-1")
     assert words == (
         f"attempt 2 of this run, pod {intent.new_pod}, is given up:"
-        " the pod violates PodSecurity; nobody makes it"
+        " the pod violates PodSecurity; nobody makes it: mend the cause, and run the pod again"
+        " yourself"
     )
 
 

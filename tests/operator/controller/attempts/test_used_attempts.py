@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,18 +89,57 @@ async def test_an_attempt_lifted_over_what_was_written_keeps_its_lift(tmp_path: 
         assert inside.known.lifts == {RUN: before}
 
 
+def failed(pod: APod) -> APod:
+    return ended(pod, "Error", 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [disrupted, on_a_full_gpu, failed, killed])
+@pytest.mark.parametrize(
+    ("said", "mode"),
+    [
+        pytest.param({"mode": "recommend"}, Mode.RECOMMEND, id="recommend"),
+        pytest.param({"paused": True}, Mode.ENFORCE, id="paused"),
+        pytest.param({}, Mode.RECOMMEND, id="enforced since it was made"),
+    ],
+)
+async def test_an_attempt_that_was_used_up_while_nothing_was_enforced_counts_later(
+    tmp_path: Path, said: dict[str, Any], mode: Mode, end: Callable[[APod], APod]
+) -> None:
+    """Otherwise the last pods of a flaky Job would be lowered as if they were its first."""
+    as_written = made(decided(a_train(), mode=mode).owned_by_job(), AT)
+    for _ in range(2):  # seen again, it is the same
+        async with an_inside(tmp_path, said=said) as inside:
+            await inside.see(end(as_written))
+            assert lift(inside) == (True, 2)
+    async with an_inside(tmp_path) as inside:
+        assert lift(inside) == (True, 2)
+        (noted,) = inside.known.lifts.values()
+        assert noted.after_bytes == 0, "no lower size was too small"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "pod",
+    ("pod", "said"),
     [
-        pytest.param(of_the_job(mode=Mode.RECOMMEND), id="nothing is enforced"),
-        pytest.param(decided(a_train(), was_bytes=256 * MIB), id="bare: nobody counts"),
+        pytest.param(of_the_job(), {"mode": "off"}, id="switched off: nothing is recorded"),
+        pytest.param(decided(a_train(), was_bytes=256 * MIB), {}, id="bare: nobody counts"),
+        pytest.param(
+            decided(a_train(), mode=Mode.RECOMMEND),
+            {"mode": "recommend"},
+            id="bare, and nothing is enforced",
+        ),
+        pytest.param(
+            decided(a_train(), mode=Mode.RECOMMEND).owned_by_job(attempts=1),
+            {"mode": "recommend"},
+            id="no attempt is left",
+        ),
     ],
 )
 async def test_nothing_is_noted_where_no_size_may_use_up_an_attempt(
-    tmp_path: Path, pod: APod
+    tmp_path: Path, pod: APod, said: dict[str, Any]
 ) -> None:
-    async with an_inside(tmp_path) as inside:
+    async with an_inside(tmp_path, said=said) as inside:
         await inside.see(disrupted(pod))
         assert inside.known.lifts == {}
 

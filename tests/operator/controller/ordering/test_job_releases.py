@@ -16,7 +16,7 @@ from plimsoll_operator.controller.ordering.waiting_jobs import (
 )
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_operator.sizing.node_hint import PREFERRED
 from tests.builders.controller.turns import CPU, Queueing, a_queue, runs, waits
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from plimsoll_operator.controller.ordering.other_pods import LIST_EVERY_S
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from tests.builders.controller.turns import WAIT, Queueing, a_queue, runs, waits
 from tests.builders.pods import APod, a_pod
 

@@ -21,7 +21,7 @@ from plimsoll_operator.controller.ordering.releases import (
 from plimsoll_operator.controller.ordering.troubled_namespaces import FIRST_PAUSE_S
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.ordering import queue
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_operator.ordering.queue import Waiter, in_order
 from tests.builders.controller.turns import CPU, OTHERS, WAIT, Queueing, a_queue, runs, waits
 from tests.builders.pods import a_pod

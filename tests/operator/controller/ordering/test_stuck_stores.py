@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from plimsoll_operator.controller.ordering import releases
 from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S, STUCK_FOR_S
-from plimsoll_operator.controller.tasks.healing import HANGS_AFTER_S, STORE
+from plimsoll_operator.controller.tasks.healing import HANGS_AFTER_S, UNSEEN
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from tests.builders.controller.ledgers import an_inside
@@ -74,6 +74,7 @@ def test_what_is_promised_is_kept_for_a_write_that_hangs() -> None:
 async def test_the_controller_says_when_its_store_is_stuck(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         made = inside.controller
-        assert not made.watch.releases.store_is_stuck()
-        made.bounds.set_unhealed(STORE)
+        made.bounds.set_unhealed(UNSEEN)
+        assert not made.watch.releases.store_is_stuck(), "pods keep their order at each start"
+        inside.store._database.trouble = "the disk is full"
         assert made.watch.releases.store_is_stuck()

@@ -16,7 +16,7 @@ from plimsoll_operator.controller.ordering.troubled_namespaces import (
     MOST_IN_A_ROW,
     TroubledNamespaces,
 )
-from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from tests.builders.controller.turns import CPU, WAIT, Queueing, a_queue, runs, waits
 
 

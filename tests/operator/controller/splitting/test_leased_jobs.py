@@ -42,8 +42,10 @@ class Api:
     job: Json | None = None
     pods: list[Json] = field(default_factory=list)
     away: bool = False
+    asked: int = 0
 
     async def get(self, path: str) -> Json:
+        self.asked += 1
         if self.away:
             raise Unreachable("away")
         if self.job is None or not path.endswith("/jobs/train"):

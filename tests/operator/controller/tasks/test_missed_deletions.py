@@ -24,8 +24,17 @@ from plimsoll_operator.names import labels
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
-from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, decided, ended
+from tests.builders.controller.ledgers import (
+    TRAIN,
+    Inside,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    made,
+)
 from tests.builders.nodes import a_node
+from tests.builders.pods import RUNNING
 
 Object = Mapping[str, Any]
 
@@ -190,6 +199,33 @@ async def test_a_pod_that_went_unseen_takes_no_room_and_runs_no_more(tmp_path: P
         assert inside.controller.encounters.residents() == {}
         found = sorted(each.outcome for each in inside.store.observations.of_task(TRAIN))
         assert found == sorted([Outcome.DELETED, Outcome.SUCCEEDED])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("restarts", [0, 2])
+async def test_a_large_pod_that_went_unseen_runs_no_more(tmp_path: Path, restarts: int) -> None:
+    """Only its name and its node are known then, so its end is not observed."""
+    arguments = [hashlib.sha256(b"%d" % place).hexdigest() for place in range(1000)]
+    running = (
+        decided(made(a_train(), "2026-01-01T00:00:00Z"))
+        .running_with(*arguments)
+        .with_spec(nodeName="n1")
+        .with_status(phase="Running", containerStatuses=[RUNNING | {"restartCount": restarts}])
+    )
+    async with an_inside(tmp_path) as inside:
+        controller = inside.controller
+        placement = controller.watch.ledger.placement
+        await inside.see(running)
+        await controller.runtimes.fold()
+        assert len(controller.runtimes.all_under_way()) == 1
+        assert controller.encounters.residents() == {"n1": {str(TRAIN): 1}}
+        assert len(placement) == len(controller.live_needs) == len(controller.loads._running) == 1
+        await look_twice_at_nothing(inside)
+        await controller.runtimes.fold()
+        assert controller.runtimes.all_under_way() == {}
+        assert controller.encounters.residents() == {}
+        assert len(placement) == len(controller.live_needs) == len(controller.loads._running) == 0
+        assert inside.store.observations.of_task(TRAIN) == []
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_ninety_pods_of_one_gi_fit_into_a_hundred(key: str, need_bytes: int, rep
     keys=st.sampled_from([(REQUESTS,), (LIMITS,), (REQUESTS, LIMITS)]),
     minimum=st.none() | st.integers(32 * MIB, 4 * GIB),
 )
-@examples(600)
+@examples(300)
 def test_no_first_attempt_takes_more_of_a_quota_than_its_author_asked(
     request: str | None,
     limit: str | None,

@@ -152,7 +152,7 @@ def test_a_pod_whose_author_names_its_node_asks_for_no_more_until_it_was_killed_
 ):
     """If that is not free, the kubelet fails it as OutOfmemory: no scheduler has looked."""
     pinned = a_pod().asking("1Gi").with_spec(nodeName="node-1").built()
-    for killed, room_bytes in ((None, GIB), (GIB // 2, GIB), (GIB, None)):
+    for killed, room_bytes in ((None, GIB), (GIB // 2, GIB), (GIB, GIB), (2 * GIB, None)):
         memory = PodAmounts(request=GIB, limit=2 * GIB, killed=killed)
         found = bounds_for(pinned, memory, read_namespace([], []), NO_NODES)
         assert found.room_bytes == room_bytes
@@ -166,10 +166,14 @@ def test_a_pod_that_kueue_counts_asks_for_no_more_until_it_was_killed_as_written
     counted = a_pod().with_labels({"kueue.x-k8s.io/managed": "true"}).built()
     first = bounds_for(counted, PodAmounts(request=GIB, limit=2 * GIB), UNBOUNDED, NO_NODES)
     assert (first.room_bytes, first.room_of) == (GIB, "its request (Kueue counts it)")
-    killed = PodAmounts(request=GIB, limit=2 * GIB, killed=GIB)
+    killed = PodAmounts(request=GIB, limit=2 * GIB, killed=2 * GIB)
     assert bounds_for(counted, killed, UNBOUNDED, NO_NODES).room_bytes is None
-    below = PodAmounts(request=GIB, limit=2 * GIB, killed=GIB // 2)
-    assert bounds_of_lift(counted, below, UNBOUNDED, NO_NODES).room_bytes == GIB
+    for below in (
+        PodAmounts(request=GIB, limit=2 * GIB, killed=GIB // 2),
+        PodAmounts(request=GIB, limit=2 * GIB, killed=GIB),
+        PodAmounts(request=GIB, killed=GIB),
+    ):
+        assert bounds_of_lift(counted, below, UNBOUNDED, NO_NODES).room_bytes == GIB
     of_a_job = a_pod().with_labels({"kueue.x-k8s.io/queue-name": "shop"}).built()
     assert bounds_for(of_a_job, PodAmounts(request=GIB), UNBOUNDED, NO_NODES).room_bytes is None
 
@@ -181,7 +185,7 @@ def test_what_is_used_of_a_quota_changes_nothing() -> None:
 
 def test_a_lifted_attempt_waits_for_quota_rather_than_be_killed_again() -> None:
     quota = a_quota({"requests.memory": "8Gi"}, {"requests.memory": "7Gi"})
-    memory = PodAmounts(request=GIB, other_request=GIB, killed=GIB)
+    memory = PodAmounts(request=GIB, limit=GIB, other_request=GIB, killed=GIB)
     found = bounds_of(quotas=(quota,), memory=memory)
     assert (found.room_bytes, found.room_of) == (7 * GIB, "its quota")
 
@@ -189,9 +193,37 @@ def test_a_lifted_attempt_waits_for_quota_rather_than_be_killed_again() -> None:
 def test_a_lift_from_below_the_request_waits_for_no_more_than_the_request() -> None:
     namespace = read_namespace([], [a_quota({"requests.memory": "8Gi"})])
     pod = a_pod().asking("2Gi").with_container("proxy").asking("1Gi", of="proxy").built()
-    below, at = (PodAmounts(request=2 * GIB, killed=killed) for killed in (GIB, 2 * GIB))
+    below, at = (
+        PodAmounts(request=2 * GIB, limit=2 * GIB, killed=killed) for killed in (GIB, 2 * GIB)
+    )
     assert bounds_of_lift(pod, below, namespace, NO_NODES).room_bytes == 2 * GIB
     assert bounds_of_lift(pod, at, namespace, NO_NODES).room_bytes == 7 * GIB
+
+
+@pytest.mark.parametrize(
+    ("limit", "killed", "room"),
+    [
+        pytest.param(16 * GIB, 4 * GIB, 4 * GIB, id="at the request"),
+        pytest.param(16 * GIB, 15 * GIB, 4 * GIB, id="between the request and the limit"),
+        pytest.param(16 * GIB, 16 * GIB, 20 * GIB, id="at the limit: it needs more"),
+        pytest.param(None, 4 * GIB, 4 * GIB, id="at the request, and no limit was written"),
+        pytest.param(None, 18 * GIB, 4 * GIB, id="above it, and no limit was written"),
+    ],
+)
+def test_a_lift_requests_no_more_of_a_quota_until_its_run_was_killed_at_all_that_was_written(
+    limit: int | None, killed: int, room: int
+) -> None:
+    """As written, the run might have succeeded within its request of the quota."""
+    quota = a_quota({"requests.memory": "20Gi"})
+    memory = PodAmounts(request=4 * GIB, limit=limit, killed=killed)
+    assert bounds_of(quotas=(quota,), memory=memory).room_bytes == room
+
+
+def test_where_a_quota_counts_limits_a_lift_without_a_written_one_waits_for_the_quota() -> None:
+    """As written, the quota would have refused the pod."""
+    quota = a_quota({"limits.memory": "20Gi"})
+    memory = PodAmounts(request=4 * GIB, killed=4 * GIB)
+    assert bounds_of(quotas=(quota,), memory=memory).room_bytes == 20 * GIB
 
 
 def test_a_lift_from_below_the_limit_waits_for_no_more_than_the_limit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -73,6 +74,46 @@ def test_a_label_with_many_values_does_not_count() -> None:
     assert NODE_NAME not in filled(*map(_plain, range(many))).nodes.label_keys
 
 
+def test_nodes_with_the_same_devices_are_one_class_however_many_they_have() -> None:
+    nodes = nodes_of(
+        a_node("16Gi", extended={"nvidia.com/gpu": "1"}),
+        a_node("64Gi", extended={"nvidia.com/gpu": "8"}),
+    )
+    (only,) = nodes.classes
+    assert only.extended == nodes.extended == {"nvidia.com/gpu"}
+    assert only.memory_bytes == 64 * GIB
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "told"),
+    [
+        pytest.param("nvidia.com/gpu", "1", True, id="a device"),
+        pytest.param("nvidia.com/gpu", "0", False, id="none of them"),
+        pytest.param("nvidia.com/gpu", "many", False, id="what cannot be read"),
+        pytest.param("hugepages-1Gi", "2Gi", True, id="huge pages"),
+        pytest.param("hugepages-1Gi", "0", False, id="no huge pages"),
+        pytest.param("ephemeral-storage", "10Gi", False, id="what all nodes have"),
+        pytest.param("attachable-volumes-aws-ebs", "25", False, id="places for volumes"),
+        pytest.param("node.kubernetes.io/thing", "1", False, id="Kubernetes' own"),
+    ],
+)
+def test_only_the_names_of_extended_resources_are_told(
+    resource: str, amount: str, told: bool
+) -> None:
+    nodes = nodes_of(a_node(extended={resource: amount}))
+    assert nodes.extended == (frozenset({resource}) if told else frozenset())
+
+
+def test_resources_that_each_node_has_for_itself_do_not_count() -> None:
+    own = [
+        replace(seen(i, {"pool": str(i % 2)}), extended=frozenset({f"example.com/disk-{i}"}))
+        for i in range(MOST_VALUES + 1)
+    ]
+    nodes = filled(*own).nodes
+    assert (nodes.label_keys, nodes.extended) == (frozenset({"pool"}), frozenset())
+    assert len(filled(*own[:-1]).nodes.extended) == MOST_VALUES
+
+
 def test_more_classes_than_may_be_count_fewer_labels() -> None:
     """Thirty types in thirty zones are 900 classes; a label with two values stays."""
     crossed = [
@@ -110,7 +151,9 @@ def test_as_nodes_come_and_go_the_classes_are_those_of_the_nodes_that_are_there(
         node = None
         if draw.random() < 0.7:
             labels = {"pool": str(draw.randrange(3)), "rack": str(draw.randrange(40))}
-            node = SeenNode({**labels, NODE_NAME: name}, (), (draw.randrange(1, 5) * GIB, -1))
+            size = draw.randrange(1, 5) * GIB, -1
+            devices = frozenset(draw.sample(["a.io/gpu", "a.io/fpga"], draw.randrange(3)))
+            node = SeenNode({**labels, NODE_NAME: name}, (), size, devices)
         groups.see(name, node)
         if node is None:
             there.pop(name, None)

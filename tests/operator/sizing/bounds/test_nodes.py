@@ -1,4 +1,4 @@
-"""The largest node that a pod may run on: selectors, affinity, taints, cordons."""
+"""The largest node that a pod may run on: selectors, affinity, taints, cordons, devices."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ POOLS = nodes_of(
     a_node("64Gi", labels={"pool": "gpu", "cores": "64"}, taints=[("gpu", "yes", "NoSchedule")]),
     a_node("128Gi", labels={"pool": "mid", "cores": "16"}, cordoned=True),
     a_node("256Gi", labels={"pool": "mid", "kubernetes.io/os": "windows"}),
+)
+GPU, PAGES = "nvidia.com/gpu", "hugepages-2Mi"
+MIXED = nodes_of(
+    a_node("64Gi", extended={GPU: "8", PAGES: "0"}),
+    a_node("128Gi", extended={PAGES: "4Gi"}),
+    a_node("256Gi", extended={GPU: "8"}, taints=[("gpu", "yes", "NoSchedule")]),
+    a_node("512Gi", extended={GPU: "0"}),
 )
 TOLERATES = {"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}
 
@@ -133,6 +140,52 @@ def test_who_tolerates_still_selects() -> None:
     assert largest(tolerations=[TOLERATES] * 1000) is None
 
 
+def largest_with(nodes: Nodes, resources: Any, **spec: Any) -> set[str | None]:
+    """The largest nodes for a pod with these resources, whichever of its parts asks for them."""
+    pod = a_pod().with_spec(**spec)
+    asking = (
+        pod.with_container("gpu", resources=resources),
+        pod.with_init_container("gpu", resources=resources),
+        pod.with_spec(resources=resources),
+    )
+    found = [nodes.largest_for(each.built()) for each in asking]
+    return {None if each is None else format_bytes(each.memory_bytes) for each in found}
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param({}, "512Gi", id="nothing"),
+        pytest.param({"requests": {"memory": "1Gi", "cpu": "1"}}, "512Gi", id="what all have"),
+        pytest.param({"limits": {GPU: "1"}}, "64Gi", id="a GPU"),
+        pytest.param({"requests": {GPU: 1}}, "64Gi", id="a GPU, as a number"),
+        pytest.param({"requests": {GPU: "0"}}, "512Gi", id="no GPU"),
+        pytest.param({"requests": {PAGES: "1Gi"}}, "128Gi", id="huge pages"),
+        pytest.param({"requests": {GPU: "1", PAGES: "1Gi"}}, None, id="no node has both"),
+        pytest.param({"requests": {"a.io/fpga": "1"}}, "512Gi", id="a pool scaled to zero"),
+        pytest.param({"requests": {GPU: "1", "a.io/fpga": "1"}}, "64Gi", id="one of two is known"),
+        pytest.param({"requests": {GPU: ["odd"]}, "limits": 3}, "512Gi", id="odd"),
+    ],
+)
+def test_a_node_has_to_have_the_extended_resources(resources: Any, expected: str | None) -> None:
+    assert largest_with(MIXED, resources) == {expected}
+
+
+def test_who_asks_for_a_device_still_tolerates_and_selects() -> None:
+    asked = {"limits": {GPU: "1"}}
+    assert largest_with(MIXED, asked, tolerations=[TOLERATES]) == {"256Gi"}
+    assert largest_with(MIXED, asked, nodeSelector={"pool": "x"}) == {None}
+
+
+def test_a_feed_of_an_older_controller_knows_no_devices() -> None:
+    document = MIXED.to_document()
+    del document["extended"]
+    for one in document["classes"]:
+        del one["extended"]
+    older = Nodes.from_document(document)
+    assert largest_with(older, {"limits": {GPU: "1"}}) == {"512Gi"}
+
+
 def test_without_nodes_or_with_one_named_there_is_no_cap() -> None:
     assert largest(NO_NODES) is None
     assert largest(NO_NODES, nodeSelector={"pool": "small"}, tolerations=[TOLERATES]) is None
@@ -149,9 +202,12 @@ def test_an_odd_pod_is_no_error(odd: Any) -> None:
 
 
 def test_the_classes_are_read_back_as_they_were() -> None:
-    document = json.loads(json.dumps(POOLS.to_document()))
-    assert Nodes.from_document(document) == POOLS
-    assert Nodes.from_document(NO_NODES.to_document()) == NO_NODES
+    for nodes in (POOLS, MIXED, NO_NODES):
+        document = json.loads(json.dumps(nodes.to_document()))
+        assert Nodes.from_document(document) == nodes
+        for part in (document, *document["classes"]):
+            part["of a later version"] = [1]
+        assert Nodes.from_document(document) == nodes
 
 
 @pytest.mark.parametrize(
@@ -161,6 +217,12 @@ def test_the_classes_are_read_back_as_they_were() -> None:
         {"labels": [], "classes": [{}]},
         {"labels": [], "classes": [{"labels": [7], "taints": [], "memory_bytes": 1}]},
         {"labels": [["a"]], "classes": []},
+        {
+            "labels": [],
+            "classes": [
+                {"labels": [], "taints": [], "memory_bytes": 1, "millicores": 1, "extended": [0]}
+            ],
+        },
         3,
     ],
 )

@@ -328,5 +328,5 @@ def test_parquet_without_pyarrow_says_what_to_install(
     write_trace(path, read_trace(a_file(tmp_path, a_line())).rows)
     # An import of a missing package does this.
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(TraceError, match=r"pip install 'plimsoll\[parquet\]'"):
+    with pytest.raises(TraceError, match=r"pip install '\.\[parquet\]'"):
         read_trace(path)

@@ -7,14 +7,18 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store import RetryIntent, Store, StoreError, Writer
 from plimsoll_predictor.store.database import postgresql as connections
 from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import last_writes
 from tests.builders.stores import NOON_S, TRAIN, an_attempt, noting_threads, open_store_at
 from tests.rigs.servers.cut_wires import Wire, a_wire
 from tests.rigs.servers.databases import PostgreSQL, postgresql_server
@@ -157,6 +161,87 @@ async def test_a_commit_that_never_came_through_is_made_again(away: Server, wire
     assert wire.cuts == 1
     assert len(store.retries.waiting()) == 1
     await writer.close()
+    store.close()
+
+
+async def test_a_lost_commit_whose_number_another_was_given_is_made_again(
+    away: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a crash or a failover the server gives a number again that it had not flushed."""
+    with away.server.administering(away.database) as other:
+        row = other.execute("SELECT pg_current_xact_id()::text").fetchone()
+    assert row is not None
+    note, number = connections.note, str(row[0])
+    monkeypatch.setattr(connections, "note", lambda made: replace(note(made), number=number))
+    store = open_store_at(through(wire, away))
+    writer = Writer(store)
+    wire.cut_before = b"COMMIT"
+    assert await writer.call(store.retries.plan, an_intent())
+    assert wire.cuts == 1
+    assert len(store.retries.waiting()) == 1
+    await writer.close()
+    store.close()
+
+
+class Interrupted(Exception):
+    """Something fails in the middle of a transaction."""
+
+
+def undone_in(store: Store) -> connections.Write:
+    with suppress(Interrupted), store._database.write() as connection:
+        noted = connections.note(connection)
+        raise Interrupted
+    return noted
+
+
+def test_whether_a_commit_went_through_is_known_by_its_note_whoever_wrote_since(
+    away: Server,
+) -> None:
+    store, others = open_store_at(away.url), open_store_at(away.url)
+    engine = store._database.engine
+    with store._database.write() as connection:
+        committed = connections.note(connection)
+        assert connections.went_through(engine, committed) is None, "it is under way"
+    assert others.retries.plan(an_intent())
+    assert connections.went_through(engine, committed) is True
+    assert connections.went_through(engine, undone_in(store)) is False
+    unknown = replace(committed, number=str(2**40))
+    assert connections.went_through(engine, unknown) is False, "its log ends before that number"
+    others.close()
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_standby_is_not_asked_whether_a_commit_went_through_before_it_took_over(
+    away: Server,
+) -> None:
+    store = open_store_at(away.url)
+    engine = store._database.engine
+    with store._database.write() as connection:
+        committed = connections.note(connection)
+    with away.server.standing_by():
+        assert connections.went_through(engine, committed) is None
+    assert connections.went_through(engine, committed) is True
+    store.close()
+
+
+def notes_in(store: Store) -> dict[str, float]:
+    """When each connection wrote last, by the server's clock."""
+    rows = store._database.rows(sa.select(last_writes))
+    return {row.connection_id: row.put_s for row in rows}
+
+
+def test_notes_of_connections_that_are_long_gone_are_deleted(away: Server) -> None:
+    store = open_store_at(away.url)
+    for number in range(3):
+        assert store.retries.plan(an_intent(f"u{number}"))
+        store._database.engine.dispose()
+    before = notes_in(store)
+    assert len(before) == 3
+    list(store.prune_steps(max(before.values()) + 1))
+    assert before.items() <= notes_in(store).items()
+    list(store.prune_steps(max(before.values()) + 2 * DAY_S))
+    assert not before.keys() & notes_in(store).keys()
     store.close()
 
 
