@@ -118,7 +118,9 @@ def leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Leads:
         async def keep(_result: Trained) -> None:
             pass
 
-        spawner = Spawner(store_url="", budget_s=BUDGET_S, command=("false",))
+        # It goes on while the test looks, and is killed when the queue is closed.
+        trainer = ("sh", "-c", "exec sleep 1000")
+        spawner = Spawner(store_url="", budget_s=BUDGET_S, command=trainer)
         queue = TrainingQueue(spawner, store, keep)
         parts = RoundParts(
             jobs=cast(RoundJobs, jobs),
