@@ -63,7 +63,8 @@ class Worker:
     """The worker that asks, and its job. url: without the job's path; None: do the share at once.
 
     index: this worker's, from 0; shares: how many workers there are. name: its pod's. starts: the
-    first item of each share, and the total after them; empty if shares are even.
+    first item of each share, and the total after them; empty if shares are even. job_uid: of the
+    Job that its pod belongs to; None if not told.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Worker:
     alone_after_s: float = ALONE_AFTER_S
     patience_s: float = PATIENCE_S
     starts: Sequence[int] = ()
+    job_uid: str | None = None
     life: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @classmethod
@@ -84,8 +86,8 @@ class Worker:
 
         PLIMSOLL_ITEMS, PLIMSOLL_SHARES, JOB_COMPLETION_INDEX; and what Plimsoll adds:
         PLIMSOLL_STARTS, with which each worker does its share at once; or PLIMSOLL_CHUNKS_URL,
-        PLIMSOLL_CHUNKS_JOB (namespace/name/run), PLIMSOLL_CHUNKS_TOKEN, PLIMSOLL_WORKER.
-        PLIMSOLL_ALONE_AFTER_S and PLIMSOLL_PATIENCE_S are yours.
+        PLIMSOLL_CHUNKS_JOB (namespace/name/run), PLIMSOLL_CHUNKS_TOKEN, PLIMSOLL_JOB_UID,
+        PLIMSOLL_WORKER. PLIMSOLL_ALONE_AFTER_S and PLIMSOLL_PATIENCE_S are yours.
         """
         total = int(environment["PLIMSOLL_ITEMS"])
         shares = int(environment.get("PLIMSOLL_SHARES", "1"))
@@ -101,6 +103,7 @@ class Worker:
             alone_after_s=float(environment.get("PLIMSOLL_ALONE_AFTER_S", ALONE_AFTER_S)),
             patience_s=float(environment.get("PLIMSOLL_PATIENCE_S", PATIENCE_S)),
             starts=starts,
+            job_uid=environment.get("PLIMSOLL_JOB_UID") or None,
         )
         if worker.total < 0 or not 0 <= worker.index < worker.shares:
             raise ValueError(f"{worker.total} items, index {worker.index} of {worker.shares}")
@@ -297,12 +300,7 @@ class _Talk:
         self._ask()
 
     def _tell(self) -> None:
-        told: dict[str, Any] = {
-            **self._me(),
-            "to": self.at,
-            "peak_bytes": self._peak_bytes(),
-            **_limit(),
-        }
+        told = self._me() | {"to": self.at, "peak_bytes": self._peak_bytes(), **_limit()}
         if self._took_s is not None:
             told["seconds"] = self._took_s
         answer = _call(self._worker, "done", told)
@@ -357,7 +355,8 @@ class _Talk:
     def _me(self) -> dict[str, Any]:
         worker = self._worker
         who = {"worker": worker.name, "index": worker.index, "life": worker.life, "end": self.end}
-        return who if self._lease is None else {**who, "lease": self._lease}
+        known = {"job_uid": worker.job_uid, "lease": self._lease}
+        return {**who, **{name: value for name, value in known.items() if value is not None}}
 
 
 def _call(worker: Worker, what: str, body: Mapping[str, Any] | None) -> Answer:

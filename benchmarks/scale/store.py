@@ -11,7 +11,7 @@ from typing import Any, Final
 import psutil
 
 from benchmarks.scale.data import NOW_S, Size, task_name
-from plimsoll_operator.controller.controller import remember_all
+from plimsoll_operator.controller.controller import remember_all, stored_models
 from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.tasks.book import TaskBook
@@ -101,7 +101,9 @@ async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
     await writer.call(store.totals.mend)
     for remembered in (await writer.read(remember_all, store)).values():
         book.restore(remembered.knowledge)
-    ItemNeeds(board).restore(await writer.read(store.observations.item_needs))
+    async for task, saved in stored_models(store, writer):
+        book.serve(task, saved.model)
+    await ItemNeeds(board).restore(await writer.read(store.observations.item_needs))
     await standings.restore()
     await publications.publish()
 

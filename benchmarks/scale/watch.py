@@ -4,7 +4,8 @@ A real API server; kwok plays the kubelets (`fake_nodes.py`), the controller is 
 own on SQLite. For each number of pods:
 
 1. pods run, and the controller starts: what it takes to know them all;
-2. agents have measured them, and they end at a rate: how late each end is observed;
+2. agents have measured them, and they end at a rate: how late each end is observed. Once a second
+   each node's agent sends the last reports of the pods whose ends were observed;
 3. it is stopped (SIGSTOP) while a quarter as many more end, and goes on: how many ends a second it
    handles alone, when neither kwok nor the API server uses the processor.
 
@@ -18,7 +19,6 @@ import argparse
 import asyncio
 import contextlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -42,13 +42,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.scale import results_file
 from benchmarks.scale.fake_nodes import AFTER, PODS_OF_A_NODE, STARTS, FakeNodes, a_pod, ends
+from benchmarks.scale.watch_agents import Agents
 from benchmarks.scale.watch_found import Process, Watched, growth, table
 from benchmarks.scale.watch_seen import Costs, Processors, Rows, lag_of, rate_of, shares
 from benchmarks.scheduling.throughput import without
-from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
+from plimsoll_operator.agent.peak_sender import TIMEOUT_S
+from plimsoll_operator.attempts.peaks import PEAKS_PATH
 from plimsoll_operator.kube.api_server import CORE, ApiServer, api_settings, path_of
-from plimsoll_predictor.core.documents import to_document
-from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import ControllerProcess, a_controller
 from tests.apiserver.waiting import logged
 
@@ -114,23 +114,26 @@ class Bench:
                 await self.nodes.make_pods(bodies(), lambda: tell(None))
             await self.nodes.wait_until_none_is("Pending", WITHIN_S)
 
-    async def report_peaks(self, controller: ControllerProcess) -> None:
-        """Report for running pods what an agent would: half to all of their limits."""
+    @contextlib.asynccontextmanager
+    async def agents_of(self, controller: ControllerProcess) -> AsyncIterator[None]:
+        """Report the running pods to it; meanwhile each pod whose end it has observed, as ended."""
         (serves, *_) = logged(self.folder, "controller serves")[-1:]
-        token = (self.folder / "token").read_text()
-        draw = random.Random(0)
-        by_node: dict[str, list[str]] = {}
-        async for pod in self.nodes.each():
-            by_node.setdefault(pod["spec"]["nodeName"], []).append(pod["metadata"]["uid"])
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
-            url = f"http://127.0.0.1:{serves['port']}{PEAKS_PATH}"
-            with self.shown("reporting peaks", len(by_node)) as tell:
-                for node, uids in by_node.items():
-                    reports = [to_document(_peak(uid, draw)) for uid in uids]
-                    async with session.post(url, json={"node": node, "reports": reports}) as said:
-                        said.raise_for_status()
-                    tell(None)
-        await Costs(controller.pid).still(WITHIN_S)
+        bearer = {"Authorization": f"Bearer {(self.folder / 'token').read_text()}"}
+        url = f"http://127.0.0.1:{serves['port']}{PEAKS_PATH}"
+        nodes = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] async for pod in self.nodes.each()}
+        waits = aiohttp.ClientTimeout(total=TIMEOUT_S)
+        async with aiohttp.ClientSession(headers=bearer, timeout=waits) as session:
+            agents = Agents(session, url, nodes)
+            with self.shown("reporting peaks", len(set(nodes.values()))) as tell:
+                await agents.report_running(tell)
+            await Costs(controller.pid).still(WITHIN_S)
+            reporting = asyncio.create_task(agents.report_ends(self.rows.seen_s))
+            try:
+                yield
+            finally:
+                reporting.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await reporting
 
     async def observe(self, count: int, what: str) -> None:
         """Wait until so many pods are observed."""
@@ -164,20 +167,25 @@ class Bench:
             costs = Costs(controller.pid)
             await costs.still(WITHIN_S)
             known_s, known_bytes = time.monotonic() - began_s, costs.rss_bytes
-            await self.report_peaks(controller)
-            cpu_s, asked_s = costs.cpu_s, time.monotonic()
-            users = {**self.servers, "controller": controller.pid, "this benchmark": os.getpid()}
-            before_s = Processors(users).used_s()
-            with self.nodes.played(ends(NEXT, after=AFTER)) as kwok:
-                await self.observe(self.plan.pods, "ends observed")
-                after_s = Processors({**users, "kwok": kwok}).used_s()
-                processors = shares(before_s, after_s, time.monotonic() - asked_s)
-            cpu_s = await costs.still(WITHIN_S) - cpu_s
-            alone_per_s, alone_cpu_s = await self._catch_up(costs)
+            async with self.agents_of(controller):
+                cpu_s, processors = await self._ends(controller)
+                alone_per_s, alone_cpu_s = await self._catch_up(costs)
             rss_bytes = known_bytes, costs.peak_rss_bytes, costs.rss_bytes
         costs_s = 1e3 * cpu_s / self.plan.pods
         mine = Process(known_s, rss_bytes, costs_s, alone_per_s, alone_cpu_s, processors)
         return await self._watched(mine)
+
+    async def _ends(self, controller: ControllerProcess) -> tuple[float, dict[str, float]]:
+        """Let pods end at the rate; CPU seconds of the controller, processors used by each."""
+        costs = Costs(controller.pid)
+        cpu_s, asked_s = costs.cpu_s, time.monotonic()
+        users = {**self.servers, "controller": controller.pid, "this benchmark": os.getpid()}
+        before_s = Processors(users).used_s()
+        with self.nodes.played(ends(NEXT, after=AFTER)) as kwok:
+            await self.observe(self.plan.pods, "ends observed")
+            after_s = Processors({**users, "kwok": kwok}).used_s()
+            processors = shares(before_s, after_s, time.monotonic() - asked_s)
+        return await costs.still(WITHIN_S) - cpu_s, processors
 
     async def _catch_up(self, costs: Costs) -> tuple[float, float]:
         """Let the rest end while it is stopped; ends a second after that, CPU seconds per 1,000."""
@@ -242,22 +250,6 @@ class Bench:
             lag=lag_of(first, seen_s),
             process=process,
         )
-
-
-def _peak(uid: str, draw: random.Random) -> PeakReport:
-    peak_bytes = round(draw.uniform(64, 128) * MIB)
-    return PeakReport(
-        pod_uid=uid,
-        container_id=None,
-        need_peak_bytes=peak_bytes,
-        kernel_peak_bytes=peak_bytes,
-        working_set_peak_bytes=peak_bytes,
-        anon_peak_bytes=peak_bytes,
-        cpu_s=1.0,
-        limit_bytes=128 * MIB,
-        final=False,
-        measured_s=time.time(),
-    )
 
 
 @contextlib.asynccontextmanager

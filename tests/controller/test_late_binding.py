@@ -324,18 +324,35 @@ async def test_a_cpu_request_may_become_zero_and_the_pod_keeps_its_class(
 ) -> None:
     """So a request is given back that nobody wrote; the API server lets none be removed."""
     await _create(shop, "raised", {"requests": {"cpu": "2", "memory": "64Mi"}})
-    memory, note = Memory(64 * MIB, None), read_note(decided(a_train()).built())
-    assert note is not None
-    resize = Resize(TaskId(shop.namespace, "train"), "main", memory, 0, note, cpu_millicores=0)
-    kube = await Kube.connect(str(cluster.kubeconfig), None)
-    try:
-        pod = await kube.api.get(path_of(CORE, "pods", shop.namespace, "raised"))
-        resized = await kube.resize_pod(pod, resize.body())
-    finally:
-        await kube.close()
+    resized = await _resized(shop, cluster, Memory(64 * MIB, None), cpu_millicores=0)
     requests = resized["spec"]["containers"][0]["resources"]["requests"]
     assert requests == {"cpu": "0", "memory": "64Mi"}
     assert resized["status"]["qosClass"] == "Burstable"
+
+
+@pytest.mark.parametrize("limit", [None, "64Mi"], ids=["no limit", "a limit that stays"])
+async def test_so_may_a_memory_request(shop: Shop, cluster: Cluster, limit: str | None) -> None:
+    limits = {} if limit is None else {"limits": {"memory": limit}}
+    await _create(shop, "raised", {"requests": {"cpu": "100m", "memory": "64Mi"}, **limits})
+    resized = await _resized(shop, cluster, Memory(0, None if limit is None else 64 * MIB))
+    resources = resized["spec"]["containers"][0]["resources"]
+    assert resources == {"requests": {"cpu": "100m", "memory": "0"}, **limits}
+    assert resized["status"]["qosClass"] == "Burstable"
+
+
+async def _resized(
+    shop: Shop, cluster: Cluster, memory: Memory, cpu_millicores: int | None = None
+) -> Any:
+    """The pod ``raised`` after late binding's own patch."""
+    note = read_note(decided(a_train()).built())
+    assert note is not None
+    resize = Resize(TaskId(shop.namespace, "train"), "main", memory, 0, note, cpu_millicores)
+    kube = await Kube.connect(str(cluster.kubeconfig), None)
+    try:
+        pod = await kube.api.get(path_of(CORE, "pods", shop.namespace, "raised"))
+        return await kube.resize_pod(pod, resize.body())
+    finally:
+        await kube.close()
 
 
 async def _create(shop: Shop, name: str, resources: Any, **spec: Any) -> None:

@@ -20,6 +20,13 @@
 {{- if and $v.certificates.certManager.issuerName (ne $v.certificates.mode "cert-manager") -}}
 {{- fail (printf "certificates.certManager.issuerName is set, but certificates.mode is %s: set the mode to cert-manager, or leave out the issuer" $v.certificates.mode) -}}
 {{- end -}}
+{{- if and $v.networkPolicies.enabled (not $v.networkPolicies.metricsNamespaces) -}}
+{{- range $field, $on := dict "monitoring.serviceMonitor.enabled" $v.monitoring.serviceMonitor.enabled "monitoring.rules.enabled" $v.monitoring.rules.enabled -}}
+{{- if $on -}}
+{{- fail (printf "%s is true, but with networkPolicies.enabled no Prometheus may read the metrics: name its namespace in networkPolicies.metricsNamespaces" $field) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if has .Release.Namespace (list "kube-system" "default") -}}
 {{- fail (printf "Plimsoll's own namespace is left alone by its webhook, and %s holds other things: install it into one of its own, as with --namespace plimsoll --create-namespace" .Release.Namespace) -}}
 {{- end -}}
@@ -147,15 +154,21 @@ lookup finds nothing, not even an empty list. */}}
 {{- fail (printf "%s: %q is no quantity: write memory as 256Mi or 2Gi, processors as 100m or 0.1" $field $text) -}}
 {{- end -}}
 {{- end -}}
-{{- $trains := dict "controller" .Values.controller.resources -}}
-{{- if .Values.trainers.enabled }}{{ $_ := set $trains "trainers" .Values.trainers.resources }}{{ end -}}
-{{- range $process, $resources := $trains -}}
-{{- with (($resources).limits).memory -}}
+{{- $training := int64 .Values.controller.training.memoryMi -}}
+{{- $models := int64 .Values.admission.modelsMi -}}
+{{- $learns := printf "a training may take controller.training.memoryMi (%dMi) beside 256Mi of the process that starts it" $training -}}
+{{- $reads := printf "models may take three times admission.modelsMi (%dMi) beside 144Mi, while they are read" $models -}}
+{{- $needs := list (list "admission" (add (mul 3 $models) 144) $reads) (list "controller" (add $training 256) $learns) -}}
+{{- if .Values.trainers.enabled }}{{ $needs = append $needs (list "trainers" (add $training 256) $learns) }}{{ end -}}
+{{- range $needs -}}
+{{- $process := index . 0 -}}
+{{- $needed := index . 1 -}}
+{{- $why := index . 2 -}}
+{{- with (((index $.Values $process).resources).limits).memory -}}
 {{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
 {{- $limit := mulf (regexFind "^[0-9.]+" (toString .) | float64) (get $units (regexFind "[a-zA-Z]*$" (toString .))) -}}
-{{- $training := int64 $.Values.controller.training.memoryMi -}}
-{{- if lt $limit (mulf (add $training 256) 1048576.0) -}}
-{{- fail (printf "%s.resources.limits.memory is %s, and a training may take controller.training.memoryMi (%dMi) beside 256Mi of the process that starts it: raise the one or lower the other" $process (toString .) $training) -}}
+{{- if lt $limit (mulf $needed 1048576.0) -}}
+{{- fail (printf "%s.resources.limits.memory is %s, and %s: raise the one or lower the other" $process (toString .) $why) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

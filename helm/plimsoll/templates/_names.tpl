@@ -78,3 +78,9 @@ annotations:
 {{- define "plimsoll.addressOf" -}}
 {{- printf "$(%s_SERVICE_HOST)" (upper . | replace "-" "_") -}}
 {{- end }}
+
+{{/* Where the controller's Service is. A fixed address is written down: a Service that is made anew with
+another one then restarts the pods, which else ask where it was when they started. */}}
+{{- define "plimsoll.controllerAddress" -}}
+{{- default (include "plimsoll.addressOf" (printf "%s-controller" (include "plimsoll.fullname" .))) .Values.controller.clusterIP -}}
+{{- end }}

@@ -30,7 +30,7 @@ LOOK_S: Final = 0.01
 LONGEST_TURN_S: Final = 0.5
 """The longest wait of a Job over items while others are cut, which takes some tenths of a second
 each. The API server waits for two seconds, or as long as it is configured to."""
-_ITEMS: Final = labels.ITEMS.encode()
+_OVER_ITEMS: Final = (labels.ITEMS.encode(), labels.LEASES.encode())
 MAX_DRAINED_BYTES: Final = 64 * 2**20
 """A client that sends more than that is cut off instead of being answered."""
 
@@ -112,7 +112,7 @@ class SizingServer:
         body, complete = await _read_body(request)
         if not complete:
             answer = self._answerer.answer_oversized(body)
-        elif _ITEMS not in body:
+        elif not any(name in body for name in _OVER_ITEMS):
             answer = answer_to(body, False)
         else:
             answer = await self._items_job(body, answer_to)

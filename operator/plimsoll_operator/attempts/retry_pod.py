@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes, format_millicores, millicores_or_none
-from plimsoll_operator.pods.creation import author_chose_node, written_later
+from plimsoll_operator.pods.creation import author_chose_node, written_for_this_pod
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.queue_managers import OF_ONE_ADMISSION
 from plimsoll_operator.pods.spec import Pod, mapping, qos_of
@@ -174,11 +174,11 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
 def _of_the_first_pod(pod: Pod) -> frozenset[str]:
     """Return the labels and annotations that a queue, a network or a device's scheduler wrote.
 
-    They write others on the copy, and some refuse a pod that has any already. What people wrote for
-    Plimsoll, however late, is for the whole run.
+    They write others on the copy, and some refuse a pod that has any already. What anybody wrote
+    for Plimsoll, however late, is for the whole run.
     """
-    later = {name for name in written_later(pod) if _OWN not in name}
-    return OF_ONE_ADMISSION | later
+    others = {name for name in written_for_this_pod(pod) if _OWN not in name}
+    return OF_ONE_ADMISSION | others
 
 
 def _without(values: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:

@@ -9,9 +9,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import labels_of, mapping, metadata_of, sequence, spec_of
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.status import read_time
-from plimsoll_predictor.campaigns.planning import (
-    SeenJob,
-)
+from plimsoll_predictor.campaigns.seen import SeenJob
 
 Document = Mapping[str, Any]
 
@@ -57,6 +55,7 @@ def _seen(job: Document, pod: Document | None) -> SeenJob:
     return SeenJob(
         pod_uid=None if pod is None else metadata_of(pod).get("uid"),
         started=started,
+        goes_on=pod is not None and not _has_ended(pod),
         succeeded=completed is not None,
         failed=failed is not None,
         finished_s=read_time(finished) if ended else None,
@@ -68,9 +67,17 @@ def _seen(job: Document, pod: Document | None) -> SeenJob:
 
 def _has_started(pod: Document) -> bool:
     """Say whether a container of the pod itself has started; init containers do not count."""
+    return any("running" in state or "terminated" in state for state in _states(pod))
+
+
+def _has_ended(pod: Document) -> bool:
+    """Say whether all its containers have ended: the pod's phase may say so a little later."""
+    return all("terminated" in state for state in _states(pod))
+
+
+def _states(pod: Document) -> list[Mapping[str, Any]]:
     statuses = sequence(mapping(pod.get("status")).get("containerStatuses"))
-    states = [mapping(mapping(each).get("state")) for each in statuses]
-    return any("running" in state or "terminated" in state for state in states)
+    return [mapping(mapping(each).get("state")) for each in statuses]
 
 
 def _why_not_started(job: Document, pod: Document | None) -> tuple[str, bool]:

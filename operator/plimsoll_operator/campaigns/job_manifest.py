@@ -41,6 +41,12 @@ def job_name(campaign: str, uid: str, run: CampaignRun) -> str:
     return f"{prefix}-{digest}-{run.scenario}-{run.attempt}"
 
 
+def command_to_delete(campaign: Campaign) -> str:
+    """Return the command with which people delete the campaign's Jobs, if Plimsoll may not."""
+    mark = f"{labels.CAMPAIGN}={campaign.name}"
+    return f"kubectl delete jobs -n {campaign.task.namespace} -l {mark}"
+
+
 def run_key(uid: str, scenario: int) -> str:
     """Return the key of a scenario's attempts in observations, as ``pods.identity`` reads it."""
     return bounded(f"run:{_workflow_run(uid)}/{scenario}", MOST_RUN_BYTES)

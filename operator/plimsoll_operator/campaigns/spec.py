@@ -17,6 +17,7 @@ from plimsoll_operator.pods.status import read_time
 from plimsoll_predictor.campaigns import scenarios as tables
 from plimsoll_predictor.campaigns.recorded import DAYS, MOST, Recording, of_recorded
 from plimsoll_predictor.campaigns.rules import Budget, Order, Rules, StopRule
+from plimsoll_predictor.campaigns.sampling import Axis, drawn
 from plimsoll_predictor.campaigns.scenarios import BadScenarios, Feature, Scenarios
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.record import Features
@@ -262,13 +263,13 @@ def _rows(given: _ScenariosSpec, csv_text: str | None) -> Sequence[Mapping[str, 
     if given.grid is not None:
         return tables.of_grid({axis.name: axis.values for axis in given.grid})
     if given.sample is not None:
-        return tables.drawn(
+        return drawn(
             [_axis(each) for each in given.sample.space], given.sample.count, given.sample.seed
         )
     return given.rows or []
 
 
-def _axis(given: _AxisSpec) -> tables.Axis:
+def _axis(given: _AxisSpec) -> Axis:
     logarithmic = given.scale == "Logarithmic"
     bounds = given.low, given.high
     if not given.values and (not all(map(math.isfinite, bounds)) or given.low > given.high):
@@ -277,7 +278,7 @@ def _axis(given: _AxisSpec) -> tables.Axis:
         raise BadScenarios(f"sample: {given.name} has a Logarithmic scale, and a from not above 0")
     if not given.values and not _has_extent(given, logarithmic):
         raise BadScenarios(f"sample: {given.name} has a range too wide to draw from; narrow it")
-    return tables.Axis(
+    return Axis(
         name=given.name,
         values=tuple(str(each) for each in given.values),
         low=given.low,

@@ -73,7 +73,7 @@ class State:
     refusal: why it cannot run, as a reason and a sentence; None if it can.
     ending: why it begins no more runs; None while it may. ended: nothing is under way either.
     silent_s: how long no agent was heard. not_made: why a run's Job is not made yet; empty if all
-    are made.
+    are made. left_to: the command that deletes its Jobs, if Plimsoll may not; else empty.
     """
 
     generation: int | None
@@ -86,6 +86,7 @@ class State:
     ended: bool = False
     silent_s: float = 0.0
     not_made: str = ""
+    left_to: str = ""
 
 
 _MOST_WORDS: Final = 300
@@ -191,7 +192,7 @@ def _progressing(state: State, counts: Counts) -> Finding:
         words = f"it waits for the end of {state.waits_for}, which runs the same task"
         return Finding(ConditionStatus.FALSE, "WaitsForAnother", words)
     far = f"{counts.done} of {counted(counts.scenarios, 'scenario')} done, {counts.failed} failed"
-    trouble = _trouble(state.runs)
+    trouble = _left(state) + _trouble(state.runs)
     if state.ending is None and state.silent_s > AGENTS_SILENT_S:
         most = "one at a time begins" if state.silent_s > TRIED_AFTER_S else "none begins"
         words = f"no agent reports, so no run would be measured: {most}; {far}{trouble}"
@@ -208,6 +209,13 @@ def _progressing(state: State, counts: Counts) -> Finding:
         words = f"{why}; {going}; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "Ending", words)
     return Finding(ConditionStatus.FALSE, state.ending.value, f"{why}; {far}{trouble}")
+
+
+def _left(state: State) -> str:
+    """Return who may delete the Jobs of a stopped campaign, if Plimsoll may not, in words."""
+    if not state.left_to or all(run.created_s is None for run in state.runs):
+        return ""
+    return f"; Plimsoll may not delete its Jobs, and those that run go on: `{state.left_to}`"
 
 
 def _waiting(runs: Sequence[CampaignRun]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
-from plimsoll_operator.splitting.job_tokens import JobName
+from plimsoll_operator.splitting.job_tokens import JobName, digest_of
 from plimsoll_operator.splitting.leased_job import START_S, WAIT_S, LeasedJob
 from plimsoll_operator.wording.splitting_words import words_for_leased
 from plimsoll_predictor.core.durations import words_for_duration
@@ -86,7 +87,7 @@ class Kept:
     """One job: which worker has what, and what its chunks took.
 
     workers: how many at once. largest: the largest chunk that each worker did, by its name.
-    task: None if not told.
+    task: None if not told. token: the digest of the job's token, once its pods have shown it.
     """
 
     leases: Leases
@@ -94,6 +95,7 @@ class Kept:
     workers: int = 1
     uid: str = ""
     task: TaskId | None = None
+    token: str | None = None
     largest: dict[str, int] = field(default_factory=dict)
     granted_s: dict[str, float] = field(default_factory=dict)
     item_s: dict[str, float] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class Kept:
             "uid": self.uid,
             "task": None if self.task is None else str(self.task),
             "workers": self.workers,
+            "token": self.token,
             "leases": lease_records.to_document(self.leases),
             "learned": self.guided.to_document(),
             "counts": {each.value: number for each, number in self.counts.items()},
@@ -160,7 +163,8 @@ class Keeper:
     def open(self, leased: LeasedJob, document: object = None, taught: object = None) -> Kept:
         """Lease a job's items from now on. document: its record, to go on; None to begin.
 
-        taught: what an earlier job of its task left; None if there was none.
+        If a job of this name is open, it is returned as it is. taught: what an earlier job of its
+        task left; None if there was none.
 
         Raises:
             TooManyJobs: if no more are kept. ValueError: if the document is no record of this job.
@@ -180,8 +184,20 @@ class Keeper:
                 raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
         guided.begin(job, Cut.LEASED, anew=document is None)
         whose = job.workers, leased.uid, leased.task
-        kept = self.jobs[name] = Kept(leases, guided, *whose, counts=counts)
+        token = document.get("token") if isinstance(document, Mapping) else None
+        token = token if isinstance(token, str) else None
+        kept = self.jobs[name] = Kept(leases, guided, *whose, token, counts=counts)
         return kept
+
+    def trust(self, name: JobName, token: str) -> None:
+        """Note an open job's token: it stays the job's, whatever key Plimsoll has later."""
+        self.find(name).token = digest_of(token)
+
+    def trusts(self, name: JobName, token: str) -> bool:
+        """Say whether it is the token that an open job had before."""
+        kept = self.jobs.get(name)
+        noted = None if kept is None else kept.token
+        return noted is not None and hmac.compare_digest(noted, digest_of(token))
 
     def close(self, name: JobName) -> None:
         """Forget a job that has ended."""
@@ -317,6 +333,9 @@ class Keeper:
             return answer
         try:
             async with asyncio.timeout(WRITTEN_WITHIN_S), kept.turn:
+                if self.jobs.get(name) is not kept:
+                    # Closed meanwhile: a next job of this name may have its own record.
+                    raise UnknownJob(f"{name} leases no items any more")
                 if kept.written < mine:
                     changes = kept.leases.changes
                     await self._shelf.write(name, kept.to_document())

@@ -1,8 +1,8 @@
 """The HTTP of leases: ``GET next``, ``POST done``, ``POST renew``, each for one job.
 
-Every request has the job's own token. 401: no token of this job; 404: this job leases nothing;
-400: the request makes no sense, or is of one worker too many; 503: the record could not be read or
-written now, so ask again.
+Every request has the job's own token. 401: no token of this job; 404: this job leases nothing, or
+another has its name now; 400: the request makes no sense, or is of one worker too many; 503: the
+record could not be read or written now, so ask again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ WORKERS_A_SECOND: Final = 100.0
 """How many workers a second may report that they are at work."""
 _BEARER: Final = "Bearer "
 
-Handler = Callable[[web.Request, JobName], Awaitable[web.Response]]
 Opens = Callable[[JobName], Awaitable[None]]
-"""Opens a job whose token was shown, if it leases; UnknownJob if it does not."""
+"""Opens the job that has this name now, if it leases; UnknownJob if it does not."""
 Key = Callable[[], bytes | None]
 """Returns the key of the tokens; None while it is unknown."""
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARS)]
@@ -42,13 +41,14 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _Index = Annotated[int, msgspec.Meta(ge=0, lt=MOST_WORKERS)]
 _Item = Annotated[int, msgspec.Meta(ge=0, le=MOST_ITEMS)]
 _Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
+_Uid = Annotated[str, msgspec.Meta(max_length=MOST_NAME_CHARS)]
 
 
 class _Said(msgspec.Struct):
     """What a worker says in any request; in a query, all is text.
 
     lease, end: of the newest answer that it has read; with an end it goes on to it by itself. to:
-    all items before it are done.
+    all items before it are done. job_uid: of the Job that its pod belongs to; None if not told.
     """
 
     worker: _Name
@@ -60,6 +60,7 @@ class _Said(msgspec.Struct):
     seconds: Annotated[float, msgspec.Meta(ge=0, le=MOST_S)] | None = None
     peak_bytes: _Bytes | None = None
     limit_bytes: _Bytes | None = None
+    job_uid: _Uid | None = None
 
     @property
     def who(self) -> Worker:
@@ -76,6 +77,9 @@ class _Said(msgspec.Struct):
     @property
     def told(self) -> Told:
         return Told(self.seconds, self.peak_bytes, self.limit_bytes)
+
+
+Handler = Callable[[JobName, _Said], Awaitable[web.Response]]
 
 
 @dataclass(slots=True)
@@ -101,13 +105,15 @@ class ChunkServer:
 
     def _of_job(self, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
-            job = self._job(request)
-            if job is None:
+            shown = self._shown(request)
+            if shown is None:
                 return _said(401, "no token of this job")
+            job, token = shown
             try:
-                if job not in self.keeper.jobs:
-                    await self.opens(job)
-                return await handler(request, job)
+                said = await _said_in(request)
+                await self._find(job, said.job_uid)
+                self.keeper.trust(job, token)
+                return await handler(job, said)
             except UnknownJob as error:
                 return _said(404, str(error))
             except (ValueError, msgspec.MsgspecError) as error:
@@ -117,22 +123,32 @@ class ChunkServer:
 
         return handle
 
-    def _job(self, request: web.Request) -> JobName | None:
-        """None without the job's token, whether or not the job exists."""
+    async def _find(self, job: JobName, uid: str | None) -> None:
+        """Open the job unless it is open; UnknownJob if it is not the one of a worker's pod.
+
+        A Job that replaces another of its name has its run, too, if it was copied from it.
+        """
+        kept = self.keeper.jobs.get(job)
+        if kept is None or uid not in (None, kept.uid):
+            await self.opens(job)
+        if uid not in (None, self.keeper.find(job).uid):
+            raise UnknownJob(f"{job}: another Job has its name")
+
+    def _shown(self, request: web.Request) -> tuple[JobName, str] | None:
+        """Return a job and its token; None without the token, whether or not the job exists.
+
+        It is made from the key, or is the one that the job's pods showed under an earlier key.
+        """
         told, key = request.headers.get("Authorization", ""), self.key()
         try:
             job = JobName(*(request.match_info[part] for part in ("namespace", "job", "run")))
         except ValueError:
             return None
         token = told.removeprefix(_BEARER)
-        if key is None or token == told or not is_token_of(key, job, token):
-            return None
-        return job
+        made = token != told and key is not None and is_token_of(key, job, token)
+        return (job, token) if made or self.keeper.trusts(job, token) else None
 
-    async def _next(self, request: web.Request, job: JobName) -> web.Response:
-        if "index" not in request.query:
-            raise ValueError("say which index the worker has")
-        said = msgspec.convert(dict(request.query), _Said, strict=False)
+    async def _next(self, job: JobName, said: _Said) -> web.Response:
         heard = None if said.lease is None else said.heard
         found = await self.keeper.next(job, said.who, heard, said.told)
         answer: dict[str, Any] = {"none": str(found)}
@@ -145,8 +161,7 @@ class ChunkServer:
             }
         return web.json_response({**answer, **self._more(job, said)})
 
-    async def _done(self, request: web.Request, job: JobName) -> web.Response:
-        said = msgspec.json.decode(await request.read(), type=_Said)
+    async def _done(self, job: JobName, said: _Said) -> web.Response:
         ack = await self.keeper.done(job, said.who, said.heard, said.to, said.told)
         part = self.keeper.find(job).leases.parts.get(said.worker)
         # The end of a part other than its lease's would mislead it.
@@ -154,8 +169,7 @@ class ChunkServer:
         end = {"end": part.told} if part is not None and its else {}
         return web.json_response({"ack": ack.value, **end, **self._more(job, said)})
 
-    async def _renew(self, request: web.Request, job: JobName) -> web.Response:
-        said = msgspec.json.decode(await request.read(), type=_Said)
+    async def _renew(self, job: JobName, said: _Said) -> web.Response:
         part = await self.keeper.renew(job, said.who, said.heard)
         end = {} if part is None else {"end": part.told}
         return web.json_response({"kept": part is not None, **end, **self._more(job, said)})
@@ -168,6 +182,15 @@ class ChunkServer:
         if len(owed) > MOST_OWED:
             owed = [(owed[0][0], owed[-1][1])]
         return {"again_s": min(max(again_s, LEAST_AGAIN_S), MOST_AGAIN_S), "owed": owed}
+
+
+async def _said_in(request: web.Request) -> _Said:
+    """Return what a worker says, in the query of a GET or in the body of a POST."""
+    if request.method == "POST":
+        return msgspec.json.decode(await request.read(), type=_Said)
+    if "index" not in request.query:
+        raise ValueError("say which index the worker has")
+    return msgspec.convert(dict(request.query), _Said, strict=False)
 
 
 def _said(status: int, why: str) -> web.Response:

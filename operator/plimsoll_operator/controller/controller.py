@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
+from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.placing.listed_pods import ListedPods
 from plimsoll_operator.controller.profiles.gathering import LATEST
@@ -22,7 +23,7 @@ from plimsoll_operator.profile.conditions import leak_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.store import SavedModel, Store, StoreError, TaskSummary
+from plimsoll_predictor.store import SavedModel, Store, StoreError, TaskSummary, Writer
 from plimsoll_predictor.store.pruning import KEPT_PER_TASK
 
 log = structlog.get_logger()
@@ -34,6 +35,9 @@ SAVED_WITHIN_S: Final = 5.0
 PRUNE_EVERY_S: Final = 3600.0
 REFRESH_EVERY_S: Final = 10.0
 """How often the store is asked for tasks that another process (an import) has written to."""
+FIRST_PRUNED_AFTER_S: Final = 600.0
+"""How long after its start a controller prunes first: all pods were seen by then, and one that is
+started again every hour prunes, too."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -44,13 +48,14 @@ class Remembered:
 
     knowledge: Knowledge
     summary: TaskSummary
-    saved: SavedModel | None
 
 
 def remember_all(store: Store) -> dict[TaskId, Remembered]:
-    """Read what the store knows of all tasks, in a handful of queries, whatever their number."""
+    """Read what the store knows of all tasks, in a handful of queries, whatever their number.
+
+    Only their models are left out; see ``stored_models``.
+    """
     lifts, cpus = store.lifts.waiting(), store.totals.cpu_uses()
-    models = dict(store.models.serving())
     return {
         task: Remembered(
             Knowledge(
@@ -58,25 +63,32 @@ def remember_all(store: Store) -> dict[TaskId, Remembered]:
                 policy=Policy(),
                 runs=summary.runs_known,
                 max_need_bytes=summary.max_need_bytes,
-                model=models[task].model if task in models else None,
                 lifts=lifts.get(task, {}),
                 cpu=cpus.get(task),
             ),
             summary,
-            _of_what_is_stored(store, summary, models.get(task)),
         )
         for task, summary in store.totals.by_task().items()
     }
 
 
-def _of_what_is_stored(
-    store: Store, summary: TaskSummary, saved: SavedModel | None
-) -> SavedModel | None:
+async def stored_models(store: Store, writer: Writer) -> AsyncIterator[tuple[TaskId, SavedModel]]:
+    """Go through the models of all tasks, those trained last at the end.
+
+    They are read one by one, since a store may hold more than the memory: what has no room in the
+    feed is forgotten before the next one comes.
+    """
+    models = store.models.serving()
+    while (found := await writer.read(next, models, None)) is not None:
+        yield found
+
+
+def _of_what_is_stored(store: Store, summary: TaskSummary, saved: SavedModel) -> SavedModel:
     """Let a training count only the runs that it knew and that are still stored.
 
     At the bound, as many runs are forgotten as come, so the number of runs shows no new ones.
     """
-    if saved is None or saved.runs is None or summary.observations < KEPT_PER_TASK:
+    if saved.runs is None or summary.observations < KEPT_PER_TASK:
         return saved
     new_runs = store.totals.runs_since(summary.task, saved.trained_s)
     return replace(saved, runs=min(saved.runs, summary.runs_known - new_runs))
@@ -91,6 +103,8 @@ class Controller(ControllerParts):
     """It is made at the start."""
     _beside: tuple[asyncio.Task[None], ...] = ()
     _imported = 0
+    _prune_at_s: float | None = None
+    """When it prunes next, by the loop's clock; None before its start."""
 
     async def start(self) -> None:
         """Restore what people have set and the store knows, then run beside the handlers.
@@ -161,20 +175,22 @@ class Controller(ControllerParts):
             await self.writer.call(self.store.unlearn, task)
         known = await self.writer.read(remember_all, self.store)
         await self._erase_again([task for task in imported.tasks if task not in known])
-        left_alone = 0
-        for task, remembered in known.items():
-            if self.book.policies.leave_alone(task.namespace):
-                left_alone += 1
-                continue
+        watched = {
+            task: remembered
+            for task, remembered in known.items()
+            if not self.book.policies.leave_alone(task.namespace)
+        }
+        if left_alone := len(known) - len(watched):
+            words = "their TaskProfiles stay as they are, and nothing is learned"
+            log.info("tasks of excluded namespaces", tasks=left_alone, left_alone=words)
+        for remembered in watched.values():
             self.book.restore(remembered.knowledge)
-            self.trainings.restore(remembered.summary, remembered.saved)
+        await self._restore_models({task: one.summary for task, one in watched.items()})
+        for task in watched:
             self.trainings.consider(task)
             await self._restore_leak(task)
             self.profiles.mark(task, after_s=0.0)
-        if left_alone:
-            words = "their TaskProfiles stay as they are, and nothing is learned"
-            log.info("tasks of excluded namespaces", tasks=left_alone, left_alone=words)
-        self.items.restore(await self.writer.read(observations.item_needs))
+        await self.items.restore(await self.writer.read(observations.item_needs))
         await self.standings.restore()
         await self.runtimes.restore()
         await self.encounters.restore()
@@ -183,6 +199,17 @@ class Controller(ControllerParts):
         await self.smaller.restore()
         await self.publications.publish()
         await self.retries.resume()
+
+    async def _restore_models(self, summaries: Mapping[TaskId, TaskSummary]) -> None:
+        """Let the stored models serve that have room in the feed, and count what came since."""
+        async for task, saved in stored_models(self.store, self.writer):
+            summary = summaries.get(task)
+            if summary is None:
+                continue
+            count = partial(_of_what_is_stored, self.store, summary, saved)
+            self.trainings.restore(summary, await self.writer.read(count))
+            if saved.model is not None:
+                self.book.serve(task, saved.model)
 
     async def _restore_leak(self, task: TaskId) -> None:
         leak = leak_of(self.profiles.status(task))
@@ -202,13 +229,15 @@ class Controller(ControllerParts):
     async def keep_equal_to_the_store(self) -> None:
         """Learn without a restart what an import put into the store, and prune old rows."""
         loop = asyncio.get_running_loop()
-        pruned_s = loop.time()
+        # Kept from before an interruption: a store in trouble must not put it off again and again.
+        if self._prune_at_s is None:
+            self._prune_at_s = loop.time() + FIRST_PRUNED_AFTER_S
         while True:
             await asyncio.sleep(REFRESH_EVERY_S)
-            await self._look_for_imports()
-            if loop.time() - pruned_s > PRUNE_EVERY_S:
-                pruned_s = loop.time()
+            if loop.time() >= self._prune_at_s:
+                self._prune_at_s = loop.time() + PRUNE_EVERY_S
                 await self._prune()
+            await self._look_for_imports()
 
     async def close(self) -> None:
         """Stop; everything acknowledged is in the store."""
@@ -221,7 +250,8 @@ class Controller(ControllerParts):
         await self.writer.close()
 
     async def _look_for_imports(self) -> None:
-        imported = await self.writer.read(self.store.observations.imported, self._imported)
+        look = self.store.observations.imported
+        imported = await read_patiently(self.writer, look, self._imported)
         for task in imported.forgotten:
             # It may have run, or been given a past, since people forgot it.
             # Forecasts come first: a save of theirs that began earlier must not come after the
@@ -232,7 +262,7 @@ class Controller(ControllerParts):
             await self._lift_again(task)
         if imported.tasks:
             # The call queues behind all writes, so no need learned meanwhile is lost.
-            self.items.restore(await self.writer.call(self.store.observations.item_needs))
+            await self.items.restore(await self.writer.call(self.store.observations.item_needs))
             await self.standings.fold()
         for task in imported.tasks:
             if self.book.policies.leave_alone(task.namespace):

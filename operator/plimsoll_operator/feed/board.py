@@ -41,7 +41,8 @@ MAX_CHANGE_BYTES: Final = MAX_MESSAGE_BYTES
 """A larger change is not sent, but counted: a reader could not take it in one piece."""
 MAX_MODELS_BYTES: Final = 80 * 2**20
 """All models, as JSON; a thousand of the usual size. Admission holds them twice while it reads a
-new leader's feed. A task whose model has no room is sized by the experts that need none."""
+new leader's feed; the controller holds the same models, and no others. A task whose model has no
+room is sized by the experts that need none."""
 MAX_REMOVALS: Final = 10_000
 """Removals remembered; a reader that missed more starts over."""
 
@@ -86,14 +87,18 @@ class FeedBoard:
         self._forgotten_revision = 0
         self._changed = asyncio.Event()
 
-    def publish(self, knowledge: Knowledge) -> None:
-        """Tell all replicas what is known about a task now; nothing is sent if nothing changed."""
+    def publish(self, knowledge: Knowledge) -> list[TaskId]:
+        """Tell all replicas what is known about a task now; nothing is sent if nothing changed.
+
+        Return the tasks, maybe this one, whose models lost their room: no replica has them now.
+        """
         name = str(knowledge.task)
         # The model first, so that a reader has it before the task that uses it.
-        self._publish_model(name, knowledge.model)
+        without_room = self._publish_model(name, knowledge.model)
         document = replace(knowledge, model=None).to_dict()
         del document["model"]
         self._put((ChangeKind.TASK, name), document)
+        return [TaskId.parse(each) for each in without_room]
 
     def remove(self, task: TaskId) -> None:
         """Forget a task, with its model."""
@@ -105,7 +110,7 @@ class FeedBoard:
         """Publish the needs for an item of a workflow. needs: task -> bytes, the latest last."""
         name = key.text()
         told_bytes = self._put((ChangeKind.ITEM, name), {"needs": list(needs.items())})
-        weight = max(told_bytes, _ITEM_BYTES)
+        weight = max(told_bytes or 0, _ITEM_BYTES)
         for gone in self._items.use(owner_of(key.place), name, weight):
             self._entries.pop((ChangeKind.ITEM, gone), None)
 
@@ -282,31 +287,40 @@ class FeedBoard:
         """
         return f"{self.epoch}/{self.revision}" if full else str(asked)
 
-    def _publish_model(self, name: str, model: Model | None) -> None:
-        """Encode the model only if it differs from the last one; a model is never changed."""
-        if model is self._models.get(name):
-            return
-        if model is None:
-            del self._models[name]
-            self._model_room.drop(owner_of(name), name)
-            self._drop((ChangeKind.MODEL, name))
-            return
-        told_bytes = self._put((ChangeKind.MODEL, name), model.to_dict())
-        self._models[name] = model
-        for gone in self._model_room.use(owner_of(name), name, told_bytes):
-            # It stays among the encoded ones: encoded again, it would only be refused.
-            self._drop((ChangeKind.MODEL, gone))
-            self._leave_out(ChangeKind.MODEL, gone, "others have its room")
+    def _publish_model(self, name: str, model: Model | None) -> list[str]:
+        """Encode the model only if it differs from the last one; a model is never changed.
 
-    def _put(self, key: _Key, value: Mapping[str, Any]) -> int:
-        """Publish a change; if it is too large, the previous one stays. Return its bytes."""
+        Return the names of the tasks whose models lost their room.
+        """
+        if model is self._models.get(name):
+            return []
+        key = ChangeKind.MODEL, name
+        told_bytes = None if model is None else self._put(key, model.to_dict())
+        if model is None or told_bytes is None:
+            # One that is too large goes, and the one before: the controller has the new one only.
+            self._drop_model(name)
+            return [] if model is None else [name]
+        self._models[name] = model
+        without_room = self._model_room.use(owner_of(name), name, told_bytes)
+        for gone in without_room:
+            self._drop_model(gone)
+            self._leave_out(ChangeKind.MODEL, gone, "others have its room")
+        return without_room
+
+    def _drop_model(self, name: str) -> None:
+        self._models.pop(name, None)
+        self._model_room.drop(owner_of(name), name)
+        self._drop((ChangeKind.MODEL, name))
+
+    def _put(self, key: _Key, value: Mapping[str, Any]) -> int | None:
+        """Publish a change, and return its bytes; None if it is too large: the one before stays."""
         text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
         data = bytes(memoryview(text))  # orjson's own bytes hold some 4 KB, however short they are
         before = self._entries.get(key)
         told_bytes = len(key[1]) + len(data)
         if told_bytes > MAX_CHANGE_BYTES:
             self._leave_out(*key, f"it has {told_bytes} bytes, more than {MAX_CHANGE_BYTES}")
-            return 0 if before is None else len(before.name) + len(before.data or b"")
+            return None
         if before is not None and before.data == data:
             return told_bytes
         self._entries.pop(key, None)

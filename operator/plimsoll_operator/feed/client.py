@@ -67,9 +67,10 @@ class Position:
 class FeedClient:
     """Keeps ``state`` up to date.
 
-    heard: called after each answer, once the first full one is complete: before that, nothing that
-    the controller knows is in use. failed: called with one word for each failure. asked: called
-    before each question, with the seconds within which its answer is due.
+    heard: called after each answer, once all that the controller says is in use: in the middle of
+    a full answer, ``state`` is still the one before, perhaps that of a controller that is gone.
+    failed: called with one word for each failure. asked: called before each question, with the
+    seconds within which its answer is due.
     """
 
     source: FeedSource
@@ -90,8 +91,6 @@ class FeedClient:
     _failures: int = field(default=0, init=False)
     _answered: bool = field(default=False, init=False)
     """Whether the controller has answered since the start or the last failure."""
-    _complete: bool = field(default=False, init=False)
-    """Whether ``state`` has been the controller's since the start."""
 
     @property
     def settled(self) -> bool:
@@ -135,8 +134,7 @@ class FeedClient:
             message = decode_message(await response.read())
         await self.take(message)
         self._answered = True
-        self._complete = self._complete or self.settled
-        if self._complete:
+        if self.settled:
             self.heard()
 
     async def take(self, message: FeedMessage) -> None:

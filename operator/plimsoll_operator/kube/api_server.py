@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -230,12 +230,16 @@ async def api_settings(kubeconfig: str | None, context: str | None) -> client.Co
     Raises:
         NoCluster: if neither a service account nor a kubeconfig has them.
     """
-    if kubeconfig is not None and not Path(kubeconfig).exists():
-        raise NoCluster(f"kubeconfig {kubeconfig} is not there; name one with --kubeconfig")
+    in_cluster = client.Configuration()
+    if kubeconfig is None and context is None and _in_cluster(in_cluster):
+        return in_cluster
+    # The client takes the files that are there, and complains of what is not in them.
+    named = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    files = [named] if kubeconfig else [each for each in named.split(os.pathsep) if each]
+    if not any(os.path.exists(os.path.expanduser(each)) for each in files):
+        names = " or ".join(files)
+        raise NoCluster(f"no cluster: kubeconfig {names} is not there; name one with --kubeconfig")
     try:
-        in_cluster = client.Configuration()
-        if kubeconfig is None and context is None and _in_cluster(in_cluster):
-            return in_cluster
         settings = KubeconfigSettings(kubeconfig, context)
         await settings.load()
     except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:

@@ -34,6 +34,10 @@ class Unknown(Refused):
     """The API server does not accept the credentials; other ones may be accepted."""
 
 
+class Expired(Refused):
+    """The API server does not keep the rest of a list any more: read it from its start again."""
+
+
 class NoCluster(ApiError):
     """Nothing names the cluster."""
 
@@ -57,6 +61,8 @@ def error_of(status: int | None, body: object, reason: str | None = None) -> Api
     if status == 409:
         # A quota under many writes answers 409 as well, and then nothing was created.
         return AlreadyThere(words) if answer.get("reason") == "AlreadyExists" else Changed(words)
+    if status == 410:
+        return Expired(words)
     if status in RETRY_LATER or not status:
         return Unreachable(f"the API server does not answer: {status} {words}")
     return Refused(words)

@@ -71,7 +71,7 @@ def is_raised(
     wanted, note: what is decided on the pod now. lift: its run's.
     """
     most_bytes = max(wanted.request_bytes or 0, container.request_bytes or 0)
-    return most_bytes > (note.was_request_bytes or 0) > 0 and not _is_lifted(pod, note, lift)
+    return most_bytes > (note.was_request_bytes or 0) and not _is_lifted(pod, note, lift)
 
 
 def _is_lifted(pod: Pod, note: DecisionNote, lift: Lift | None) -> bool:
@@ -89,17 +89,21 @@ def _is_lifted(pod: Pod, note: DecisionNote, lift: Lift | None) -> bool:
 
 def as_written(note: DecisionNote) -> tuple[Memory, DecisionNote]:
     """Return what was written, and the note that says why the pod gets that."""
-    size = words_for_bytes(note.was_request_bytes or 0)
+    request_bytes = note.was_request_bytes
+    if request_bytes is None:
+        given = "its memory request is zero, as none was written"
+    else:
+        given = f"the request of {words_for_bytes(request_bytes)} is kept"
     kept = replace(
         note,
-        allocation_bytes=note.was_request_bytes,
+        allocation_bytes=request_bytes,
         bin=None,
         probability=None,
         model=None,
         reason=Reason.KEPT,
-        why=f"the request of {size} is kept: {NO_ROOM}",
+        why=f"{given}: {NO_ROOM}",
     )
-    return Memory(note.was_request_bytes, note.was_limit_bytes), kept
+    return Memory(request_bytes, note.was_limit_bytes), kept
 
 
 NO_ROOM: Final = f"in {round(WAITS_RAISED_S / 3600)} hours no node had room for more"

@@ -263,10 +263,16 @@ def unapplied(pod: Pod) -> DecisionNote | None:
 def _allowed(
     pod: Pod, container: SizedContainer, wanted: Memory, *, limits_fall: bool
 ) -> Memory | None:
-    """Return the size nearest to the wanted one that the API server allows an existing pod."""
+    """Return the size nearest to the wanted one that the API server allows an existing pod.
+
+    It lets no request be removed; zero takes as little room on a node.
+    """
     request_bytes = wanted.request_bytes
     if request_bytes is None:
-        return None
+        if container.request_bytes is None:
+            return None
+        request_bytes = 0
+        wanted = Memory(request_bytes, wanted.limit_bytes)
     limit_bytes = container.limit_bytes
     own = Memory(request_bytes, None if limit_bytes is None else max(limit_bytes, request_bytes))
     falls = (wanted.limit_bytes or 0) < (limit_bytes or 0)

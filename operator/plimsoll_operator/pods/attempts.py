@@ -11,6 +11,7 @@ from typing import Final
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.engines.trainings import has_other_jobs
 from plimsoll_operator.pods.identity import Reach, Retrier, RunIdentity
+from plimsoll_operator.pods.queue_managers import DEADLINE
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
@@ -121,6 +122,13 @@ def has_only_one(pod: Pod) -> bool:
     return written_attempts(text_of(pod, labels.ATTEMPTS)) == 1
 
 
+def has_deadline(pod: Pod) -> bool:
+    """Say whether the pod or its Job is ended for good after some time, also by Kueue."""
+    if spec_of(pod).get("activeDeadlineSeconds") is not None or DEADLINE in labels_of(pod):
+        return True
+    return labels.JOB_DEADLINE in annotations_of(pod)
+
+
 def why_not_told_apart(identity: RunIdentity) -> str | None:
     """Say why a later attempt would seem to be the first one; None if it is known again.
 
@@ -135,7 +143,7 @@ def _only_one(pod: Pod, identity: RunIdentity, policy: Policy) -> str | None:
     """Say why there is one attempt, whatever people say; None if there may be more."""
     if identity.retrier is Retrier.KUBELET:
         return "its container is restarted in place, at the same size"
-    if spec_of(pod).get("activeDeadlineSeconds") is not None:
+    if has_deadline(pod):
         # A heap that follows the limit is slower before it is too small.
         return "a slower attempt may pass its deadline, and that ends the run"
     if identity.retrier is Retrier.PLIMSOLL and policy.retry is Retry.NEVER:

@@ -8,7 +8,7 @@ sees a field without a writer, a webhook wrote it during this very creation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -18,6 +18,9 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
+
+_KUBECTL: Final = "kubectl"
+"""The managers of fields that people write with kubectl begin so: ``kubectl-annotate``, say."""
 
 
 def wrote_annotation(pod: Pod, name: str) -> bool:
@@ -49,23 +52,27 @@ def webhook_wrote(pod: Pod, name: str) -> bool:
     return name in annotations_of(pod) and not wrote_annotation(pod, name)
 
 
-def written_later(pod: Pod) -> frozenset[str]:
-    """Return the labels and annotations that only others than its maker wrote on an existing pod.
+def written_for_this_pod(pod: Pod) -> frozenset[str]:
+    """Return the labels and annotations that controllers wrote on an existing pod.
 
     They are for this one pod: the address that a network gave it, the device that it was assigned,
-    the admission to a queue. What webhooks wrote at its creation is noted under its maker, or under
-    nobody. Empty where the API server does not note who made the pod.
+    the admission to a queue. What its maker wrote, and people with kubectl, is for the whole run.
+    If a controller overwrites that, the API server notes only the controller. What webhooks wrote
+    at its creation is noted under its maker, or under nobody. Empty where the API server does not
+    note who made the pod.
     """
     entries = [mapping(each) for each in sequence(metadata_of(pod).get("managedFields"))]
     makers = {str(entry.get("manager")) for entry in entries if _is_of_creation(entry)}
     if not makers:
         return frozenset()
-    by_maker: set[str] = set()
+    for_the_run: set[str] = set()
     by_others: set[str] = set()
     for entry in entries:
-        is_its_own = str(entry.get("manager")) in makers and not entry.get("subresource")
-        (by_maker if is_its_own else by_others).update(_named_in(entry))
-    return frozenset(by_others - by_maker)
+        manager = str(entry.get("manager"))
+        is_author = manager in makers or manager.startswith(_KUBECTL)
+        is_for_run = is_author and not entry.get("subresource")
+        (for_the_run if is_for_run else by_others).update(_named_in(entry))
+    return frozenset(by_others - for_the_run)
 
 
 def _is_of_creation(entry: Mapping[str, Any]) -> bool:

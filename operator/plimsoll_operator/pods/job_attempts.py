@@ -13,7 +13,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.polled import HOOKS
-from plimsoll_operator.pods.queue_managers import KUEUE
+from plimsoll_operator.pods.queue_managers import DEADLINE, KUEUE
 from plimsoll_operator.pods.spec import (
     RestartPolicy,
     annotations_of,
@@ -48,8 +48,6 @@ _KEEPING: Final = frozenset({"argocd-controller", "argocd-application-controller
 _MAKERS: Final = frozenset({"HashiCorp", "Terraform"})
 """Managers of fields: Terraform creates a Job without apply, but compares it with its plan."""
 _FINAL: Final = ("FailJob", "FailIndex")
-_KUEUES_DEADLINE: Final = f"{KUEUE}max-exec-time-seconds"
-"""Label of a Job that Kueue stops for good after this number of seconds."""
 _PREBUILT: Final = f"{KUEUE}prebuilt-workload-name"
 """Label or annotation of a Job whose Workload was there before it, as in a worker of MultiKueue."""
 
@@ -244,7 +242,7 @@ def _in(base: str, name: str) -> str:
 def _has_deadline(job: Mapping[str, Any]) -> bool:
     """Say whether the Job is ended for good after some time, whatever its pods do."""
     spec = mapping(job.get("spec"))
-    return spec.get("activeDeadlineSeconds") is not None or _KUEUES_DEADLINE in labels_of(job)
+    return spec.get("activeDeadlineSeconds") is not None or DEADLINE in labels_of(job)
 
 
 def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:

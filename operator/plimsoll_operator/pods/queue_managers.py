@@ -5,8 +5,8 @@ admits by itself by the pod's own containers: if these change in any way, Kueue 
 another one than it admitted, and deletes it.
 
 When it admits a pod, Kueue writes labels and annotations on it that name this admission. A copy of
-the pod that has them is never released, because Kueue does not overwrite them. Like all that was
-written on the pod later (``creation.py``), they are left out of a copy.
+the pod that has them is never released, because Kueue does not overwrite them. Like all that is for
+one pod alone (``creation.py``), they are left out of a copy.
 
 https://github.com/kubernetes-sigs/kueue: pkg/controller/jobs/pod/pod_webhook.go,
 pkg/controller/jobframework/reconciler.go (``EquivalentToWorkload``), pkg/podset/podset.go
@@ -23,6 +23,9 @@ MANAGED: Final = f"{KUEUE}managed"
 """A label of a pod that Kueue admits by itself, and the name of its finalizer."""
 OF_ONE_ADMISSION: Final = frozenset({f"{KUEUE}workload", f"{KUEUE}podset"})
 """What Kueue wrote on a pod when it released it; admission checks may have added more."""
+DEADLINE: Final = f"{KUEUE}max-exec-time-seconds"
+"""A label of a Job, or of a pod that Kueue admits by itself: the seconds after which Kueue ends it
+for good."""
 
 
 def is_counted_by_kueue(pod: Pod) -> bool:

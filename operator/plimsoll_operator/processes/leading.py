@@ -68,7 +68,7 @@ async def lead(
             controller = Controller(settings, kube, store, spawner)
             stack.push_async_callback(controller.close)
             face.readiness = lambda: _leader_readiness(controller, fitness)
-            _answer(face, controller, store, tokens, by_agent=settings.rescue_by_agent)
+            _answer(face, controller, tokens, by_agent=settings.rescue_by_agent)
             live = LiveTasks(
                 controller.book,
                 controller.profiles.status,
@@ -176,9 +176,7 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
     return Readiness(ready=trouble is None, words=trouble or "ok")
 
 
-def _answer(
-    face: Face, controller: Controller, store: Store, tokens: BearerTokens, *, by_agent: bool
-) -> None:
+def _answer(face: Face, controller: Controller, tokens: BearerTokens, *, by_agent: bool) -> None:
     """Answer admission and agents by the tokens known now, and again after each change of them.
 
     by_agent: whether agents may raise pods by themselves; else their reports of it are ignored.
@@ -187,7 +185,7 @@ def _answer(
     unknown, heard = secrets.token_urlsafe(32), controller.lending.heard.hear
 
     async def persist(reports: Sequence[PeakReport]) -> None:
-        await controller.writer.call(store.peaks.put, to_document(reports))
+        await controller.writer.report(to_document(reports))
 
     def answer() -> None:
         routes: list[web.RouteDef] = [

@@ -26,6 +26,11 @@ _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
 }
 
 _LEFT_ALONE: Final = "; it is left alone"
+_NOT_IN_USE: Final = (
+    "the model of the last training is stored, but not in use: there is no room for it beside those"
+    " of other tasks (admission.modelsMi), or it was trained by hand; it is tried again after the"
+    " next training or the controller's next start; until then rules decide"
+)
 
 
 class Leak(NamedTuple):
@@ -49,6 +54,8 @@ def _model_ready(facts: ProfileFacts) -> Finding:
     if runs < facts.trains_from:
         count = f"{runs} of the {facts.trains_from} runs that a training needs are known"
         return Finding(ConditionStatus.FALSE, "TooFewRuns", f"no model yet; {count}")
+    if training is not None and training.has_model and training.failure is None:
+        return Finding(ConditionStatus.FALSE, "NotInUse", _NOT_IN_USE)
     since = "" if facts.due_since_s is None else f" since {timestamp(facts.due_since_s)}"
     due = f"a training is due{since}"
     message = f"no model yet; {runs} runs are known, {due}; until then rules decide"

@@ -43,11 +43,13 @@ class TrainingFact:
     """The end of the last training.
 
     failure: the cause; None if it made a model. note: a remark, such as that the budget ended it.
+    has_model: whether the store holds its model.
     """
 
     at_s: float
     failure: str | None = None
     note: str | None = None
+    has_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plimsoll_operator.names import labels
-from plimsoll_operator.pods.spec import Pod, annotations_of, spec_of
+from plimsoll_operator.pods.attempts import has_deadline
+from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.decision_note import CpuNote
 from plimsoll_operator.sizing.read_pod import ReadPod
 from plimsoll_predictor.core.decision import Bounds
@@ -19,12 +19,9 @@ from plimsoll_predictor.deciding.cpu import CpuReason
 
 def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     """Return the bounds of the pod's memory: without a known need for more, it is not raised."""
-    was = read.was
-    written_bytes = max(was.request_bytes or 0, was.limit_bytes or 0)
-    # A run that was killed at what was written needs more, though nobody knows how much.
-    if (read.knowledge.max_need_bytes or 0) >= written_bytes or not _has_deadline(read.body):
+    if not has_deadline(read.body) or _needs_more(read):
         return bounds
-    room_bytes = was.request_bytes or 0
+    room_bytes = read.was.request_bytes or 0
     if bounds.room_bytes is not None and bounds.room_bytes <= room_bytes:
         return bounds
     return replace(
@@ -37,7 +34,7 @@ def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
 def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
     """Return the decision on the pod's CPU, which changes no request."""
     given = note.request_millicores
-    if given in (None, note.was_millicores) or not _has_deadline(pod):
+    if given in (None, note.was_millicores) or not has_deadline(pod):
         return note
     if (given or 0) > (note.was_millicores or 0):
         why = "it has a deadline, and might wait too long for more CPU"
@@ -47,8 +44,11 @@ def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
     return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
 
 
-def _has_deadline(pod: Pod) -> bool:
-    """Say whether the pod or its Job has a deadline."""
-    if spec_of(pod).get("activeDeadlineSeconds") is not None:
-        return True
-    return labels.JOB_DEADLINE in annotations_of(pod)
+def _needs_more(read: ReadPod) -> bool:
+    """Say whether the task is known to need more than was written.
+
+    A run that was killed at what was written needs more, though nobody knows how much. A container
+    without a limit may use what its node has.
+    """
+    was, need_bytes = read.was, read.knowledge.max_need_bytes or 0
+    return bool(was.limit_bytes) and need_bytes >= max(was.request_bytes or 0, was.limit_bytes or 0)

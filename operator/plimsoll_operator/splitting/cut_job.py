@@ -29,6 +29,7 @@ from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_items_job
 from plimsoll_operator.splitting.leased_job import (
     Leasing,
+    mentions_leases,
     room_notes,
     run_of,
     told_template,
@@ -90,26 +91,29 @@ def cut_new_job(
 
     leasing: None if leases are off.
     """
-    if labels.ITEMS not in annotations_of(job):
+    if labels.ITEMS not in annotations_of(job) and not mentions_leases(job):
         return None
     task, policy = task_and_policy_of(job, moment)
     if task is None or policy.mode is Mode.OFF or policy.paused or moment.state.paused:
         return None
     try:
-        over_items = read_items_job(job)
+        leases, over_items = wants_leases(job), read_items_job(job)
     except NotOverItems as error:
         words = f"Plimsoll leaves the Job as it is written: {error}"
         return CutJob(Outcome.UNREADABLE, job, warning=words)
-    if wants_leases(job):
+    if leases:
         learned = moment.state.leased.get(task)
         found = _leased(job, over_items, (task, policy), leasing, learned)
     else:
         found = _cut(job, over_items, moment, (task, policy))
-    if found.outcome is Outcome.LEASED or policy.mode is not Mode.ENFORCE or run_of(job) is None:
-        return found
-    if was_counted_before(job):
+    if found.outcome is Outcome.LEASED or run_of(job) is None or _stays(job, policy):
         return found
     return replace(found, patch=[*found.patch, *without_leases(job)])
+
+
+def _stays(job: Mapping[str, Any], policy: Policy) -> bool:
+    """Say whether the containers stay as written, with the leases that a copy has from another."""
+    return policy.mode is not Mode.ENFORCE or was_counted_before(job)
 
 
 def _leased(
@@ -132,8 +136,10 @@ def _leased(
             why = str(error)
         else:
             return CutJob(Outcome.LEASED, job, [*patch, *_without_chunk(job)], notes)
-    words = f"Plimsoll gives its pods no leases, so each does its share: {why}"
-    return CutJob(Outcome.KEPT, job, warning=words)
+    words = "Plimsoll gives its pods no leases, so each does its share"
+    if run_of(job) is not None and _stays(job, policy):
+        words = "Plimsoll gives its pods no leases, but they have those of the Job that was copied"
+    return CutJob(Outcome.KEPT, job, warning=f"{words}: {why}")
 
 
 def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) -> str | None:
@@ -185,18 +191,19 @@ def _cut(
     task, policy = whose
     chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
     if _is_cut(job, over_items):
-        # The Job was asked for again, or copied.
+        # The Job was asked for again, or copied with the same chunks.
         return CutJob(Outcome.CUT, job, notes={**chunk, **_floor_of(job)})
+    stale = _without_note(job)
     kept = over_items.kept
     if kept is None and not has_room(job, _ROOM):
         kept = "its template's annotations leave no room"
     if kept is None and moment.state.namespace(task.namespace).bounds.counts_ended:
         kept = "a quota of its namespace counts pods that have ended (count/pods)"
     if kept is not None:
-        return CutJob(Outcome.KEPT, job, notes=chunk, warning=f"Plimsoll does not cut it: {kept}")
+        return CutJob(Outcome.KEPT, job, stale, chunk, f"Plimsoll does not cut it: {kept}")
     learned = moment.state.chunks.get(task)
     if learned is None:
-        return CutJob(Outcome.UNKNOWN, job, notes=chunk)
+        return CutJob(Outcome.UNKNOWN, job, stale, chunk)
     found = cut(over_items.cuttable, learned, policy.memory_weight)
     return _by(found, learned, job, over_items, policy)
 
@@ -218,7 +225,7 @@ def _by(
         outcome = Outcome.CUT
     else:
         outcome = Outcome.RECOMMENDED
-    note = _note_on(job, found, over_items, done=outcome is Outcome.CUT)
+    note = _note_on(job, (found, learned), over_items, done=outcome is Outcome.CUT)
     if outcome is not Outcome.CUT:
         return CutJob(outcome, job, note, chunk)
     chunk = {CHUNK_FEATURE: str(found.items)}
@@ -233,12 +240,27 @@ def _by(
 
 
 def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:
-    """Say whether the Job has the cut that its annotation describes."""
+    """Say whether the Job has the cut that its annotation describes.
+
+    A copy may have other items in as many pods: what was found for its chunks does not hold.
+    """
     try:
         note = mapping(orjson.loads(annotations_of(job).get(labels.CUT, "")))
     except ValueError:
         return False
-    return note.get("done") is True and note.get("pods") == over_items.cuttable.pods
+    cuttable = over_items.cuttable
+    as_cut = cuttable.pods, cuttable.usual_items
+    return note.get("done") is True and (note.get("pods"), note.get("items")) == as_cut
+
+
+def _without_note(job: Mapping[str, Any]) -> Sequence[Operation]:
+    """Return what removes the annotation of another cut: the Job is a copy, and nothing is found.
+
+    If something is found, that is written over it.
+    """
+    if labels.CUT not in annotations_of(job):
+        return ()
+    return ({"op": "remove", "path": f"/metadata/annotations/{_escaped(labels.CUT)}"},)
 
 
 def _floor_of(job: Mapping[str, Any]) -> dict[str, str]:
@@ -278,9 +300,10 @@ def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
 
 
 def _note_on(
-    job: Mapping[str, Any], found: Cut, over_items: ItemsJob, *, done: bool
+    job: Mapping[str, Any], by: tuple[Cut, Learned], over_items: ItemsJob, *, done: bool
 ) -> list[Operation]:
     """Return the operation that writes the decision and its reason on the Job."""
+    found, learned = by
     proposal = found.proposal
     note: dict[str, Any] = {"was": over_items.cuttable.pods, "verdict": proposal.verdict.value}
     if proposal.verdict is Verdict.CUT:
@@ -288,6 +311,8 @@ def _note_on(
         if found.sizes:
             note["least"] = min(found.sizes)
         note["done"] = done
+    if learned.failed:
+        note["failed"] = learned.failed
     if proposal.plan is not None:
         note["expected_s"] = round(proposal.plan.makespan.mean_s, 1)
     text = orjson.dumps(note).decode()

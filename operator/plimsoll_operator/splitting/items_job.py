@@ -36,7 +36,7 @@ SHARES: Final = "PLIMSOLL_SHARES"
 _BY_ITS_AUTHOR: Final = (
     f"its {STARTS} says where each pod's items begin; write it empty to have it cut"
 )
-_SHOWN_CHARS: Final = 40
+SHOWN_CHARS: Final = 40
 _GENERATED_CHARS: Final = 5
 _NO_LIMIT: Final = 10**6
 """The API server writes a ``backoffLimit`` above this if there is a limit for each index."""
@@ -88,7 +88,7 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
     text = annotations_of(job).get(labels.ITEMS)
     items = whole_number(text, MOST_ITEMS)
     if items is None:
-        shown = str(text)[:_SHOWN_CHARS]
+        shown = str(text)[:SHOWN_CHARS]
         raise NotOverItems(f"{labels.ITEMS} is {shown!r}; write a whole number from 1 on")
     spec = mapping(job.get("spec"))
     pods, workers = _count(spec.get("completions")), _count(spec.get("parallelism", 1))

@@ -47,6 +47,11 @@ def token_for(key: bytes, namespace: str, run: str) -> str:
     return hmac.new(key, f"chunks {namespace}/{run}".encode(), hashlib.sha256).hexdigest()
 
 
+def digest_of(token: str) -> str:
+    """Return what a token can be known by later, and cannot be made from."""
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
 def is_token_of(key: bytes, job: JobName, told: str) -> bool:
     """Say whether it is this job's token, in a time that does not depend on the token."""
     token = token_for(key, job.namespace, job.run).encode()

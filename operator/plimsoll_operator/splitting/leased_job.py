@@ -23,7 +23,7 @@ from plimsoll_operator.pods.spec import (
     whole_number,
 )
 from plimsoll_operator.sizing.patch import Operation
-from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
+from plimsoll_operator.splitting.items_job import SHOWN_CHARS, NotOverItems, read_items_job
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
@@ -38,8 +38,11 @@ URL: Final = "PLIMSOLL_CHUNKS_URL"
 JOB: Final = "PLIMSOLL_CHUNKS_JOB"
 TOKEN: Final = "PLIMSOLL_CHUNKS_TOKEN"
 WORKER: Final = "PLIMSOLL_WORKER"
+JOB_UID: Final = "PLIMSOLL_JOB_UID"
 _JOB_NAME: Final = "PLIMSOLL_JOB_NAME"
-_ADDED: Final = frozenset({URL, JOB, TOKEN, WORKER, _JOB_NAME})
+_ADDED: Final = frozenset({URL, JOB, TOKEN, WORKER, JOB_UID, _JOB_NAME})
+_YES: Final = "true"
+_NO: Final = "false"
 LEASE_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.LEASE_ITEMS}"
 START_S: Final = 2.0
 WAIT_S: Final = 0.05
@@ -72,9 +75,25 @@ class LeasedJob:
     task: TaskId | None = None
 
 
+def mentions_leases(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job's author says anything of leases but that there are none."""
+    told: object = annotations_of(job).get(labels.LEASES, _NO)
+    return told != _NO
+
+
 def wants_leases(job: Mapping[str, Any]) -> bool:
-    """Say whether the Job's author asks for leases."""
-    return annotations_of(job).get(labels.LEASES) == "true"
+    """Say whether the Job's author asks for leases.
+
+    Raises:
+        NotOverItems: if that is unclear; a cut Job has other pods than its author relies on.
+    """
+    told: object = annotations_of(job).get(labels.LEASES, _NO)
+    if told not in (_YES, _NO):
+        shown = str(told)[:SHOWN_CHARS]
+        raise NotOverItems(f"{labels.LEASES} is {shown!r}; write 'true' or 'false'")
+    if told == _YES and labels.ITEMS not in annotations_of(job):
+        raise NotOverItems(f"{labels.LEASES} needs {labels.ITEMS}: how many items its pods share")
+    return told == _YES
 
 
 def told_template(
@@ -208,6 +227,7 @@ def _variables(namespace: str, leasing: Leasing) -> list[dict[str, Any]]:
 
     return [
         of_pod(WORKER, "metadata.name"),
+        of_pod(JOB_UID, "metadata.labels['batch.kubernetes.io/controller-uid']"),
         of_pod(_JOB_NAME, "metadata.labels['batch.kubernetes.io/job-name']"),
         {"name": URL, "value": leasing.url},
         {"name": JOB, "value": f"{namespace}/$({_JOB_NAME})/{leasing.run}"},

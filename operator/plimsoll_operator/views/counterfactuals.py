@@ -248,6 +248,8 @@ def _after_kill(now: Situation, size_bytes: int | None) -> str:
     lift = next_allocation(failed, now.knowledge, bounds)
     if isinstance(lift, Leaking):
         return f"no further attempt is worth it: {lift.reason}"
+    if lift.as_written:
+        return "the next attempt gets what was written"
     cap = Range.of(now.knowledge.policy, bounds, now.ask.request_bytes).cap_words
     at_cap = f", {cap}" if lift.allocation_bytes in (bounds.cap_bytes, bounds.room_bytes) else ""
     because = lift_reasons(lift, failed, now.knowledge, bounds)

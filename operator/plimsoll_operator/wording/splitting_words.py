@@ -42,10 +42,11 @@ def words_for_splitting(
         "a job": words_for_job(job.items, job.workers, job.pods),
         "best cut": words_for_cut(job, found, memory_weight),
     }
-    if listed is None:
-        return told
-    smaller = words_for_cut(job, listed, memory_weight)
-    return {**told, "by a list": f"{smaller}"}
+    if listed is not None:
+        told["by a list"] = words_for_cut(job, listed, memory_weight)
+    if learned.failed:
+        told["failures"] = words_for_failed(learned.failed)
+    return told
 
 
 def words_for_job(items: int, workers: int, pods: int) -> str:
@@ -133,6 +134,18 @@ def words_for_cut(job: CuttableJob, found: Cut, memory_weight: float = TIME) -> 
     grows = ", memory as written" if found.grows else ""
     pods, items = counted(found.pods, "pod"), words_for_chunks(found.items, found.sizes)
     return f"{pods} of {items}: {words_for_gain(proposal, memory_weight)}{grows}"
+
+
+def words_for_failed(failed: int) -> str:
+    """Return what follows from chunks of the task that failed lately. failed: how many, 1 or more.
+
+    >>> words_for_failed(3)
+    '3 of the latest chunks failed or were taken away: no pod does more items than written'
+    """
+    ended = "failed or was" if failed == 1 else "failed or were"
+    return (
+        f"{failed:,} of the latest chunks {ended} taken away: no pod does more items than written"
+    )
 
 
 def words_for_chunks(largest: int, sizes: Sequence[int] = ()) -> str:

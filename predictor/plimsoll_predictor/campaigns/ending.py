@@ -18,6 +18,7 @@ FAILS_AFTER: Final = 5
 NOT_MEASURED_AFTER: Final = 5
 """After so many runs succeeded and none was measured, the nodes' agents are at fault."""
 _NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
+_INTERRUPTED: Final = frozenset({RunState.INTERRUPTED})
 _FAILED: Final = frozenset({RunState.FAILED})
 _NOT_MEASURED: Final = frozenset({RunState.UNMEASURED})
 
@@ -47,7 +48,7 @@ def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending
     """Return why no more runs begin; None while some may."""
     for ending, holds in (
         (Ending.STOPPED, rules.stopped),
-        (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER)),
+        (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER, _INTERRUPTED)),
         (Ending.PROGRAM_FAILS, _only(runs, _FAILED, FAILS_AFTER)),
         (Ending.NOT_MEASURED, _only(runs, _NOT_MEASURED, NOT_MEASURED_AFTER)),
         (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
@@ -75,9 +76,17 @@ def _over(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> bool:
     )
 
 
-def _only(runs: Sequence[CampaignRun], states: Collection[RunState], least: int) -> bool:
-    """Say whether all ended runs ended so: at least ``least``, or as many as scenarios."""
-    went = [run.state for run in runs if not run.state.is_open]
+def _only(
+    runs: Sequence[CampaignRun],
+    states: Collection[RunState],
+    least: int,
+    besides: Collection[RunState] = (),
+) -> bool:
+    """Say whether all ended runs ended so: at least ``least``, or as many as scenarios.
+
+    besides: how runs may have ended, too; they do not count.
+    """
+    went = [run.state for run in runs if not run.state.is_open and run.state not in besides]
     enough = min(least, len({run.scenario for run in runs}))
     return len(went) >= enough and all(each in states for each in went)
 

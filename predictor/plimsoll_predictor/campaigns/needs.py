@@ -32,6 +32,8 @@ NOISES: Final = (0.02, 0.1, 0.3)
 FITTED_AGAIN: Final = 2
 MOST_FITTED: Final = 300
 """The most runs of a fit: the newest."""
+FITS_KEPT: Final = 128
+"""More than the largest ``stop.runs`` (100): each look asks for one more fit than that, in turn."""
 MOST_COMPARED: Final = 1000
 """The most waiting scenarios to compare; of more, every second, third and so on is taken."""
 LIKELY: Final = 1.2816
@@ -175,7 +177,7 @@ def fit(axes: Axes, runs: Sequence[CampaignRun]) -> Fitted:
     return _fitted(axes, known)
 
 
-@lru_cache(maxsize=32)  # a fit takes a third of a second, and is asked for every few seconds
+@lru_cache(FITS_KEPT)  # a fit takes a third of a second, and is asked for every few seconds
 def _fitted(axes: Axes, known: tuple[tuple[tuple[tuple[str, str], ...], int], ...]) -> Fitted:
     at = axes.of([dict(values) for values, _ in known])
     logs = np.log(np.asarray([float(need) for _, need in known]))

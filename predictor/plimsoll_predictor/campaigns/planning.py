@@ -7,25 +7,25 @@ read from the observations, which outlive the Job: nothing that succeeded is run
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from plimsoll_predictor.campaigns.ending import Ending, ending_of, since, spent
 from plimsoll_predictor.campaigns.rules import Order, Rules
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.campaigns.seen import OBSERVED_WITHIN_S, Seen, SeenEnd, SeenJob
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import counted, words_for_bytes
 
-OBSERVED_WITHIN_S: Final = 150.0
-"""A peak that has not come by then never will: an agent sends its last readings at once."""
 LIFT: Final = 2.0
 """Factor from a killed run's memory to its next attempt's."""
 MOST_INTERRUPTIONS: Final = 3
 """Attempts in a row that may end through no fault of their own, or unseen."""
 ENDED_KEPT_S: Final = 900.0
 """How long a Job whose end is known is left, so that people can read its log."""
+GOES_ON_S: Final = 60.0
+"""How long a pod may go on after its run ended, for example in a second container."""
 TOLD_AFTER_S: Final = 30.0
 """A run without room for so long reports it; a pod is made and placed within seconds."""
 AGENTS_SILENT_S: Final = 12.0
@@ -41,62 +41,6 @@ _STARTED: Final = frozenset(RunState) - {
     *(RunState.REFUSED, RunState.STUCK, RunState.INTERRUPTED),
 }
 """States of a run that show that the template can start."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenJob:
-    """What the API server shows of one run's Job.
-
-    pod_uid: of its pod; None if none is there, or it has ended.
-    started: a container of it has started. stuck_why: why none has, in words.
-    too_long: the Job itself had a deadline, and it is over. Campaigns write one on the pod, but an
-    older Plimsoll wrote it on the Job, and so may a policy of the cluster.
-    lacks_room: only a lack of room holds it back: a quota refuses its pod, or no node takes it.
-    finished_s: Unix seconds; None while it is active.
-    """
-
-    pod_uid: str | None = None
-    started: bool = False
-    succeeded: bool = False
-    failed: bool = False
-    finished_s: float | None = None
-    stuck_why: str = ""
-    too_long: bool = False
-    lacks_room: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenEnd:
-    """An observation of one attempt at a scenario. finished_s: Unix seconds.
-
-    cause: why it did not succeed; None if it did, or if nobody knows.
-    """
-
-    attempt_uid: str
-    outcome: Outcome
-    peak_bytes: int | None
-    runtime_s: float | None
-    finished_s: float | None
-    cause: Cause | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario.
-
-    silent_s: how long no agent was heard; a run in that time is not measured.
-    looked_s: how long the cluster has been watched without a break. A run that ended before is
-    observed only once somebody watches again; agents that kept its peak send it then.
-    """
-
-    jobs: Mapping[tuple[int, int], SeenJob] = field(default_factory=dict)
-    ends: Mapping[int, Sequence[SeenEnd]] = field(default_factory=dict)
-    silent_s: float = 0.0
-    looked_s: float = math.inf
-
-    def waits(self, ended_s: float | None, now_s: float) -> bool:
-        """Say whether the facts about an end may still come."""
-        return min(since(ended_s, now_s), self.looked_s) < OBSERVED_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +92,10 @@ def next_steps(
         for each in _advanced(rules, run, _around(rows.values(), run.scenario, seen, now_s)):
             rows[each.key] = each
     ending = ending_of(rules, list(rows.values()), now_s)
+    staying = sum(_stays(rules, run, seen.jobs.get(run.key), now_s) for run in rows.values())
     if ending is None:
-        measured = replace(rules, parallelism=most_at_once(rules, seen.silent_s))
-        for run in _beginning(measured, list(rows.values()), now_s, choose):
+        allowed = replace(rules, parallelism=most_at_once(rules, seen.silent_s) - staying)
+        for run in _beginning(allowed, list(rows.values()), now_s, choose):
             rows[run.key] = run
     if ending is Ending.STOPPED:
         for each in [each for each in rows.values() if each.state.is_under_way]:
@@ -166,7 +111,7 @@ def next_steps(
             each for each in every if _is_left(rules, each, seen.jobs.get(each.key), now_s)
         ),
         ending=ending,
-        ended=ending is not None and not any(_holds_up(each) for each in every),
+        ended=ending is not None and not staying and not any(_holds_up(each) for each in every),
     )
 
 
@@ -190,13 +135,21 @@ def _holds_up(run: CampaignRun) -> bool:
 
 
 def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float) -> bool:
-    """Say whether to delete a run's Job: it is given up and still active, or ended a while ago."""
-    if job is None:
+    """Say whether to delete a run's Job: it ended a while ago, or goes on after its run's end."""
+    if job is None or run.state.is_open:
         return False
+    over_s = since(run.ended_s, now_s)
     if job.succeeded or job.failed:
-        return not run.state.is_open and since(job.finished_s, now_s) >= ENDED_KEPT_S
-    dropped = rules.stopped and run.state is RunState.INTERRUPTED
-    return dropped or run.state is RunState.STUCK
+        return over_s >= ENDED_KEPT_S
+    dropped = rules.stopped and (run.state is RunState.INTERRUPTED or job.goes_on)
+    return dropped or run.state is RunState.STUCK or over_s >= GOES_ON_S
+
+
+def _stays(rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float) -> bool:
+    """Say whether a run's pod still uses memory, though the run does not count as under way."""
+    if job is None or job.succeeded or job.failed or not job.goes_on:
+        return False
+    return not (run.state.is_under_way or _is_left(rules, run, job, now_s))
 
 
 def _around(runs: Collection[CampaignRun], scenario: int, seen: Seen, now_s: float) -> _Around:
@@ -234,7 +187,7 @@ def _ended(
         attempt_uid=end.attempt_uid,
         runtime_s=end.runtime_s,
         peak_bytes=end.peak_bytes,
-        ended_s=run.ended_s or end.finished_s or around.now_s,
+        ended_s=_ended_s(run, end.finished_s, around),
         note="",
     )
     if end.outcome is Outcome.SUCCEEDED:
@@ -245,11 +198,30 @@ def _ended(
     if end.cause is Cause.DEADLINE or (job is not None and job.too_long):
         words = "it took longer than its activeDeadlineSeconds; that says nothing of its size"
         return (replace(known, state=RunState.FAILED, note=words),)
+    if end.cause is Cause.NEVER_STARTED and end.exit_code is None:
+        # A program that cannot be executed has an exit code.
+        return _never_started(known)
+    if end.cause is Cause.KILLED and around.seen.waits(known.ended_s, around.now_s):
+        # Its last reading may still say that it was killed for memory.
+        return (replace(known, state=RunState.RUNNING),)
     if end.outcome is Outcome.FAILED:
         cause = "of its own" if end.cause is None else end.cause.value
         words = f"its program failed ({cause}); that says nothing of its size"
         return (replace(known, state=RunState.FAILED, note=words),)
     return _interrupted(known, f"{end.outcome.value}, by no fault of its own")
+
+
+def _ended_s(run: CampaignRun, told_s: float | None, around: _Around) -> float:
+    """Return when a run ended, by the controller's clock. told_s: by its node's or the cluster's.
+
+    Clocks differ, maybe by minutes, so an end is as old as the look that first sees it. Only one
+    that may have come while nobody looked is as old as it says.
+    """
+    if run.ended_s is not None:
+        return run.ended_s
+    if told_s is None or around.seen.looked_s >= OBSERVED_WITHIN_S:
+        return around.now_s
+    return min(told_s, around.now_s)
 
 
 def _measured(run: CampaignRun, around: _Around) -> CampaignRun:
@@ -272,6 +244,12 @@ def _killed(rules: Rules, run: CampaignRun) -> tuple[CampaignRun, ...]:
 
 def _interrupted(run: CampaignRun, why: str) -> tuple[CampaignRun, ...]:
     return _once_more(replace(run, state=RunState.INTERRUPTED, note=why))
+
+
+def _never_started(run: CampaignRun) -> tuple[CampaignRun, ...]:
+    """Return a run whose pod failed without a container: another node may take the next one."""
+    again = _interrupted(run, "its node refused its pod, or an init container failed")
+    return again if len(again) > 1 else (replace(again[0], state=RunState.STUCK),)
 
 
 def _once_more(run: CampaignRun) -> tuple[CampaignRun, ...]:
@@ -323,7 +301,7 @@ def _stuck(
 
 
 def _finished(run: CampaignRun, job: SeenJob, around: _Around) -> tuple[CampaignRun, ...]:
-    ended_s = run.ended_s or job.finished_s or around.now_s
+    ended_s = _ended_s(run, job.finished_s, around)
     waits = around.seen.waits(ended_s, around.now_s)
     if job.succeeded:
         executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED, note="")

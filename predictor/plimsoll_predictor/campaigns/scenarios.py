@@ -1,4 +1,4 @@
-"""The scenarios of a campaign: a table, a grid, or drawn from a space of features."""
+"""The scenarios of a campaign, from a table or a grid; ``sampling`` draws them from a space."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from random import Random
 from typing import Final
 
 from plimsoll_predictor.core.units import counted
@@ -17,8 +16,6 @@ from plimsoll_predictor.core.units import counted
 MOST_SCENARIOS: Final = 5_000
 MOST_VALUE_CHARS: Final = 256
 """The same bound as for a feature on a pod."""
-MOST_DRAWS: Final = 20
-"""The most rounds of draws from a space; a small space has fewer distinct scenarios."""
 NAMED_PROBLEMS: Final = 3
 
 Values = Mapping[str, str]
@@ -34,21 +31,6 @@ class Feature:
 
     name: str
     numeric: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """A feature of a space that is drawn from: some values, or a range of numbers.
-
-    whole: only whole numbers. logarithmic: each factor is as likely as another.
-    """
-
-    name: str
-    values: tuple[str, ...] = ()
-    low: float = 0.0
-    high: float = 0.0
-    whole: bool = False
-    logarithmic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +68,7 @@ def checked(rows: Sequence[Mapping[str, object]], features: Sequence[Feature]) -
     """
     if not rows:
         raise BadScenarios("there is no scenario; write at least one row, or a grid")
-    _bound(len(rows))
+    check_count(len(rows))
     problems: list[str] = []
     kept: dict[tuple[str, ...], Values] = {}
     for number, row in enumerate(rows, start=1):
@@ -120,7 +102,7 @@ def of_csv(text: str, where: str) -> list[dict[str, object]]:
                 raise BadScenarios(f"{where}: row {len(rows) + 1} has more cells than the header")
             rows.append({name.strip(): cell for name, cell in row.items() if cell is not None})
             if len(rows) > MOST_SCENARIOS:
-                _bound(len(rows) + sum(1 for _ in reader))
+                check_count(len(rows) + sum(1 for _ in reader))
     except csv.Error as error:
         raise BadScenarios(f"{where}: row {len(rows) + 1} is no CSV: {error}") from error
     return rows
@@ -132,43 +114,16 @@ def of_grid(axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
     Raises:
         BadScenarios: if there are too many.
     """
-    _bound(math.prod(len(values) for values in axes.values()))
+    check_count(math.prod(len(values) for values in axes.values()))
     return [dict(zip(axes, row, strict=True)) for row in product(*axes.values())]
 
 
-def drawn(axes: Sequence[Axis], count: int, seed: int) -> list[dict[str, object]]:
-    """Return ``count`` different scenarios of a space; fewer if it has no more.
-
-    Each axis is cut into ``count`` parts, and each part is drawn from once (a Latin hypercube), so
-    that few scenarios already cover all of every range. The same seed gives the same scenarios.
+def check_count(count: int) -> None:
+    """Return if a campaign takes so many scenarios.
 
     Raises:
         BadScenarios: if there are too many.
     """
-    _bound(count)
-    random = Random(seed)
-    found: dict[tuple[str, ...], dict[str, object]] = {}
-    for _ in range(MOST_DRAWS):
-        strata = [random.sample(range(count), count) for _ in axes]
-        for place in range(count):
-            shares = [(each[place] + random.random()) / count for each in strata]
-            texts = [_drawn(axis, share) for axis, share in zip(axes, shares, strict=True)]
-            row = {axis.name: text for axis, text in zip(axes, texts, strict=True)}
-            found.setdefault(tuple(texts), dict(row))
-        if len(found) >= count:
-            break
-    return list(found.values())[:count]
-
-
-def _drawn(axis: Axis, share: float) -> str:
-    if axis.values:
-        return axis.values[min(int(share * len(axis.values)), len(axis.values) - 1)]
-    low, high = axis.low, axis.high
-    number = low * (high / low) ** share if axis.logarithmic else low + (high - low) * share
-    return str(round(number)) if axis.whole else f"{number:.6g}"
-
-
-def _bound(count: int) -> None:
     if count > MOST_SCENARIOS:
         raise BadScenarios(
             f"there are {counted(count, 'scenario')}, and a campaign takes {MOST_SCENARIOS:,} at"

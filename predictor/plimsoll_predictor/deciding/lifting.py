@@ -87,7 +87,8 @@ def next_allocation(
     request. Jumping straight to the request wastes more than it saves (the ladder was measured
     better). But an attempt that is the last, or may be, gets no less than was written: no run may
     fail that would have succeeded as its author wrote it. For the same reason nodes, quotas and the
-    policy's maximum hold back only a lift above the request.
+    policy's maximum hold back only a lift above the request. If they allow no more than that, a run
+    whose limit was lowered gets what was written.
     """
     policy = knowledge.policy
     lifts = failed.lifts
@@ -114,6 +115,15 @@ def next_allocation(
             # So little room is left that the next attempt would be killed like the last one.
             at = words_for_bytes(failed.allocation_bytes)
             return Leaking(f"killed at {at} and already at {allowed.cap_words}")
+        if allocation_bytes <= (failed.request_bytes or 0):
+            # It may request no more than its author did, as in a quota. If it is killed at its
+            # author's limit, too, it may.
+            return Lift(
+                allocation_bytes=failed.request_bytes or 0,
+                attempt=failed.attempt + 1,
+                after_bytes=failed.allocation_bytes,
+                as_written=True,
+            )
         # Only the author's own limit is larger than what Plimsoll may set: the last attempt gets
         # it. The step only makes the lift differ from the killed attempt.
         return Lift(

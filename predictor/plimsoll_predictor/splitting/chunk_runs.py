@@ -32,7 +32,8 @@ class ChunkRun:
 
     waited_s: from the pod's creation to its start; None if unknown. killed_bytes: the limit at
     which it was killed for memory; None if it was not. run: the run that it was an attempt of.
-    ended_s: Unix seconds. limit_bytes: as written; None if there was none.
+    ended_s: Unix seconds. limit_bytes: as written; None if there was none. failed: whether it ended
+    neither by success nor by a kill for memory: it failed, or was evicted, preempted or deleted.
     """
 
     items: int
@@ -43,6 +44,7 @@ class ChunkRun:
     run: str = ""
     ended_s: float | None = None
     limit_bytes: int | None = None
+    failed: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that no chunk can have."""
@@ -58,7 +60,8 @@ class Learned:
 
     largest: items of the largest chunk that finished. peaks: None if none was measured. killed:
     items and limit (as written) of chunks that were killed for memory: the smallest chunk at each
-    limit, for the largest limits only.
+    limit, for the largest limits only. failed: how many of the newest ``KEPT`` chunks failed, see
+    ``ChunkRun``.
     """
 
     costs: Costs
@@ -66,6 +69,7 @@ class Learned:
     wait_s: float
     largest: int
     killed: tuple[tuple[int, int], ...] = ()
+    failed: int = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that cannot be learned: they come over the network."""
@@ -77,6 +81,8 @@ class Learned:
             raise ValueError(f"a spread of {self.costs.spread_s!r} s, a wait of {self.wait_s!r} s")
         if not (0 <= self.costs.item_error_s <= MOST_S and 0 <= self.costs.chunk_error_s <= MOST_S):
             raise ValueError(f"items that take {self.costs.item_s!r} s, nobody knows how surely")
+        if self.failed < 0:
+            raise ValueError(f"{self.failed!r} chunks that failed")
         if self.peaks is not None and not _is_line(self.peaks):
             raise ValueError(f"peaks of {self.peaks.base_bytes!r} bytes and more")
 
@@ -100,7 +106,8 @@ def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
     costs = times.fit()
     if costs is None or not costs.item_s > 0:
         return None
-    return Learned(costs, peaks.fit(), _wait_s(runs), times.largest, _killed(runs))
+    failed = sum(run.failed for run in runs)
+    return Learned(costs, peaks.fit(), _wait_s(runs), times.largest, _killed(runs), failed)
 
 
 def _is_line(peaks: Peaks) -> bool:

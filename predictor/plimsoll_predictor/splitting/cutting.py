@@ -192,11 +192,13 @@ def _most_pods(job: CuttableJob) -> int:
 def _grown(job: CuttableJob, learned: Learned) -> int:
     """Return how many items a chunk may have beyond its author's; 0 for none.
 
-    It is unknown while memory was not measured. Beyond the largest chunk that finished, chunks grow
-    by steps, up to half of a chunk that was killed at this limit or a larger one. The pods keep
-    their memory as written, so a killed pod would be killed again.
+    None if memory was not measured, or if any of the task's newest chunks failed: an index has as
+    many attempts as written, and one attempt with many items meets more of what chunks fail of.
+    Beyond the largest chunk that finished, chunks grow by steps, up to half of a chunk that was
+    killed at this limit or a larger one. The pods keep their memory as written, so a killed pod
+    would be killed again.
     """
-    if learned.peaks is None or not job.may_grow:
+    if learned.peaks is None or learned.failed or not job.may_grow:
         return 0
     most = learned.largest
     if job.limit_bytes is not None:

@@ -23,6 +23,8 @@ def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
     pods: dict[str, dict[str, ChunkRun]] = defaultdict(dict)
     newest = ""
     for each in sorted(chunks, key=lambda each: each.ended_s or 0.0):
+        if each.failed:
+            continue  # its next attempt says how long the chunk takes
         job, _, index = each.run.removeprefix(_JOB).partition(":")
         if each.run.startswith(_JOB) and index:
             pods[job][index] = each

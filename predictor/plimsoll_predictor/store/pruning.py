@@ -34,7 +34,8 @@ KEPT_TASKS: Final = 10_000
 """The most tasks; in each namespace those that ended longest ago are forgotten first."""
 QUIET_TASKS_KEPT_S: Final = 400 * DAY_S
 """A task that runs once a year is remembered."""
-_PEAKS_KEPT_S: Final = 7 * DAY_S
+_PEAKS_KEPT_S: Final = DAY_S
+"""An attempt is observed soon after its report. Those of all pods are kept, also of no task."""
 _LAST_WRITES_KEPT_S: Final = DAY_S
 """Far longer than anybody asks whether a commit went through."""
 _CLOSED_RETRIES_KEPT_S: Final = 90 * DAY_S
@@ -46,13 +47,16 @@ _OF_A_TASK: Final = (
     schema.due_trainings,
     schema.lifts,
     schema.decisions,
-    schema.bids,
-    schema.lessons,
     schema.standings,
-    schema.sightings,
-    schema.kept_forecasts,
     schema.leased_tasks,
 )
+_OF_A_TASK_NOT_INDEXED: Final = (
+    schema.bids,
+    schema.lessons,
+    schema.sightings,
+    schema.kept_forecasts,
+)
+"""No index leads to a task's rows in these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +109,7 @@ def _works(prune: _Pruning, now_s: float) -> Iterator[Iterator[int]]:
 
 def erase(database: Database, task: TaskId) -> int:
     """Delete all rows of a task, a little at a time; return how many there were."""
-    return sum(_Pruning(database, Bounds()).forget_task(str(task)))
+    return sum(_Pruning(database, Bounds()).forget([str(task)]))
 
 
 def unlearn(database: Database, task: TaskId, now_s: float, rows: int = ROWS_AT_ONCE) -> None:
@@ -175,11 +179,21 @@ class _Pruning:
                 yield deleted
 
     def forget_tasks(self, now_s: float) -> Iterator[int]:
-        for name in self._old_tasks(now_s):
-            yield from self.forget_task(name)
-            yield from self.delete(schema.imports, schema.imports.c.task == name)
+        old = self._old_tasks(now_s)
+        for start in range(0, len(old), self.bounds.rows):
+            some = old[start : start + self.bounds.rows]
+            yield from self.forget(some)
+            yield from self.delete(schema.imports, schema.imports.c.task.in_(some))
 
-    def forget_task(self, name: str) -> Iterator[int]:
+    def forget(self, names: Sequence[str]) -> Iterator[int]:
+        """Delete all rows of these tasks."""
+        for table in _OF_A_TASK_NOT_INDEXED:
+            # One pass over the table, however many tasks they are.
+            yield from self.delete(table, table.c.task.in_(names))
+        for name in names:
+            yield from self._forget_indexed(name)
+
+    def _forget_indexed(self, name: str) -> Iterator[int]:
         for table in _OF_A_TASK:
             adds_up = name if table is schema.observations else None
             yield from self.delete(table, table.c.task == name, adds_up=adds_up)

@@ -9,7 +9,7 @@ from typing import Final
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import pruning
-from plimsoll_predictor.store.attempts import decisions, observation_rows, sightings
+from plimsoll_predictor.store.attempts import decisions, observation_rows, peaks, sightings
 from plimsoll_predictor.store.attempts.chunk_runs import ChunkRunRecords
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
 from plimsoll_predictor.store.attempts.encounters import EncounterRecords
@@ -17,7 +17,7 @@ from plimsoll_predictor.store.attempts.leased_jobs import LeasedJobRecords
 from plimsoll_predictor.store.attempts.lifts import LiftRecords
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.attempts.observations import ObservationRecords
-from plimsoll_predictor.store.attempts.peaks import PeakRecords
+from plimsoll_predictor.store.attempts.peaks import PeakRecords, Report
 from plimsoll_predictor.store.attempts.retries import RetryRecords
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.attempts.spark_ends import SparkEndRecords
@@ -113,12 +113,14 @@ class Store:
         new: Sequence[Observation] = (),
         decided: Sequence[DecisionRecord] = (),
         seen: Sequence[NewSighting] = (),
+        reports: Sequence[Report] = (),
     ) -> Recorded:
-        """Keep observations, decisions and sightings in one transaction."""
+        """Keep observations, decisions, sightings and agents' reports in one transaction."""
         with self._database.write() as connection:
             now_s = self._clock()
             sightings.append(connection, seen)
             decisions.put(connection, decided, now_s)
+            peaks.put(connection, reports, now_s)
             return observation_rows.record(connection, new, now_s)
 
     def erase(self, task: TaskId) -> int:

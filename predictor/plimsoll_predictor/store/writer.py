@@ -15,6 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord
+from plimsoll_predictor.store.attempts.peaks import Report
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.store import Store
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 MAX_QUEUED: Final = 10_000
 _BATCH: Final = 512
+_REPORTS: Final = 2_000
+"""The most reports of peaks in a group, unless one call brings more. After an outage agents have
+many thousands, and an observation in the same group waits for all of them."""
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _READERS: Final = 2
@@ -46,12 +50,13 @@ class Novelty:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One write: an observation, a decision, sightings, kept with others'; else ``call`` is run."""
+    """One write: what it has is kept together with others'; ``call``, if any, is run alone."""
 
     future: asyncio.Future[Any]
     observation: Observation | None = None
     decision: DecisionRecord | None = None
     seen: tuple[NewSighting, ...] = ()
+    reports: tuple[Report, ...] = ()
     call: Callable[[], Any] | None = None
     result: Any = None
     error: BaseException | None = None
@@ -67,7 +72,7 @@ class _Job:
 
 
 class Writer:
-    """Serialises writes in one thread; commits observations and decisions in groups.
+    """Serialises writes in one thread; commits observations, decisions and reports in groups.
 
     While the store is in trouble (locked, full disk) what is queued stays queued and is tried again
     with growing pauses; ``trouble`` says why. When the queue is full, callers wait: nothing is
@@ -120,6 +125,10 @@ class Writer:
     async def sight(self, seen: Sequence[NewSighting]) -> None:
         """Keep what was seen of a run that has not ended; returns after the commit."""
         await self._enqueue(_Job(self._loop.create_future(), seen=tuple(seen)))
+
+    async def report(self, reports: Sequence[Report]) -> None:
+        """Keep an agent's reports, as ``PeakRecords.put`` does; returns after the commit."""
+        await self._enqueue(_Job(self._loop.create_future(), reports=tuple(reports)))
 
     async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a writing method of the store, in order with all other writes."""
@@ -195,7 +204,8 @@ class Writer:
         new = [job.observation for job in batch if job.observation is not None]
         decided = [job.decision for job in batch if job.decision is not None]
         seen = [sighting for job in batch for sighting in job.seen]
-        recorded = self._store.keep(new, decided, seen)
+        reports = [report for job in batch for report in job.reports]
+        recorded = self._store.keep(new, decided, seen, reports)
         uids, learned = set(recorded.new), set(recorded.learned)
         for job in batch:
             if job.observation is not None:
@@ -243,9 +253,13 @@ def _fail(batch: list[_Job], error: BaseException) -> None:
 def _batches(jobs: Iterable[_Job]) -> list[list[_Job]]:
     """Split jobs in order: neighbours share a batch, a call has its own."""
     groups: list[list[_Job]] = []
+    reports = 0
     for job in jobs:
-        if job.call is None and groups and groups[-1][-1].call is None:
+        reports += len(job.reports)
+        grouped = job.call is None and groups and groups[-1][-1].call is None
+        if grouped and reports <= _REPORTS:
             groups[-1].append(job)
         else:
             groups.append([job])
+            reports = len(job.reports)
     return groups

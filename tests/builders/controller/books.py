@@ -43,12 +43,14 @@ class Books:
         self.book.observed(ObservationAmended(observation, Novelty(new=True, learned=new_run)))
 
 
-def books(policy: Policy | None = None, fold: Fold | None = None) -> Books:
-    """fold: what happens while the experts learn."""
+def books(
+    policy: Policy | None = None, fold: Fold | None = None, board: FeedBoard | None = None
+) -> Books:
+    """fold: what happens while the experts learn. board: None for one with much room."""
     hub = Hub()
     policies = TaskPolicies(policy or Policy(), hub)
     book = TaskBook(policies, hub)
-    publications = Publications(book, fold or _nothing, FeedBoard("test"), hub)
+    publications = Publications(book, fold or _nothing, board or FeedBoard("test"), hub)
     connect_book(hub, book, publications)
     made = Books(hub, policies, book, publications)
     hub.subscribe(

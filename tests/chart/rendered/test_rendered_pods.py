@@ -180,7 +180,9 @@ def test_admission_has_room_for_all_models_in_each_file_it_keeps(
     helm: Helm, models_mi: int
 ) -> None:
     """Its snapshot, a newer one that it writes beside it, and one that it put aside as damaged."""
-    spec = pod_specs(helm.render({"admission": {"modelsMi": models_mi}}))["plimsoll-admission"]
+    memory = {"limits": {"memory": f"{3 * models_mi + 144}Mi"}}
+    values = {"admission": {"modelsMi": models_mi, "resources": memory}}
+    spec = pod_specs(helm.render(values))["plimsoll-admission"]
     (state,) = (each["emptyDir"] for each in spec["volumes"] if each["name"] == "state")
     assert parse_bytes(state["sizeLimit"]) >= 3 * models_mi * MIB + 256 * MIB
 
@@ -228,6 +230,30 @@ def test_an_address_is_that_of_a_service_beside_the_pod(helm: Helm, values: dict
     }
     assert asked
     assert asked <= services
+
+
+def _asks_at(documents: list[Document]) -> dict[str, str]:
+    """Where the pods of each process look for the controller."""
+    return {
+        name: setting["value"]
+        for name, spec in pod_specs(documents).items()
+        for setting in spec["containers"][0].get("env", [])
+        if setting["name"] in ("PLIMSOLL_FEED_URL", "PLIMSOLL_CONTROLLER_URL")
+    }
+
+
+def test_a_fixed_address_of_the_controller_is_in_the_pods_that_ask_it(helm: Helm) -> None:
+    """A Service that is made anew has another: then these pods have to be made anew, too."""
+    values: dict[str, Any] = {"extender": {"enabled": True}}
+    chosen = _asks_at(helm.render(values))
+    fixed = _asks_at(helm.render({**values, "controller": {"clusterIP": "10.96.0.81"}}))
+    assert set(chosen.values()) == {"http://$(PLIMSOLL_CONTROLLER_SERVICE_HOST):8081"}
+    assert set(fixed.values()) == {"http://10.96.0.81:8081"}
+    assert (
+        set(chosen)
+        == set(fixed)
+        == {f"plimsoll-{each}" for each in ("admission", "agent", "extender")}
+    )
 
 
 @pytest.mark.parametrize("values", OTHER_NAMES)

@@ -47,7 +47,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "admission.replicas": (0, "minimum"),
     "admission.drainSeconds": (-1, "minimum"),
     "admission.maxFeedAgeSeconds": (1, "minimum"),
-    "admission.modelsMi": (0, "minimum"),
+    "admission.modelsMi": (81, "raise the one or lower the other"),
     "admission.maxSilenceSeconds": (0, "minimum"),
     "controller.replicas": (2, "set database.existingSecret to a Secret with a PostgreSQL URL"),
     "controller.leaseSeconds": (1, "minimum"),
@@ -246,7 +246,7 @@ def test_a_namespace_named_by_a_number_stays_a_text(helm: Helm) -> None:
             "webhook": {"excludedNamespaces": ["2023"]},
             "agent": {"namespace": "2024"},
             "campaigns": {"enabled": True, "namespaces": ["2025"]},
-            "networkPolicies": {"enabled": True},
+            "networkPolicies": {"enabled": True, "metricsNamespaces": ["2022"]},
             "rescue": {"byAgent": True},
             "monitoring": {
                 "serviceMonitor": {"enabled": True},
@@ -262,7 +262,7 @@ def test_a_namespace_named_by_a_number_stays_a_text(helm: Helm) -> None:
         namespace="2026",
         kinds=True,
     )
-    years = set(range(2023, 2027))
+    years = set(range(2022, 2027))
     assert not years & set(_numbers(documents))
 
 
@@ -272,6 +272,13 @@ def _numbers(value: Any) -> Iterator[int]:
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _numbers(each)
+
+
+def test_the_least_memory_for_the_models_of_admission_is_taken(helm: Helm) -> None:
+    memory = {"limits": {"memory": "1344Mi"}}
+    helm.render({"admission": {"modelsMi": 400, "resources": memory}})
+    said = helm.refusal({"admission": {"modelsMi": 401, "resources": memory}})
+    assert "admission.resources.limits.memory is 1344Mi" in said
 
 
 def test_the_namespace_of_everything_else_is_refused(helm: Helm) -> None:

@@ -77,6 +77,16 @@ async def test_who_writes_it_wrongly_is_warned_and_it_is_made(tmp_path: Path) ->
         assert counted(server, "unreadable") == 1
 
 
+async def test_who_asks_for_leases_and_says_no_items_is_warned(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (jobs, server):
+        job = a_job()
+        job["metadata"]["annotations"] = {labels.LEASES: "true"}
+        response = await jobs.review(job, **AS_A_JOB)
+        (warning,) = response["warnings"]
+        assert labels.ITEMS in warning
+        assert counted(server, "unreadable") == 1
+
+
 async def test_an_error_leaves_it_as_it_was_written(tmp_path: Path, monkeypatch: Any) -> None:
     def fails(*_: object) -> object:
         raise RuntimeError("a defect")

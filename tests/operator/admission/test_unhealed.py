@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from plimsoll_operator.admission.freshness import MAX_SILENCE_S, MAX_UNANSWERED_S, Freshness
 from plimsoll_operator.admission.snapshot import load_snapshot, take_snapshot, write_snapshot
+from plimsoll_operator.controller.tasks.healing import UNSEEN
 from plimsoll_operator.feed.applying import apply
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.feed.client import WAIT_S, Position
+from plimsoll_operator.feed.client import WAIT_S, FeedClient, FeedSource, Position
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.processes.admission import Running, running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
 from tests.rigs.servers.admission_servers import (
+    TOKEN,
     Caller,
     a_feed,
     a_server,
@@ -144,6 +149,37 @@ async def test_a_controller_that_goes_without_a_word_is_noticed_when_its_answer_
         assert server.freshness.unhealed(due_s) is None
         words = server.freshness.unhealed(due_s + MAX_UNANSWERED_S + 0.1)
         assert words == "the controller does not answer"
+
+
+async def test_a_new_controller_is_heard_once_all_that_it_says_is_in_use(tmp_path: Path) -> None:
+    """Before, sizes would be lowered by what the one knew that is gone."""
+    policy, state, freshness = Policy(mode=Mode.ENFORCE), AdmissionState(), Freshness(86_400.0)
+    token_file = tmp_path / "token"
+    token_file.write_text(TOKEN)
+    gone, new = FeedBoard("epoch-1"), FeedBoard("epoch-2", max_message_bytes=500)
+    gone.set_defaults(policy)
+    new.set_defaults(policy, unhealed=UNSEEN)
+    for number in range(5):
+        new.publish(knowledge_of(TaskId("shop", f"t{number}")))
+    async with a_feed(gone) as first, a_feed(new) as second, aiohttp.ClientSession() as session:
+        client = FeedClient(
+            source=FeedSource(first, token_file),
+            state=state,
+            heard=lambda: freshness.hear(1000.0),
+            failed=lambda _: None,
+            jitter=random.Random(1),
+            asked=lambda wait_s: freshness.ask(1000.0 + wait_s),
+        )
+        await client.ask(session)
+        assert (state.unhealed, freshness.unhealed(1000.0)) == (None, None)
+        freshness.fail(1000.0)
+        client.source = FeedSource(second, token_file)
+        words: list[str | None] = []
+        while UNSEEN not in words:
+            await client.ask(session)
+            words.append(freshness.unhealed(1010.0) or state.unhealed)
+    assert len(words) > 2
+    assert set(words[:-1]) == {"the controller does not answer"}
 
 
 def test_it_is_noticed_before_a_job_makes_its_second_pod() -> None:

@@ -114,6 +114,25 @@ def creating(manager: str, *names: str, **entry: object) -> dict[str, Any]:
             id="of a subresource, whoever it was",
         ),
         pytest.param(
+            [
+                creating("python", "by-a-webhook"),
+                writing("kubectl-annotate", "mine"),
+                writing("multus", "k8s.ovn.org/pod-networks"),
+            ],
+            {"mine", "by-a-webhook"},
+            id="a network's, and not what people wrote with kubectl",
+        ),
+        pytest.param(
+            [creating("python", "by-a-webhook"), writing("gpu-scheduler", "mine")],
+            {"by-a-webhook", "k8s.ovn.org/pod-networks"},
+            id="a controller's, also where it overwrote the maker's",
+        ),
+        pytest.param(
+            [creating("python"), writing("kubectl-patch", "mine", subresource="status")],
+            {"by-a-webhook", "k8s.ovn.org/pod-networks"},
+            id="of a subresource, also by kubectl",
+        ),
+        pytest.param(
             [writing("ovnk-controller", "k8s.ovn.org/pod-networks")],
             {"mine", "by-a-webhook", "k8s.ovn.org/pod-networks"},
             id="nobody noted who made the pod",
@@ -135,6 +154,17 @@ def test_what_others_wrote_on_the_first_pod_later_is_not_on_the_copy(
     written = {"mine": "x", "by-a-webhook": "x", "k8s.ovn.org/pod-networks": "{}"}
     copied = copy_of(managed(killed().annotated(written), records)).built()["metadata"]
     assert {key for key in copied["annotations"] if "plimsoll.dev/" not in key} == kept
+
+
+def test_a_label_that_people_wrote_with_kubectl_is_on_the_copy() -> None:
+    """Among them is what keeps an autoscaler away, or asks it to."""
+    pod = killed().with_labels({"team": "ml", "gpu-assigned": "true"})
+    by_people, by_others = writing("kubectl-label"), writing("gpu-scheduler")
+    by_people["fieldsV1"]["f:metadata"]["f:labels"] = {"f:team": {}}
+    by_others["fieldsV1"]["f:metadata"]["f:labels"] = {"f:gpu-assigned": {}}
+    records = [creating("python"), by_people, by_others]
+    copied = copy_of(managed(pod, records)).built()["metadata"]
+    assert copied["labels"] == {labels.TASK: "train", "team": "ml"}
 
 
 def test_a_label_that_a_scheduler_wrote_is_not_on_the_copy_but_plimsolls_own_are() -> None:

@@ -15,10 +15,8 @@ from plimsoll_operator.campaigns.spec import FeatureSpec, read_campaign
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import identify
-from plimsoll_predictor.campaigns.planning import (
-    SeenJob,
-)
 from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.campaigns.seen import SeenJob
 from plimsoll_predictor.core.units import MIB
 from tests.operator.campaigns.documents import UID, a_job, its_pod, stored
 
@@ -182,8 +180,27 @@ def test_a_jobs_end_is_read_from_its_conditions() -> None:
     assert seen == {
         (0, 1): SeenJob(succeeded=True, finished_s=60.0, stuck_why=seen[0, 1].stuck_why),
         (1, 1): SeenJob(failed=True, stuck_why="DeadlineExceeded"),
-        (2, 1): SeenJob(started=True, stuck_why=seen[2, 1].stuck_why, pod_uid="pod-2"),
+        (2, 1): SeenJob(
+            started=True, goes_on=True, stuck_why=seen[2, 1].stuck_why, pod_uid="pod-2"
+        ),
     }
+
+
+@pytest.mark.parametrize(
+    ("states", "goes_on"),
+    [
+        pytest.param(("terminated",), False, id="its phase says so a little later"),
+        pytest.param(("terminated", "running"), True, id="a second container runs"),
+        pytest.param(("terminated", "waiting"), True, id="a second container waits for its image"),
+        pytest.param((), False, id="no container was made"),
+    ],
+)
+def test_a_pod_goes_on_until_all_its_containers_have_ended(
+    states: tuple[str, ...], goes_on: bool
+) -> None:
+    pod = its_pod(0, containerStatuses=[{"state": {each: {}}} for each in states])
+    (seen,) = seen_jobs(UID, [a_job(0, active=1)], [pod]).values()
+    assert seen.goes_on is goes_on
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,14 @@ def test_an_ending_campaign_waits_for_what_runs_and_an_ended_one_says_why() -> N
     assert status_of(stopped, {}, 0.0)["phase"] == "Stopped"
 
 
+def test_a_stopped_campaign_whose_jobs_nobody_deletes_says_which_command_does() -> None:
+    stopped = replace(STATE, ending=Ending.STOPPED, ended=True, left_to="kubectl delete jobs")
+    words = sentences(stopped)["Progressing"][2]
+    assert "may not delete its Jobs, and those that run go on: `kubectl delete jobs`" in words
+    never_ran = replace(stopped, runs=[CampaignRun(scenario=0, values={}, memory_bytes=MIB)])
+    assert "kubectl" not in sentences(never_ran)["Progressing"][2]
+
+
 def test_a_refused_and_a_waiting_campaign_say_what_they_wait_for() -> None:
     refused = State(generation=1, refusal=("QuotaTooSmall", "a quota allows 1Gi"))
     assert status_of(refused, {}, 0.0)["phase"] == "Refused"

@@ -158,9 +158,29 @@ async def test_without_the_jobs_token_nothing_is_said(
         assert answer.status == 401
 
 
+async def test_a_job_that_leases_keeps_its_token_when_plimsolls_key_has_changed() -> None:
+    """The key is in a Secret that may be made anew; a running Job's template cannot change."""
+    shelf, key = Shelf(), [KEY]
+
+    def anew() -> TestServer:
+        return TestServer(ChunkServer(keeper(shelf), lambda: key[0], none_more).app())
+
+    async with TestClient(anew()) as client:
+        first = await asked(client, "a")
+        key[0] = b"x" * 32
+        assert await asked(client, "a") == first
+    async with TestClient(anew()) as client:
+        assert (await asked(client, "a"))["lease"] == first["lease"]
+        for headers in ({}, bearer(OTHER), {"Authorization": "Bearer "}):
+            answer = client.get(f"{BASE}/next?worker=a&index=0", headers=headers)
+            async with answer as refused:
+                assert refused.status == 401
+    assert token_for(KEY, JOB.namespace, JOB.run) not in str(shelf.records)
+
+
 async def test_a_job_that_nobody_opened_leases_nothing(client: Client) -> None:
-    url = f"/v1/chunks/{OTHER}/next"
-    async with client.get(url, params={"worker": "a"}, headers=bearer(OTHER)) as answer:
+    url, query = f"/v1/chunks/{OTHER}/next", {"worker": "a", "index": "0"}
+    async with client.get(url, params=query, headers=bearer(OTHER)) as answer:
         assert answer.status == 404
 
 

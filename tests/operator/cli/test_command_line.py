@@ -144,6 +144,14 @@ def test_the_api_commands_say_that_there_is_no_cluster(tmp_path: Path) -> None:
         assert "no cluster" in said_by(run_here(words, folder=tmp_path))
 
 
+@pytest.mark.parametrize("listed", ["config", "config:other"])
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path, listed: str) -> None:
+    said = " ".join(said_by(run_here("pause", folder=tmp_path, KUBECONFIG=listed)).split())
+    assert f"kubeconfig {listed.replace(':', ' or ')} is not there; name one" in said
+    said = " ".join(said_by(run_here("pause", "--kubeconfig", "mine", folder=tmp_path)).split())
+    assert "kubeconfig mine is not there; name one" in said
+
+
 @pytest.mark.slow
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
     """Completions by the script that --show-completion prints, in a real bash."""

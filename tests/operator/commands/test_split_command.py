@@ -14,7 +14,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
 from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_operator.views.splitting_facts import Asked
-from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
 from tests.builders.stores import NOON_S, TRAIN, an_attempt
@@ -93,6 +93,22 @@ def test_where_memory_counts_the_cut_is_by_both(
     assert chosen["memory_bytes"] < told["plans"][0]["memory_bytes"]
     assert split_command(str(TRAIN), url, OutputForm.TABLE, asked) == 0
     assert "less time × memory^1" in capsys.readouterr().out
+
+
+def test_it_says_that_chunks_failed_and_that_pods_get_no_more_items_then(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = Asked(items=100, pods=100)
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, job) == 0
+    assert "failures" not in capsys.readouterr().out
+    store = Store.open(url)
+    failed, _ = chunks_of("two", 2)
+    store.observations.record([replace(failed, outcome=Outcome.EVICTED)])
+    store.close()
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, job) == 0
+    told = capsys.readouterr().out
+    assert "1 of the latest chunks failed or was taken away: no pod does more items" in told
+    assert "as it is, 100 pods" in told
 
 
 def test_another_job_is_cut_by_the_same_chunks(

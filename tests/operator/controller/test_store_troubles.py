@@ -10,7 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from plimsoll_operator.controller import controller as controller_module
+from plimsoll_operator.controller.hub import habits
 from plimsoll_predictor.store import DecisionRecord, Store, StoreError
+from plimsoll_predictor.store.attempts.observations import Imported, ObservationRecords
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S, StandingRecords
@@ -67,6 +69,56 @@ async def test_sums_that_cannot_be_mended_do_not_keep_the_controller_from_starti
     monkeypatch.setattr(TotalRecords, "mend", fail)
     async with asyncio.timeout(10), an_inside(tmp_path) as inside:
         assert inside.known.runs == 1
+
+
+@pytest.mark.slow
+async def test_old_rows_are_deleted_though_the_work_beside_it_is_interrupted_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("REFRESH_EVERY_S", "CARRY_ON_AFTER_S"):
+        monkeypatch.setattr(controller_module, name, 0.001)
+    monkeypatch.setattr(controller_module, "FIRST_PRUNED_AFTER_S", 0.1)
+    interrupted, pruned = 0, asyncio.Event()
+
+    async def interrupt() -> None:
+        nonlocal interrupted
+        interrupted += 1
+        raise ValueError("a strange row")
+
+    async def prune() -> None:
+        pruned.set()
+
+    async with an_inside(tmp_path) as inside:
+        controller = inside.controller
+        monkeypatch.setattr(controller, "_look_for_imports", interrupt)
+        monkeypatch.setattr(controller, "_prune", prune)
+        working = asyncio.create_task(
+            controller_module._carry_on(controller.keep_equal_to_the_store)
+        )
+        async with asyncio.timeout(20):
+            await pruned.wait()
+        working.cancel()
+    assert interrupted > 1
+
+
+@pytest.mark.slow
+async def test_imports_are_learned_once_the_store_can_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(habits, "READ_PAUSE_S", 0.001)
+    async with an_inside(tmp_path) as inside:
+        inside.store.observations.record_history([an_attempt().of(TRAIN).built])
+        imported, asked = ObservationRecords.imported, list[int]()
+
+        def failing_once(records: ObservationRecords, after: int) -> Imported:
+            asked.append(after)
+            if len(asked) == 1:
+                fail()
+            return imported(records, after)
+
+        monkeypatch.setattr(ObservationRecords, "imported", failing_once)
+        await inside.controller._look_for_imports()
+        assert (len(asked), inside.known.runs) == (2, 1)
 
 
 async def test_a_store_that_cannot_be_written_does_not_keep_the_controller_from_ending(

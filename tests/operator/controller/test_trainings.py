@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.controller import building
 from plimsoll_operator.controller import controller as starting
 from plimsoll_operator.controller.hub.hub import ObservationAmended, TrainingDue
 from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Trainings
+from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.store import Begun, SavedModel, Store, TaskSummary
 from plimsoll_predictor.store.writer import Novelty
 from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside
+from tests.operator.controller.tasks.test_task_book import MODEL_BYTES
+from tests.predictor.store.learned.test_store_models import a_model
 
 FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
 DONE = Trained(task=TRAIN, why="a test", failure=None, duration_s=1.0)
@@ -187,6 +194,36 @@ async def test_runs_since_the_training_are_new_after_a_restart_though_as_many_we
     monkeypatch.setattr(starting, "KEPT_PER_TASK", 40)
     async with training(tmp_path) as (_, _, queue):
         assert wanted(queue), "five runs ended since"
+
+
+@pytest.mark.slow
+async def test_a_start_holds_only_the_models_that_have_room_in_the_feed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand models need more memory than the controller has."""
+    tasks = [TaskId("shop", f"t{number}") for number in reversed(range(9))]
+    async with training(tmp_path) as (inside, _, _):
+        for task in tasks:
+            inside.store.observations.record([replace(a_run(1), task=task, attempt_uid=str(task))])
+            inside.store.models.save(task, a_model(), {}, began=Begun(TaskSummary(task=task)))
+    small = partial(FeedBoard, max_models_bytes=3 * MODEL_BYTES)
+    monkeypatch.setattr(building, "FeedBoard", lambda epoch, **_: small(epoch))
+    async with training(tmp_path) as (inside, trainings, queue):
+        await queue.close()  # only the test ends a training
+        assert having_models(inside) == set(tasks[-3:]), "trained last"
+        assert inside.controller.board.untold["models"] == len(tasks) - 3
+        assert set(trainings.models_trained_s) == set(tasks), "the store keeps them"
+        bids = inside.controller.standings.bids
+        assert CLASSIFIER in await bids(tasks[-1], None, {})
+        assert CLASSIFIER not in await bids(tasks[0], None, {})
+        # Once it is trained again, its model is the newest.
+        await trainings.training_ended(replace(DONE, task=tasks[0]))
+        assert having_models(inside) == {tasks[0], *tasks[-2:]}
+
+
+def having_models(inside: Inside) -> set[TaskId]:
+    book = inside.controller.book
+    return {task for task in book if book.look(task).model is not None}
 
 
 @pytest.mark.slow

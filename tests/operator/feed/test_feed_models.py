@@ -14,6 +14,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_operator.feed import board as board_module
 from plimsoll_operator.feed.applying import apply, steps
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import FeedClient, FeedSource
@@ -202,9 +203,10 @@ def test_models_share_their_room_by_namespace_and_a_task_goes_on_without() -> No
     model_bytes = len(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY))
     board = FeedBoard("e1", max_models_bytes=6 * (model_bytes + 20))
     board.publish(replace(knowledge_of(TRAIN), model=a_model(256)))
+    without_room = list[TaskId]()
     for number in range(20):
         task = TaskId("evil", f"t{number:02}")
-        board.publish(replace(knowledge_of(task), model=a_model(256)))
+        without_room += board.publish(replace(knowledge_of(task), model=a_model(256)))
     reader = Reader(VERSION, AdmissionState())
     while reader.read(board).revision < board.revision:
         continue
@@ -214,3 +216,17 @@ def test_models_share_their_room_by_namespace_and_a_task_goes_on_without() -> No
     assert 4 <= len(with_model) <= 6
     assert TaskId("evil", "t19") in with_model
     assert board.untold["models"] == 21 - len(with_model)
+    assert {*without_room} == {*reader.state.tasks} - {*with_model}
+
+
+def test_a_model_that_is_too_large_takes_the_one_before_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board, reader = FeedBoard("e1"), a_reader()
+    assert board.publish(with_model(a_model(256))) == []
+    reader.read_all(board)
+    monkeypatch.setattr(board_module, "MAX_CHANGE_BYTES", 300)
+    assert board.publish(with_model(a_model(512))) == [TRAIN]
+    reader.read_all(board)
+    assert reader.state.tasks[TRAIN] == with_model(None)
+    assert board.untold["models"] == 1

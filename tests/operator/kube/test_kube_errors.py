@@ -16,6 +16,7 @@ from plimsoll_predictor.store import StoreError
         pytest.param(409, "Conflict", kube_errors.Changed, id="a quota changed meanwhile"),
         pytest.param(404, "NotFound", kube_errors.NotFound, id="not there"),
         pytest.param(403, "Forbidden", kube_errors.Refused, id="not allowed"),
+        pytest.param(410, "Expired", kube_errors.Expired, id="a list's rest is forgotten"),
         pytest.param(429, "TooManyRequests", kube_errors.Unreachable, id="later"),
     ],
 )

@@ -10,9 +10,9 @@ import pytest
 from plimsoll_operator.late_binding.resizing import Left, Resize, resize_for, unapplied
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.pods.autoscalers import by_target, read_autoscaler
-from plimsoll_operator.pods.spec import sized_container
+from plimsoll_operator.pods.spec import Qos, SizedContainer, qos_of, sized_container
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
-from plimsoll_operator.sizing.decision_note import note_to_json, read_note
+from plimsoll_operator.sizing.decision_note import memory_asked, note_to_json, read_note
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState
@@ -23,7 +23,7 @@ from plimsoll_predictor.deciding.cpu import CpuAsk
 from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.controller.ledgers import a_cpu_note
 from tests.builders.kubernetes.autoscalers import a_vpa
-from tests.builders.pods import JOB_UID, APod, a_pod
+from tests.builders.pods import JOB_UID, APod, a_pod, memory_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 BEGAN_S = 1_767_225_600.0
@@ -124,6 +124,65 @@ def test_a_lift_after_a_kill_below_what_was_written_is_given_back(
     again = pod.annotated({DECISION: note_to_json(found.note)})
     again = again.asking(memory.request_bytes).limited(memory.limit_bytes)
     assert isinstance(resize_for(again.built(), state, LATE_S), Left), "for good"
+
+
+def unasked(memory: str | None, attempts: int = 7) -> APod:
+    """A pod that requests CPU and no memory, as admission has sized it: its task needs 5000Mi."""
+    pod = a_pod().named("train-1").owned_by_job(attempts=attempts).asking(memory).with_cpu("100m")
+    built = pod.patched(size(pod.built(), knowing(5000)).patch).built()
+    built["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
+    return APod(built).with_status(phase="Pending", **PASSED_OVER)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "limit"),
+    [pytest.param(7, 5000 * MIB, id="limited"), pytest.param(1, None, id="without a limit")],
+)
+@pytest.mark.parametrize("asked", [None, "0"], ids=["no request", "a request of zero"])
+def test_a_memory_request_that_nobody_wrote_is_given_back_as_zero(
+    asked: str | None, attempts: int, limit: int | None
+) -> None:
+    """The API server lets no request be removed, and no limit."""
+    state = knowing(5000)
+    pod = unasked(asked, attempts)
+    assert memory_of(pod) == ("5000Mi", "5000Mi" if limit else None)
+    assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
+    found = resize_for(pod.built(), state, LATE_S)
+    assert isinstance(found, Resize)
+    assert (found.memory, found.freed_bytes) == (Memory(0, limit), 5000 * MIB)
+    assert requests_of(found) == {"memory": "0"}
+    given = "the request of 0Ki is kept" if asked else "memory request is zero, as none was written"
+    assert given in found.note.why
+    noted = pod.annotated({DECISION: note_to_json(found.note)})
+    done = noted.asking("0").built()
+    assert qos_of(done) is Qos.BURSTABLE
+    assert isinstance(resize_for(done, state, LATE_S), Left), "for good"
+    container = sized_container(done)
+    assert isinstance(container, SizedContainer)
+    written = Memory(None if asked is None else 0, None)
+    assert memory_asked(container, read_note(done)) == written
+    bound = unapplied(noted.built())
+    assert bound is not None, "a node was found before"
+    assert bound.allocation_bytes == 5000 * MIB
+
+
+def test_a_memory_request_that_nobody_wrote_goes_with_the_reason_for_it() -> None:
+    """It is the same with a request that somebody wrote, and takes no hours."""
+    known = knowing(5000)
+    held = replace(known, default_policy=replace(known.default_policy, max_bytes=1000 * MIB))
+    tasks = {task: replace(each, policy=held.default_policy) for task, each in known.tasks.items()}
+    found = resize_for(unasked(None, attempts=1).built(), replace(held, tasks=tasks), BEGAN_S)
+    assert isinstance(found, Resize)
+    assert found.memory == Memory(0, None)
+
+
+def test_a_request_that_alone_makes_the_pod_burstable_stays() -> None:
+    """An older version may have given one to a BestEffort pod, whose class is set by now."""
+    pod = unasked(None, attempts=1).built()
+    del pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    assert resize_for(pod, knowing(5000), LATE_S) == Left(
+        "the size would change its QoS class, which is set when it is created"
+    )
 
 
 def with_cpu(pod: APod, was: int | None = 1000, mode: Mode = Mode.ENFORCE) -> APod:

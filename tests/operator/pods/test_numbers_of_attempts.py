@@ -97,6 +97,16 @@ def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
             id="a Job's pod with a deadline",
         ),
         pytest.param(
+            a_pod().with_labels({"kueue.x-k8s.io/max-exec-time-seconds": "600"}),
+            0,
+            id="a bare pod with a deadline that Kueue keeps",
+        ),
+        pytest.param(
+            AIRFLOW.with_labels({"max_tries": "2"}).annotated({labels.JOB_DEADLINE: "true"}),
+            0,
+            id="a pod of an engine's Job with a deadline",
+        ),
+        pytest.param(
             a_pod().with_container("own", restartPolicy="OnFailure"), 0, id="a container's own"
         ),
         pytest.param(

@@ -166,6 +166,12 @@ def test_a_training_cut_short_says_so() -> None:
         (knowing(model=None, runs=3), "ModelReady", "False", "3 of the 5 runs"),
         (knowing(model=None), "ModelReady", "False", "a training is due; until"),
         (
+            replace(knowing(model=None), training=TrainingFact(at_s=0.0, has_model=True)),
+            "ModelReady",
+            "False",
+            "there is no room for it",
+        ),
+        (
             replace(knowing(model=None), due_since_s=START_S),
             "ModelReady",
             "False",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,20 @@ from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
-from tests.operator.sizing.admitted import FITS, after, bounded, state_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 NEAR = a_pod().asking("1100Mi").limited("1100Mi")
 """Its request is above the largest need of 1Gi, and below the size with headroom."""
 KNOWN = state_of(knowledge_of())
 OWN, OF_ITS_JOB = {"activeDeadlineSeconds": 600}, {labels.JOB_DEADLINE: "true"}
+KUEUES = {"kueue.x-k8s.io/max-exec-time-seconds": "600"}
+HURRIED: list[Any] = [
+    pytest.param(lambda pod: pod.with_spec(**OWN), id="its own"),
+    pytest.param(lambda pod: pod.owned_by_job(attempts=1).annotated(OF_ITS_JOB), id="its Job's"),
+    pytest.param(lambda pod: pod.with_labels(KUEUES), id="Kueue's"),
+]
+"""What gives a pod a deadline."""
 
 
 def a_job(**spec: Any) -> dict[str, Any]:
@@ -27,16 +35,12 @@ def a_job(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "train"}, "spec": {"template": template, **spec}}
 
 
-@pytest.mark.parametrize(
-    "pod",
-    [
-        pytest.param(NEAR.with_spec(**OWN), id="its own"),
-        pytest.param(NEAR.owned_by_job(attempts=1).annotated(OF_ITS_JOB), id="its Job's"),
-    ],
-)
-def test_a_pod_with_a_deadline_is_not_raised_for_headroom_alone(pod: APod) -> None:
+@pytest.mark.parametrize("hurried", HURRIED)
+def test_a_pod_with_a_deadline_is_not_raised_for_headroom_alone(
+    hurried: Callable[[APod], APod],
+) -> None:
     assert memory_of(after(NEAR, KNOWN)) == (FITS, FITS)
-    sized = after(pod, KNOWN)
+    sized = after(hurried(NEAR), KNOWN)
     assert memory_of(sized) == ("1100Mi", "1100Mi")
     assert "it has a deadline" in decision_of(sized)["why"]
 
@@ -45,6 +49,25 @@ def test_a_pod_with_a_deadline_gets_more_than_was_written_if_its_task_needs_that
     for asked in ("512Mi", "1Gi"):  # what was killed at 1Gi needs more than that
         pod = a_pod().asking(asked).limited(asked).with_spec(**OWN)
         assert memory_of(after(pod, KNOWN)) == (FITS, FITS)
+
+
+@pytest.mark.parametrize("asked", ["512Mi", None])
+@pytest.mark.parametrize("hurried", HURRIED)
+def test_without_a_limit_its_node_is_enough_until_a_deadline(
+    hurried: Callable[[APod], APod], asked: str | None
+) -> None:
+    """Runs that needed more than such a request have succeeded with it."""
+    pod = a_pod().asking(asked).with_cpu("100m")
+    assert memory_of(after(pod, KNOWN)) == (FITS, FITS)
+    assert memory_of(after(hurried(pod), KNOWN)) == (asked, None)
+
+
+@pytest.mark.parametrize("hurried", HURRIED)
+def test_a_pod_with_a_deadline_is_not_lowered(hurried: Callable[[APod], APod]) -> None:
+    assert memory_of(after(ASKING, KNOWN)) == (FITS, FITS)
+    sized = after(hurried(ASKING), KNOWN)
+    assert memory_of(sized) == memory_of(ASKING)
+    assert "a slower attempt may pass its deadline" in decision_of(sized)["why"]
 
 
 def test_a_limit_that_holds_the_need_is_enough_until_a_deadline() -> None:
@@ -78,7 +101,12 @@ def test_the_cpu_of_a_pod_with_a_deadline_stays_as_it_was_written() -> None:
     assert cpu_of(after(unasked, state)) == (None, None), "no request of zero is written"
     large = pod.with_cpu("4")
     assert cpu_of(after(large, state)) == ("600m", None)
-    for hurried in (large.with_spec(**OWN), large.owned_by_job().annotated(OF_ITS_JOB)):
+    in_a_hurry = (
+        large.with_spec(**OWN),
+        large.owned_by_job().annotated(OF_ITS_JOB),
+        large.with_labels(KUEUES),
+    )
+    for hurried in in_a_hurry:
         slow = after(hurried, state)
         assert cpu_of(slow) == ("4", None)
         assert decision_of(slow)["cpu"]["why"] == (
@@ -93,7 +121,7 @@ def test_the_pods_of_a_job_with_a_deadline_know_it() -> None:
     assert (notes_for_job(late) or {})[labels.JOB_DEADLINE] == "true"
     assert labels.JOB_DEADLINE not in (notes_for_job(a_job()) or {})
     queued = a_job()
-    queued["metadata"]["labels"] = {"kueue.x-k8s.io/max-exec-time-seconds": "60"}
+    queued["metadata"]["labels"] = KUEUES
     assert (notes_for_job(queued) or {})[labels.JOB_DEADLINE] == "true"
 
 

@@ -84,10 +84,12 @@ def test_its_pods_are_told_how_to_lease_and_nothing_else_changes() -> None:
     assert {name: now[name] for name in before} == before
     assert set(now) - set(before) == {
         *("PLIMSOLL_CHUNKS_URL", "PLIMSOLL_CHUNKS_JOB", "PLIMSOLL_CHUNKS_TOKEN"),
-        *("PLIMSOLL_WORKER", "PLIMSOLL_JOB_NAME"),
+        *("PLIMSOLL_WORKER", "PLIMSOLL_JOB_NAME", "PLIMSOLL_JOB_UID"),
     }
     assert now["PLIMSOLL_CHUNKS_JOB"] == "shop/$(PLIMSOLL_JOB_NAME)/review-1"
     assert now["PLIMSOLL_WORKER"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    uid = "metadata.labels['batch.kubernetes.io/controller-uid']"
+    assert now["PLIMSOLL_JOB_UID"] == {"fieldRef": {"fieldPath": uid}}
     name = JobName("shop", "train", "review-1")
     assert is_token_of(KEY, name, now["PLIMSOLL_CHUNKS_TOKEN"])
     assert made["spec"]["completions"] == SHARES
@@ -177,7 +179,50 @@ def test_a_copy_whose_template_kueue_compares_keeps_what_its_author_copied() -> 
     written = a_leased_job()
     copied = after(written, answered(written))
     copied["metadata"]["labels"] = {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}
-    assert list(answered(copied).patch) == []
+    found = answered(copied)
+    assert list(found.patch) == []
+    assert "they have those of the Job that was copied: Kueue" in found.warning
+
+
+def test_of_a_copy_that_is_only_recommended_for_its_maker_is_told_that_its_pods_lease() -> None:
+    written = a_leased_job()
+    copied = after(written, answered(written))
+    found = answered(copied, mode=Mode.RECOMMEND)
+    assert (found.outcome, list(found.patch)) == (Outcome.KEPT, [])
+    assert "they have those of the Job that was copied: the task's mode" in found.warning
+    without = answered(a_leased_job(), mode=Mode.RECOMMEND)
+    assert "so each does its share: the task's mode" in without.warning
+
+
+@pytest.mark.parametrize("said", ["True", "yes", "1", "on", ""])
+def test_who_says_unclearly_that_a_job_leases_is_told_what_to_write_and_it_is_not_cut(
+    said: str,
+) -> None:
+    job = a_job()
+    assert answered(job).outcome is Outcome.CUT
+    job["metadata"]["annotations"][labels.LEASES] = said
+    found = answered(job)
+    assert (found.outcome, found.patch, found.notes) == (Outcome.UNREADABLE, (), {})
+    assert f"plimsoll.dev/leases is '{said}'; write 'true' or 'false'" in found.warning
+
+
+@pytest.mark.parametrize(
+    ("said", "words"), [("true", "needs plimsoll.dev/items"), ("yes", "write 'true' or 'false'")]
+)
+def test_who_asks_for_leases_and_says_no_items_is_told_so(said: str, words: str) -> None:
+    job = a_leased_job()
+    job["metadata"]["annotations"] = {labels.LEASES: said}
+    found = answered(job)
+    assert (found.outcome, found.patch) == (Outcome.UNREADABLE, ())
+    assert words in found.warning
+
+
+def test_a_job_that_leases_nothing_by_its_author_is_cut_or_left_like_any_other() -> None:
+    job = a_job()
+    job["metadata"]["annotations"][labels.LEASES] = "false"
+    assert answered(job).outcome is Outcome.CUT
+    del job["metadata"]["annotations"][labels.ITEMS]
+    assert cut_new_job(job, moment_of(), LEASING) is None
 
 
 def test_a_copy_of_a_job_that_was_cut_teaches_no_chunks_when_it_leases() -> None:

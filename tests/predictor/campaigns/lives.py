@@ -8,15 +8,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from plimsoll_predictor.campaigns.needs import least_certain
-from plimsoll_predictor.campaigns.planning import (
-    Seen,
-    SeenEnd,
-    SeenJob,
-    Steps,
-    next_steps,
-)
+from plimsoll_predictor.campaigns.planning import Steps, next_steps
 from plimsoll_predictor.campaigns.rules import Budget, Order, Rules
-from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.campaigns.seen import Seen, SeenEnd, SeenJob
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import MIB
 
@@ -120,16 +115,21 @@ class Life:
             self.end(run, outcome, None if killed else need)
 
     def end(
-        self, run: CampaignRun, outcome: Outcome, peak_bytes: int | None, cause: Cause | None = None
+        self,
+        run: CampaignRun,
+        outcome: Outcome,
+        peak_bytes: int | None,
+        cause: Cause | None = None,
+        ahead_s: float = 0.0,
     ) -> None:
-        """Observe an end of a run."""
+        """Observe an end of a run. ahead_s: of its node's clock."""
         self.ends.setdefault(run.scenario, []).append(
             SeenEnd(
                 attempt_uid=pod_of(run),
                 outcome=outcome,
                 peak_bytes=peak_bytes,
                 runtime_s=60.0,
-                finished_s=self.now_s,
+                finished_s=self.now_s + ahead_s,
                 cause=cause,
             )
         )
@@ -150,3 +150,8 @@ class Life:
         if run.key not in self.made:
             self.made[run.key] = run
             self.jobs[run.key] = SeenJob(pod_uid=pod_of(run))
+
+
+def states(life: Life) -> dict[tuple[int, int], RunState]:
+    """Each attempt's state, by scenario and attempt."""
+    return {key: run.state for key, run in sorted(life.stored.items())}

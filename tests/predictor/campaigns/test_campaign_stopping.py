@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_predictor.campaigns import settled
+from plimsoll_predictor.campaigns import needs, settled
 from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.rules import StopRule
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
@@ -40,6 +40,19 @@ def test_whether_more_runs_would_change_anything_is_asked_from_the_newest_on(
     assert not settled.moves_no_more(runs, MIB, change=0.01, window=10)
     assert asked == [20, 19, 18, 17]
     assert settled.moves_no_more(runs, MIB, change=0.01, window=2)
+
+
+@pytest.mark.slow
+def test_another_look_fits_nothing_again_however_many_runs_are_compared() -> None:
+    most = 100
+    runs = [
+        replace(run, state=RunState.LEARNED, peak_bytes=MIB, ended_s=float(run.scenario))
+        for run in registered(rows(most + 20))
+    ]
+    assert settled.moves_no_more(runs, MIB, change=0.01, window=most)
+    fits = needs._fitted.cache_info().misses
+    assert settled.moves_no_more(runs, MIB, change=0.01, window=most)
+    assert needs._fitted.cache_info().misses == fits
 
 
 @pytest.mark.slow

@@ -158,6 +158,19 @@ def test_a_run_killed_below_its_own_limit_is_not_given_up_for_a_cap(limit_mib: i
         assert step.allocation_bytes > failed.allocation_bytes
 
 
+@pytest.mark.parametrize("limit_mib", [None, 4096])
+def test_a_run_that_may_request_no_more_gets_what_was_written_and_then_more(
+    limit_mib: int | None,
+) -> None:
+    """A quota counts it: only a kill at what was written shows that it needs more of it."""
+    quota = Bounds(room_bytes=GIB, room_of="its request (a quota counts it)")
+    lowered = killed_at(1024, request_mib=1024, limit_mib=limit_mib)
+    step = lifted(lowered, nothing_known(), quota)
+    assert step == Lift(GIB, attempt=2, after_bytes=GIB, as_written=True)
+    as_written = killed_at(4096, attempt=2, request_mib=1024, limit_mib=4096)
+    assert mib(lifted(as_written, nothing_known(), Bounds(room_bytes=64 * GIB))) > 4096
+
+
 def test_a_step_is_cut_to_the_cap_where_that_still_helps() -> None:
     assert mib(lifted(killed_at(500), nothing_known(), Bounds(cap_bytes=700 * MIB))) == 700
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import replace
 
 import msgspec
@@ -12,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.splitting.chunk_runs import NEXT_POD_S, ChunkRun, Learned, learned_of
+from plimsoll_predictor.splitting.chunk_runs import (
+    KEPT,
+    NEXT_POD_S,
+    ChunkRun,
+    Learned,
+    learned_of,
+)
 from plimsoll_predictor.splitting.cutting import (
     MOST_PODS,
     MOST_PODS_A_WORKER,
@@ -117,6 +124,47 @@ def test_a_chunk_that_was_killed_bounds_the_next_ones(
     assert cut(CuttableJob(240, 4, 240, 2**30), found).pods == pods
 
 
+FAILED = ChunkRun(1, failed=True)
+
+
+@pytest.mark.parametrize(
+    "largest", [pytest.param(1, id="as written"), pytest.param(8, id="larger ones got through")]
+)
+def test_a_chunk_that_failed_has_no_pod_do_more_items_than_it_was_written_to(largest: int) -> None:
+    job, chunks = CuttableJob(240, 4, 240, 2**30), runs_of(largest, 240, 0.05, 0.5)
+    for runs, grows in ((chunks, True), ([*chunks, FAILED], False)):
+        found = learned_of(runs)
+        assert found is not None
+        assert (cut(job, found).pods < 240) is grows
+
+
+def test_a_chunk_that_failed_is_no_reason_against_more_pods() -> None:
+    found = learned_of([*runs_of(125, 16, 5.0, 1.5), FAILED])
+    assert found is not None
+    assert cut(CuttableJob(2000, 16, 16, 2**30), found).pods >= 48
+
+
+@pytest.mark.parametrize(("chance", "merged"), [(0.0, True), (0.01, False)])
+def test_from_job_to_job_a_job_fails_for_good_no_more_often_than_as_it_was_written(
+    chance: float, merged: bool
+) -> None:
+    """Each of 640 items fails by chance, and each index has four attempts."""
+    draw, attempts, job = np.random.default_rng(7), 4, CuttableJob(640, 16, 640, 2**30)
+    kept, pods = deque[ChunkRun](maxlen=KEPT), job.pods
+    for _ in range(10):
+        items = -(-job.items // pods)
+        fails = 1 - (1 - chance) ** items
+        assert 1 - (1 - fails**attempts) ** pods <= 1 - (1 - chance**attempts) ** job.pods
+        for _ in range(pods):
+            tries = min(attempts, int(draw.geometric(1 - fails)))
+            kept += [ChunkRun(items, failed=True)] * (tries - 1)
+            kept.append(ChunkRun(items, 2.0 * items, 30.0, 20 * MIB))
+        found = learned_of(list(kept))
+        assert found is not None
+        pods = cut(job, found).pods
+    assert (pods < job.pods) is merged
+
+
 def test_where_memory_was_never_measured_no_pod_does_more_than_it_was_written_to() -> None:
     found = learned(500, 8, 0.05, 0.5, bytes_an_item=None)
     assert cut(CuttableJob(240, 4, 240, None), found).pods == 240
@@ -142,7 +190,7 @@ def test_every_cut_has_as_many_pods_as_are_borne(
 
 
 def test_what_is_learned_is_the_same_after_its_way_over_the_network() -> None:
-    found = learned(125, 16, 5.0, 1.5)
+    found = replace(learned(125, 16, 5.0, 1.5), failed=3)
     text = msgspec.json.encode(found.to_document())
     assert Learned.from_document(msgspec.json.decode(text)) == found
 
@@ -152,6 +200,7 @@ def test_what_is_learned_is_the_same_after_its_way_over_the_network() -> None:
     [
         pytest.param({"largest": 0}, id="no items"),
         pytest.param({"wait_s": -1.0}, id="a negative wait"),
+        pytest.param({"failed": -1}, id="fewer than no chunks that failed"),
         pytest.param({"costs": {"item_s": 0.0}}, id="items that take no time"),
         pytest.param({"costs": {"spread_s": 1e300}}, id="a spread beyond all bounds"),
         pytest.param({"costs": None}, id="no costs"),
@@ -197,7 +246,9 @@ def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:
     ]
     again = ChunkRun(50, 1.0, run="job:b:0", ended_s=130.0, limit_bytes=MIB)
     strangers = [ChunkRun(7, 1.0, run="bare", ended_s=1e9), ChunkRun(7, 1.0, run="job:x")]
-    assert last_job([again, *newer, *strangers, *older]) == CuttableJob(250, 2, 5, MIB)
+    evicted = ChunkRun(50, run="job:c:0", ended_s=1e6, failed=True)
+    last = last_job([again, *newer, *strangers, *older, evicted])
+    assert last == CuttableJob(250, 2, 5, MIB), "of a chunk that failed, no time is known"
     assert last_job(strangers) is None
 
 

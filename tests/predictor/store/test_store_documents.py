@@ -198,6 +198,22 @@ def test_pruning_forgets_the_tasks_that_ended_longest_ago(store: Store) -> None:
     assert store.decisions.newest(TRAIN) == []
 
 
+def test_pruning_keeps_reports_of_pods_for_a_day(store: Store) -> None:
+    """They are of all pods of the cluster, so there may be many more than observations."""
+    store.peaks.put([a_report()])
+    sum(store.prune_steps(NOON_S + DAY_S - 1))
+    assert store.peaks.of_pod("pod-1") == [a_report()]
+    sum(store.prune_steps(NOON_S + DAY_S + 1))
+    assert store.peaks.of_pod("pod-1") == []
+
+
+def test_reports_of_more_pods_than_one_query_asks_for_are_merged(store: Store) -> None:
+    pods = [f"pod-{number}" for number in range(1_100)]
+    store.peaks.put([a_report(pod_uid=pod, need_peak_bytes=110) for pod in pods])
+    store.peaks.put([a_report(pod_uid=pod) for pod in pods])
+    assert [store.peaks.of_pod(pod)[0]["need_peak_bytes"] for pod in pods[::100]] == [110] * 11
+
+
 def test_pruning_forgets_old_peaks_and_closed_retries_but_no_open_one(store: Store) -> None:
     store.peaks.put([a_report()])
     store.retries.plan(an_intent("open"))

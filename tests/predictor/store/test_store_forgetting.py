@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count, pairwise
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -51,6 +52,26 @@ def test_a_namespace_that_makes_task_after_task_has_its_own_forgotten(store: Sto
     assert len(kept) == 10
     assert {task for task in kept if task.startswith("evil")} == {
         f"evil/t{number}" for number in range(34, 40)
+    }
+
+
+@pytest.mark.slow
+def test_tasks_are_forgotten_by_few_passes_over_tables_that_have_no_index_on_them(
+    store: Store,
+) -> None:
+    passes: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith(("DELETE FROM bids", "DELETE FROM lessons")):
+            passes.append(statement)
+
+    for number in range(30):
+        put(store, f"shop/t{number}", NOON_S + number)
+    event.listen(store._database.engine, "before_cursor_execute", note)
+    assert len(prune(store, keep_tasks=5)) == 5
+    assert 0 < len(passes) <= 4
+    assert {str(lesson.task) for lesson in store.experts.lessons(0)} == {
+        f"shop/t{number}" for number in range(25, 30)
     }
 
 

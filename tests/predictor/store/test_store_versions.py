@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from alembic.migration import MigrationContext
 
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.store.database.schema import metadata
-from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE
+from plimsoll_predictor.store.migrations import HEAD, KNOWN, LATER_TABLES, VERSION_TABLE
 from tests.builders.older_stores import insert, make_store_of, writing_to
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
@@ -110,6 +112,61 @@ def test_a_new_store_is_made_at_once_as_all_steps_would_make_it(empty_url: str) 
     make_store_of(KNOWN[0], empty_url)
     open_store_at(empty_url).close()
     assert at_once == everything_of(empty_url)
+
+
+def tables_of(url: str) -> set[str]:
+    with writing_to(url) as connection:
+        return set(sa.inspect(connection).get_table_names())
+
+
+@pytest.mark.slow
+def test_each_step_makes_the_tables_that_are_named_for_it(tmp_path: Path) -> None:
+    made: dict[str, set[str]] = {}
+    for revision in KNOWN:
+        url = f"sqlite:///{tmp_path}/{revision}.db"
+        make_store_of(revision, url)
+        made[revision] = tables_of(url)
+    for before, revision in pairwise(KNOWN):
+        assert made[revision] - made[before] == set(LATER_TABLES.get(revision, ())), revision
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", [f"{int(step) - 1:04}" for step in LATER_TABLES])
+def test_an_older_store_that_was_restored_over_a_newer_one_goes_on_from_the_backup(
+    empty_url: str, revision: str
+) -> None:
+    """`pg_restore --clean` drops only the tables that are in the dump."""
+    newer = open_store_at(empty_url)
+    newer.observations.record([an_attempt("newer").built])
+    newer.close()
+    at_once = everything_of(empty_url)
+    later = {name for step, names in LATER_TABLES.items() if step > revision for name in names}
+    with writing_to(empty_url) as connection:
+        for table in set(at_once) - later:
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+    make_store_of(revision, empty_url)
+    insert(empty_url, "observations", [a_row("a", 10**9)])
+    store = open_store_at(empty_url)
+    assert [each.attempt_uid for each in store.observations.of_task(TRAIN)] == ["a"]
+    assert store.totals.of(TRAIN).observations == 1
+    store.close()
+    assert {table: shown[:-1] for table, shown in everything_of(empty_url).items()} == {
+        table: shown[:-1] for table, shown in at_once.items()
+    }
+
+
+def test_a_table_of_others_with_the_name_of_a_later_one_stays_and_the_store_says_why(
+    empty_url: str,
+) -> None:
+    make_store_of("0011", empty_url)
+    with writing_to(empty_url) as connection:
+        connection.exec_driver_sql("CREATE TABLE campaigns (uid TEXT PRIMARY KEY, budget INTEGER)")
+    insert(empty_url, "campaigns", [{"uid": "theirs", "budget": 7}])
+    with pytest.raises(StoreError, match=r'campaigns"? already exists'):
+        Store.open(empty_url)
+    with writing_to(empty_url) as connection:
+        found = connection.exec_driver_sql("SELECT uid, budget FROM campaigns").all()
+        assert [tuple(row) for row in found] == [("theirs", 7)]
 
 
 @pytest.mark.slow

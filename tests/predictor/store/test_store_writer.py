@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -16,10 +17,12 @@ from plimsoll_predictor.store import (
     BadRecordError,
     DecisionRecord,
     Novelty,
+    Recorded,
     Store,
     StoreError,
     Writer,
 )
+from plimsoll_predictor.store.attempts.peaks import Report
 from plimsoll_predictor.store.database.database import Database
 from tests.builders.stores import NOON_S, TRAIN, an_attempt, noting_threads, open_store_at
 
@@ -109,6 +112,70 @@ async def test_decisions_share_a_commit_with_observations(store_url: str) -> Non
         lessons = store.experts.lessons(0, limit=1000)
         assert [lesson.bids for lesson in lessons] == [{"request": 4.0}] * 200
     assert 0 < len(commits) <= 40
+
+
+def a_report(pod_uid: str) -> Report:
+    return {"pod_uid": pod_uid, "container_id": None, "final": True, "measured_s": NOON_S}
+
+
+@pytest.mark.slow
+async def test_reports_share_a_commit_with_observations(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        commits: list[object] = []
+        event.listen(store._database.engine, "commit", commits.append)
+        writes: list[Awaitable[object]] = []
+        for number in range(200):
+            writes.append(writer.record(an_attempt(f"u{number}").built))
+            writes.append(writer.report([a_report(f"u{number}")]))
+        await asyncio.gather(*writes)
+        assert 0 < len(commits) <= 40
+        assert len(store.observations.of_task(TRAIN)) == 200
+        assert all(store.peaks.of_pod(f"u{number}") for number in range(200))
+
+
+async def test_no_group_has_more_reports_than_a_bound(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll_predictor.store.writer._REPORTS", 10)
+    async with writing(store_url) as (store, writer):
+        kept: list[int] = []
+        keep = store.keep
+
+        def counted(*what: Any) -> Recorded:
+            kept.append(len(what[-1]))
+            return keep(*what)
+
+        monkeypatch.setattr(store, "keep", counted)
+        some = [[a_report(f"u{agent}-{n}") for n in range(4)] for agent in range(20)]
+        many = [a_report(f"many-{n}") for n in range(15)]
+        await asyncio.gather(*(writer.report(each) for each in [*some, many]))
+    assert sum(kept) == 20 * 4 + 15
+    assert max(kept[:-1]) <= 10
+
+
+async def test_a_report_no_store_could_hold_fails_alone(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        ends = await asyncio.gather(
+            writer.record(an_attempt("a").built),
+            writer.report([a_report("a")]),
+            writer.report([a_report("")]),
+            writer.report([a_report("b")]),
+            return_exceptions=True,
+        )
+        assert [type(end) for end in ends] == [Novelty, type(None), BadRecordError, type(None)]
+        assert len(store.observations.of_task(TRAIN)) == 1
+        assert [store.peaks.of_pod(pod) for pod in "ab"] == [[a_report("a")], [a_report("b")]]
+        assert writer.trouble is None
+
+
+async def test_reports_are_acknowledged_only_once_they_are_committed(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05) as (store, writer):
+        with locked(store_url):
+            waiting = asyncio.create_task(writer.report([a_report("u")]))
+            await until_in_trouble(writer)
+            assert not waiting.done()
+        await waiting
+        assert store.peaks.of_pod("u") == [a_report("u")]
 
 
 async def test_of_two_decisions_for_one_attempt_the_later_stays(store_url: str) -> None:

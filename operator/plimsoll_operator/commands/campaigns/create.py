@@ -44,7 +44,10 @@ def stop_command(named: str, installation: Installation) -> int:
     except (ApiError, ValueError) as error:
         complain(f"plimsoll campaign stop: {error}")
         return 1
-    print(f"stopped: {campaign}; its Jobs are deleted within seconds, and what was learned stays")
+    print(
+        f"stopped: {campaign}; its Jobs are deleted within seconds, or its status says why not;"
+        " what was learned stays"
+    )
     return 0
 
 

@@ -10,10 +10,13 @@ from plimsoll_operator.commands.modes.policy_writing import Target, spec_of
 from plimsoll_operator.commands.printing.printing import printable
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.leading_pod import NotInstalled, find_namespace
+from plimsoll_operator.commands.reaching.product_objects import product_objects
+from plimsoll_operator.commands.status.asked import excluded_by
 from plimsoll_operator.commands.status.cluster_state import part
 from plimsoll_operator.commands.status.tasks import task_states
 from plimsoll_operator.kube.api_server import ApiServer, custom_path
 from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.kube.own_objects import WEBHOOKS
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 
 NEAREST: Final = 3
@@ -39,6 +42,24 @@ async def pauses_of(
         if paused:
             found[level] = f"it is paused by {level}; `{resume}` ends that"
     return found
+
+
+async def left_alone_words(objects: ApiServer, target: Target) -> str | None:
+    """Say that Plimsoll leaves the target's namespace alone; None if not, or if it is not known.
+
+    Nothing else tells: in such a namespace no pod gets an Event, and no policy a status.
+    """
+    try:
+        configurations = await product_objects(objects, WEBHOOKS)
+    except ApiError:
+        return None
+    excluded = [excluded_by(each) or frozenset() for each in configurations]
+    if not excluded or not all(target.namespace in each for each in excluded):
+        return None
+    return (
+        f"Plimsoll leaves namespace {target.namespace} alone, like kube-system, its own and all of"
+        " the chart's webhook.excludedNamespaces"
+    )
 
 
 async def unknown_words(objects: ApiServer, target: Target) -> str | None:

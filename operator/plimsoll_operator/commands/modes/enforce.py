@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from plimsoll_operator.commands.modes.cautions import pauses_of, unknown_words
+from plimsoll_operator.commands.modes.cautions import left_alone_words, pauses_of, unknown_words
 from plimsoll_operator.commands.modes.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.printing.tables import plain
@@ -38,16 +38,19 @@ def mode_command(
 async def _set(mode: Mode, target: Target, installation: Installation, ask: bool) -> int:
     async with cluster_objects(installation) as objects:
         before = (await spec_of(objects, target)).get("mode")
-        # Nothing sizes what is off, so a pause changes nothing there.
-        pauses = {} if mode is Mode.OFF else await pauses_of(objects, target, installation)
-        but = "".join(f"; {words}" for words in pauses.values())
+        # Nothing sizes what is off, so neither changes anything there.
+        sizes = mode is not Mode.OFF
+        pauses = await pauses_of(objects, target, installation) if sizes else {}
+        left_alone = await left_alone_words(objects, target) if sizes else None
+        whys = [*pauses.values(), *([] if left_alone is None else [left_alone])]
+        but = "".join(f"; {words}" for words in whys)
         if before == mode.value:
             print(f"{target} has mode {before} already{but}")
             return 0
         print(words_for_change(target, before, mode, await _profiles(objects, target)))
-        unknown = await unknown_words(objects, target)
-        if unknown is not None:
-            print(f"  {unknown}")
+        for words in (left_alone, await unknown_words(objects, target)):
+            if words is not None:
+                print(f"  {words}")
         if ask and not _confirmed():
             complain(f"plimsoll {mode.value}: nothing was changed; --yes does not ask")
             return NOT_CONFIRMED

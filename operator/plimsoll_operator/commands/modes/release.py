@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import BATCH, CORE, ApiServer, Object, path_of
-from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.kube.errors import ApiError, Expired, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
 from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
 from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
@@ -23,6 +24,10 @@ OWN_WEBHOOKS: Final = ".plimsoll.dev"
 LOOK_EVERY_S: Final = 5.0
 MOST_PASSES: Final = 20
 PASS_PAUSE_S: Final = 1.0
+PAGE: Final = 100
+"""Objects of one page: even of large pods, so many fit into the memory of the chart's hook."""
+AT_ONCE: Final = 20
+"""Patches in flight."""
 Pause = Callable[[float], Awaitable[None]]
 """Waits for this many seconds."""
 
@@ -97,30 +102,85 @@ async def release_pods(objects: ApiServer) -> int:
     for number in range(MOST_PASSES):
         if number:
             await asyncio.sleep(PASS_PAUSE_S)
-        pods = await objects.items(path_of(CORE, "pods"), {"fieldSelector": WITHOUT_NODE})
-        jobs = await objects.items(path_of(BATCH, "jobs"), {"labelSelector": MARKED})
-        patches = [
-            *((CORE, pod, release_to(pod, ())) for pod in pods if is_held(pod)),
-            *((BATCH, job, resume_to(job, ())) for job in jobs if waits_for_turn(job)),
-        ]
-        if not patches:
+        none_waits = True
+        for kind in (_PODS, _JOBS):
+            try:
+                async for page in _pages(objects, kind):
+                    none_waits = none_waits and not page.found
+                    released += page.found - len(page.troubles)
+                    trouble = next(iter(page.troubles), trouble)
+            except Expired as error:
+                none_waits, trouble = False, str(error)
+        if none_waits:
             return released
-        for group, held, patch in patches:
-            why_not = await _release(objects, group, held, patch)
-            released += why_not is None
-            trouble = why_not or trouble
     raise ApiError(f"some still wait after {MOST_PASSES} passes; {trouble}; run it again")
 
 
-async def _release(
-    objects: ApiServer, group: str, held: Object, patch: Mapping[str, Any]
-) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How objects that wait are found and released. release: takes an object and no nodes."""
+
+    group: str
+    plural: str
+    query: Mapping[str, str]
+    waits: Callable[[Object], bool]
+    release: Callable[[Object, Sequence[str]], dict[str, Any]]
+
+
+_PODS: Final = _Kind(CORE, "pods", {"fieldSelector": WITHOUT_NODE}, is_held, release_to)
+_JOBS: Final = _Kind(BATCH, "jobs", {"labelSelector": MARKED}, waits_for_turn, resume_to)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What became of one page of a list. found: how many waited. troubles: why some still do.
+
+    more: where the next page begins; None after the last one.
+    """
+
+    found: int
+    troubles: list[str]
+    more: str | None
+
+
+async def _pages(objects: ApiServer, kind: _Kind) -> AsyncIterator[_Page]:
+    """Release what waits, page by page: there may be many, most of them others', and each large.
+
+    Raises:
+        Expired: if that took so long that the API server does not know the rest of its list.
+    """
+    more: str | None = ""
+    while more is not None:
+        page = await _release_page(objects, kind, more)
+        yield page
+        more = page.more
+
+
+async def _release_page(objects: ApiServer, kind: _Kind, start: str) -> _Page:
+    """Release what waits in the page that begins there, some at once.
+
+    The page is gone when this returns: the next one must not be in memory beside it.
+    """
+    query = {**kind.query, "limit": str(PAGE), **({"continue": start} if start else {})}
+    page = await objects.get(path_of(kind.group, kind.plural), query)
+    held = [each for each in page.get("items") or [] if kind.waits(each)]
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def release(each: Object) -> str | None:
+        async with turns:
+            return await _release(objects, kind, each)
+
+    why_not = await asyncio.gather(*map(release, held))
+    more = (page.get("metadata") or {}).get("continue")
+    return _Page(len(held), [why for why in why_not if why is not None], more or None)
+
+
+async def _release(objects: ApiServer, kind: _Kind, held: Object) -> str | None:
     """Release one. Return in words why it could not be: the others do not wait for it."""
     meta = metadata_of(held)
-    plural = "pods" if group == CORE else "jobs"
-    path = path_of(group, plural, str(meta.get("namespace")), str(meta.get("name")))
+    path = path_of(kind.group, kind.plural, str(meta.get("namespace")), str(meta.get("name")))
     try:
-        await objects.patch(path, patch)
+        await objects.patch(path, kind.release(held, ()))
     except ApiError as error:
         return f"{meta.get('namespace')}/{meta.get('name')}: {error}"
     return None

@@ -48,7 +48,7 @@ def idle_since_s(replicas: Sequence[Object], asked: Mapping[str, float | None]) 
 def asked_check(cluster: ClusterState) -> Check | None:
     """Say that admission is not asked about new pods; None if it is, or if nobody can know."""
     since_s, webhooks = cluster.idle_since_s, cluster.webhooks
-    excluded = _excluded(webhooks[0]) if webhooks else None
+    excluded = excluded_by(webhooks[0]) if webhooks else None
     if since_s is None or not webhooks or excluded is None:
         return None
     made_s = unix_s(part(webhooks[0], "metadata", "creationTimestamp"))
@@ -89,7 +89,7 @@ def _ready_since_s(replica: Object) -> float | None:
     return None
 
 
-def _excluded(configuration: Object) -> frozenset[str] | None:
+def excluded_by(configuration: Object) -> frozenset[str] | None:
     """Return the namespaces about whose pods admission is not asked.
 
     None if the selectors are not the chart's: a pod may then be one that nobody asks about.

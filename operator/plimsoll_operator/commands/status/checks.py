@@ -104,7 +104,10 @@ def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
     bundles = [part(hook, "clientConfig", "caBundle") for hook in hooks]
     if not all(bundles) or not hooks:
         words = "the API server does not know admission's authority yet: pods are not sized"
-        todo = "the leading controller writes caBundle within seconds; see its log if it does not"
+        todo = (
+            "the leading controller, or cert-manager, writes caBundle within seconds; see its log"
+            " if it does not"
+        )
         return Level.BAD, words, todo
     if policies != {"Ignore"}:
         words = "failurePolicy is not Ignore: if admission is down, labelled pods cannot be made"
@@ -116,13 +119,13 @@ def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
             " not"
         )
         return Level.BAD, "its caBundle is no certificate: pods are not sized", todo
+    todo = "see the leading controller's log, or cert-manager's: the authority was not renewed"
     if ends_s <= now_s:
         words = f"admission's authority expired {words_for_duration(now_s - ends_s)} ago"
-        return Level.BAD, words, "see the leading controller's log: it renews it"
+        return Level.BAD, words, todo
     words = f"registered, fails open, authority valid for {words_for_duration(ends_s - now_s)}"
     if ends_s - now_s >= EXPIRES_SOON_S:
         return Level.GOOD, words, None
-    todo = "see the leading controller's log, or cert-manager's: the authority was not renewed"
     return Level.WARNING, words, todo
 
 
@@ -178,7 +181,11 @@ def _feed(lowering: Mapping[str, float | None], ages_s: Mapping[str, float | Non
         return Level.WARNING, words, todo
     if max(heard) > STALE_FEED_S:
         words = f"admission last heard the controller {words_for_duration(max(heard))} ago"
-        return Level.WARNING, words, "sizes are those of then; is the controller ready?"
+        todo = (
+            "sizes are those of then; is the controller ready? If its Service was made anew,"
+            " restart admission"
+        )
+        return Level.WARNING, words, todo
     words = f"all {len(ages_s)} admission pods heard the controller within {max(heard):.0f} s"
     return Level.GOOD, words, None
 

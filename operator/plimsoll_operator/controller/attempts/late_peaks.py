@@ -12,6 +12,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from plimsoll_operator.attempts.observation import with_peak
@@ -25,9 +26,14 @@ from plimsoll_operator.controller.hub.hub import (
 )
 from plimsoll_predictor.core.record import Cause, Observation
 from plimsoll_predictor.store import Writer
+from plimsoll_predictor.store.writer import MAX_QUEUED
 
-PODS_KEPT: Final = 5_000
-"""Pods that ended lately; a late peak amends their observations."""
+PODS_KEPT: Final = 2 * MAX_QUEUED
+"""Pods that ended lately; a late peak amends their observations. After an outage of the store, all
+that waited for it are committed within seconds, and agents can deliver their reports only then,
+while others end. A pod takes up 2.4 kB."""
+AMENDED_AT_ONCE: Final = 100
+"""These share a commit. One after the other, they would fall behind hundreds of ends a second."""
 UNEXPLAINED_KEPT: Final = 200
 """Ends that may be judged again. They are remembered with their pods, which may be large."""
 
@@ -103,9 +109,10 @@ class LatePeaks:
             await self._news.wait()
             self._news.clear()
             while self._late:
-                pod_uid = next(iter(self._late))
-                del self._late[pod_uid]
-                await self.amend(pod_uid)
+                some = tuple(islice(self._late, AMENDED_AT_ONCE))
+                for pod_uid in some:
+                    del self._late[pod_uid]
+                await asyncio.gather(*map(self.amend, some))
 
     async def amend(self, pod_uid: str) -> None:
         """Record again the observations that the peaks known by now change."""

@@ -303,8 +303,8 @@ class Lifts:
             return held
         bounds = self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes)
         answer = next_allocation(failed, knowledge, bounds)
-        if isinstance(answer, Leaking) and killed.is_lowered:
-            return None
+        if killed.is_lowered and (isinstance(answer, Leaking) or answer.as_written):
+            return None  # it gets what was written
         if isinstance(answer, Leaking):
             self.leaking.leaked(killed, answer.reason)
             self._announce(event_words.leaking(answer.reason, killed.run), ended)

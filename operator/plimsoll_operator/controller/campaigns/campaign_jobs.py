@@ -16,10 +16,8 @@ from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refu
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import mapping
 from plimsoll_operator.pods.owners import controller_of
-from plimsoll_predictor.campaigns.planning import (
-    SeenJob,
-)
 from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.campaigns.seen import SeenJob
 
 log = structlog.get_logger()
 
@@ -42,6 +40,10 @@ class CampaignJobs:
     async def may_run_in(self, namespace: str) -> bool:
         """Say whether Plimsoll's role may create Jobs there."""
         return await self._kube.may("create", "batch", "jobs", namespace)
+
+    async def may_delete_in(self, namespace: str) -> bool:
+        """Say whether Plimsoll's role may delete Jobs there."""
+        return await self._kube.may("delete", "batch", "jobs", namespace)
 
     async def scenarios_file(self, campaign: Campaign) -> str | None:
         """Return the CSV of the campaign's ConfigMap; None if its scenarios are elsewhere.

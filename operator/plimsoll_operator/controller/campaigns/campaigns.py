@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, run_key
+from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, command_to_delete, run_key
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaign, scenarios_of
 from plimsoll_operator.campaigns.status import DELETED, Phase, State, status_of
-from plimsoll_operator.controller.campaigns.refusals import Refusals
+from plimsoll_operator.controller.campaigns.refusals import Key, Refusals
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub, ObservationAmended, TrainingDue
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.tasks.book import TaskBook
@@ -28,14 +28,10 @@ from plimsoll_operator.names.objects import labels_of, metadata_of
 from plimsoll_operator.profile.status import changed
 from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.needs import least_certain
-from plimsoll_predictor.campaigns.planning import (
-    Seen,
-    Steps,
-    next_steps,
-    refused,
-)
+from plimsoll_predictor.campaigns.planning import Steps, next_steps, refused
 from plimsoll_predictor.campaigns.recorded import MOST_RUNS, rows_with_weights
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.campaigns.seen import Seen, SeenJob
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
@@ -238,7 +234,8 @@ class Campaigns:
         self, document: Mapping[str, Any], campaign: Campaign, record: CampaignRecord
     ) -> None:
         runs = await self.writer.read(self.store.campaigns.runs, campaign.uid)
-        steps = await self._planned(campaign, record, runs)
+        jobs = await self._jobs(campaign, runs)
+        steps = await self._planned(campaign, record, runs, jobs or {})
         if steps.changed:
             await self.writer.call(self.store.campaigns.put, campaign.uid, steps.changed)
         gone = await self.refusals.jobs.delete(campaign, steps.delete)
@@ -256,20 +253,38 @@ class Campaigns:
             ended=ended,
             silent_s=self.agents.silent_s,
             not_made=not_made,
+            left_to=command_to_delete(campaign) if jobs is None else "",
         )
         await self._show(document, state)
 
+    async def _jobs(
+        self, campaign: Campaign, runs: Sequence[CampaignRun]
+    ) -> dict[Key, SeenJob] | None:
+        """Return the campaign's Jobs; None if it is stopped and Plimsoll may not delete them.
+
+        Campaigns were switched off while it ran, so that its Jobs may not be listed either.
+        """
+        jobs = self.refusals.jobs
+        if campaign.stopped and not await jobs.may_delete_in(campaign.task.namespace):
+            return None
+        return self.refusals.explained(campaign, runs, await jobs.seen(campaign))
+
     async def _planned(
-        self, campaign: Campaign, record: CampaignRecord, runs: Sequence[CampaignRun]
+        self,
+        campaign: Campaign,
+        record: CampaignRecord,
+        runs: Sequence[CampaignRun],
+        jobs: Mapping[Key, SeenJob],
     ) -> Steps:
-        """Return the next steps, by what is stored and seen."""
+        """Return the next steps, by what is stored and seen.
+
+        jobs: read before this, so that a seen end may have its observation by then.
+        """
         going = [
             run.scenario
             for run in latest_of(runs).values()
             if run.state.is_open and run.state is not RunState.REGISTERED
         ]
-        # The Jobs are read first, so that a seen end may have its observation by then.
-        jobs = self.refusals.explained(campaign, runs, await self.refusals.jobs.seen(campaign))
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
         rules = campaign.rules(record.began_s)

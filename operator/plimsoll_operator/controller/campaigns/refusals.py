@@ -11,8 +11,8 @@ from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.sizing.bounds.quotas import counts
-from plimsoll_predictor.campaigns.planning import SeenJob
 from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.campaigns.seen import SeenJob
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
 

@@ -76,7 +76,8 @@ class Standings(LogFold):
         # If something was learned during the read, the task may have been saved since.
         if not saved and self.through == through and len(self._unknown) < UNKNOWN_TASKS:
             self._unknown.add(str(task))
-        return next(iter(_readable(saved).values()), None)
+        data = saved.get(str(task))
+        return None if data is None else _readable(str(task), data)
 
     async def pool(self, task: TaskId) -> Pool:
         """Return what the tasks of a namespace share; callers must not change it."""
@@ -142,8 +143,15 @@ class Standings(LogFold):
         return bool(lessons)
 
     async def _write(self, follows: frozenset[int]) -> bool:
+        turns = Turns()
         pools = {name: self._experts.pools[name].to_dict() for name in self._unsaved_pools}
-        changed = {task: self._experts.standing(task).to_dict() for task in self._unsaved}
+        changed = dict[str, Mapping[str, Any]]()
+        for task in tuple(self._unsaved):
+            if (standing := self._experts.get(task)) is not None:
+                changed[task] = standing.to_dict()
+                await turns.rest()
+        # A task that was forgotten while others had their turn must not come back.
+        changed = {task: state for task, state in changed.items() if task in self._unsaved}
         saved = await self._writer.call(
             self._store.experts.save, self.through, changed, pools, follows
         )
@@ -176,12 +184,19 @@ class Standings(LogFold):
 
     async def _hold(self, saved: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> None:
         """Restore the saved state of tasks, and of the pools that their namespaces share."""
-        unknown = {namespace_of(task) for task in tasks} - self._experts.pools.keys()
-        if unknown:
+        turns, standings = Turns(), dict[str, Standing]()
+        for task, data in saved.items():
+            if (standing := _readable(task, data)) is not None:
+                standings[task] = standing
+            await turns.rest()
+        # Pools without a task that is held may be dropped in any turn of others: the tasks follow
+        # at once.
+        namespaces = {namespace_of(task) for task in tasks}
+        while unknown := namespaces - self._experts.pools.keys():
             pools = await self._writer.read(self._store.experts.pools, unknown)
             for namespace in sorted(unknown):
                 self._experts.put_pool(namespace, pools.get(namespace))
-        for task, standing in _readable(saved).items():
+        for task, standing in standings.items():
             self._experts.put(task, standing)
             self._used[task] = None
 
@@ -324,12 +339,10 @@ def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> 
             standing.seed(name, ratio)
 
 
-def _readable(saved: Mapping[str, Mapping[str, Any]]) -> dict[str, Standing]:
-    """Read standings; leave out those that cannot be read, whose experts start again."""
-    standings: dict[str, Standing] = {}
-    for task, data in saved.items():
-        try:
-            standings[task] = Standing.from_dict(data)
-        except (KeyError, TypeError, ValueError) as error:
-            log.error("a task's experts cannot be read", task=task, error=repr(error))
-    return standings
+def _readable(task: str, data: Mapping[str, Any]) -> Standing | None:
+    """Read a task's standing; None if that is impossible: its experts start again."""
+    try:
+        return Standing.from_dict(data)
+    except (KeyError, TypeError, ValueError) as error:
+        log.error("a task's experts cannot be read", task=task, error=repr(error))
+        return None

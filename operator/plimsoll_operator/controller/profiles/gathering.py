@@ -182,4 +182,5 @@ def _training(last: Training | None) -> TrainingFact | None:
         at_s=last.at_s,
         failure=last.failure or last.damage,
         note="its time budget cut the search short" if cut else None,
+        has_model=last.has_model,
     )

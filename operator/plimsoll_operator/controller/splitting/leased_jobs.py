@@ -20,6 +20,7 @@ import structlog
 from plimsoll_operator.attempts.over import is_decided
 from plimsoll_operator.chunks.lease_keeper import (
     Keeper,
+    Kept,
     NotWritten,
     TooManyJobs,
     UnknownJob,
@@ -79,12 +80,13 @@ class Shelf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A worker's pod that is over, or gone. index: None if it had none.
+    """A worker's pod that is over, or gone. job_uid: of its Job. index: None if it had none.
 
     killed_bytes: its limit, if it was killed for memory.
     """
 
     worker: str
+    job_uid: str
     index: int | None = None
     succeeded: bool = False
     killed_bytes: int | None = None
@@ -132,19 +134,29 @@ class LeasedJobs:
     async def open(self, name: JobName) -> None:
         """Lease a Job's items from now on, or go on from its record.
 
+        The record of a Job that had its name and run before it is closed.
+
         Raises:
             JobGone: if it is not there, or has ended. UnknownJob: if it leases nothing.
             NotWritten: if that cannot be known now.
         """
+        before = self.keeper.jobs.get(name)
         leased, ended = await self._find(name)
         if ended:
             raise JobGone(f"{name} has ended")
+        # Another worker may have opened it meanwhile, and know of a Job that came still later.
+        if before is not None and before.uid != leased.uid:
+            await self._close(name, before)
         await self._go_on(leased)
 
     def see(self, pod: Pod, *, gone: bool) -> None:
-        """A pod appeared, changed or went: if it is over, its share is done, or its items free."""
+        """A pod appeared, changed or went: if it is over, its share is done, or its items free.
+
+        A pod that loses its label leaves the watch as if it were gone, and works on.
+        """
         name = _leased_by(pod)
-        if name in self.keeper.jobs and (gone or is_decided(pod)):
+        leaves = gone and metadata_of(pod).get("deletionTimestamp") is not None
+        if name in self.keeper.jobs and (leaves or is_decided(pod)):
             self._over.put_nowait((name, over_of(pod)))
 
     async def spares(self, killed: Pod) -> bool:
@@ -158,7 +170,7 @@ class LeasedJobs:
         over = over_of(killed)
         try:
             await self._take_back(name, over)
-        except NotWritten as error:
+        except (NotWritten, UnknownJob) as error:
             log.warning("a pod's items are taken back later", job=str(name), why=str(error))
         kept = self.keeper.jobs.get(name)
         return kept is not None and over.worker in kept.spared
@@ -166,17 +178,19 @@ class LeasedJobs:
     async def run(self) -> None:
         """Go on with the Jobs that have a record, and follow all, until cancelled."""
         await self._restore()
-        loop = asyncio.get_running_loop()
-        looked_s = loop.time() - LOOK_EVERY_S
+        # Beside each other: with many Jobs, or a slow API server, a round of looks takes long.
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._look_again())
+            group.create_task(self._take_back_what_is_seen())
+
+    async def _look_again(self) -> None:
         while True:
-            wait_s = max(0.0, looked_s + LOOK_EVERY_S - loop.time())
-            try:
-                async with asyncio.timeout(wait_s):
-                    name, over = await self._over.get()
-            except TimeoutError:
-                await self._look_at_all()
-                looked_s = loop.time()
-                continue
+            await self._look_at_all()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _take_back_what_is_seen(self) -> None:
+        while True:
+            name, over = await self._over.get()
             try:
                 await self._take_back(name, over)
             except (NotWritten, UnknownJob) as error:
@@ -207,11 +221,12 @@ class LeasedJobs:
         if isinstance(record, Mapping) and record.get("uid") != leased.uid:
             record = None  # it is of a deleted Job of the same name
         try:
-            self.keeper.open(leased, record, taught)
+            kept = self.keeper.open(leased, record, taught)
         except ValueError as error:
             log.error("a Job's leases begin anew: its record is broken", job=str(name), why=error)
-            self.keeper.open(leased, None, taught)
-        self._read[name] = leased, task
+            kept = self.keeper.open(leased, None, taught)
+        if kept.uid == leased.uid:  # else another Job's was opened meanwhile
+            self._read[name] = leased, task
         await self.keeper.written(name)
 
     async def _restore(self) -> None:
@@ -247,16 +262,28 @@ class LeasedJobs:
 
     async def _look_at(self, name: JobName) -> None:
         """Take back what pods that are over have leased, and close the Job if it is over."""
+        kept = self.keeper.jobs.get(name)
+        if kept is None:
+            return  # closed since the round began
         leased, task = self._read[name]
         try:
             job = await self._kube.api.get(path_of(BATCH, "jobs", name.namespace, name.name))
         except NotFound:
             job = {}
         if metadata_of(job).get("uid") != leased.uid:
-            await self._close(name, task)
+            await self._close(name, kept)
             return
+        await self._take_back_all(leased, kept)
+        if has_ended(job):
+            regarding = event_words.Regarding.of(job, "Job", "batch/v1")
+            self._tell(event_words.leased(kept.words()), regarding, task)
+            await self._close(name, kept)
+
+    async def _take_back_all(self, leased: LeasedJob, kept: Kept) -> None:
+        """Take back what pods of a Job have that are over, or not there, or should have gone."""
+        name = leased.name
         # Read before the list, which then shows the pod of each of these workers, if it exists.
-        workers = set(self.keeper.find(name).leases.known)
+        workers = set(kept.leases.known)
         selector = {"labelSelector": f"{_UID}={leased.uid}"}
         pods = await self._kube.api.items(path_of(CORE, "pods", name.namespace), selector)
         there = {str(metadata_of(pod).get("name")): pod for pod in pods}
@@ -268,16 +295,12 @@ class LeasedJobs:
         late = self._leaving[name].overdue(there.values(), asyncio.get_running_loop().time())
         gone = workers - set(there) | {str(metadata_of(pod).get("name")) for pod in late}
         for worker in gone:
-            await self._take_back(name, Over(worker))
-        if has_ended(job):
-            regarding = event_words.Regarding.of(job, "Job", "batch/v1")
-            self._tell(event_words.leased(self.keeper.find(name).words()), regarding, task)
-            await self._close(name, task)
+            await self._take_back(name, Over(worker, leased.uid))
 
     async def _take_back(self, name: JobName, over: Over) -> None:
         kept = self.keeper.jobs.get(name)
-        if kept is None:
-            return
+        if kept is None or kept.uid != over.job_uid:
+            return  # a Job that is copied from another has the other's run, and may have its name
         leases = kept.leases
         index = over.index if over.succeeded else None
         # First: others ask while the store writes, and must get nothing of a share that is done.
@@ -286,12 +309,16 @@ class LeasedJobs:
         if over.worker in leases.known:
             await self.keeper.died(name, over.worker, over.killed_bytes)
 
-    async def _close(self, name: JobName, task: TaskId) -> None:
-        taught = self.keeper.find(name).taught()
-        await self._shelf.close(name, task, taught)
+    async def _close(self, name: JobName, kept: Kept) -> None:
+        """Forget a Job's record, unless that is done already, and keep what it taught."""
+        if self.keeper.jobs.get(name) is not kept:
+            return
+        # First: while the store writes, a next Job of this name may begin its own record.
         self.keeper.close(name)
-        del self._read[name]
+        _, task = self._read.pop(name)
         self._leaving.pop(name, None)
+        taught = kept.taught()
+        await self._shelf.close(name, task, taught)
         self._taught(task, taught)
 
 
@@ -320,6 +347,7 @@ def over_of(pod: Pod) -> Over:
     index = str(annotations_of(pod).get(_INDEX, ""))
     return Over(
         worker=str(metadata_of(pod).get("name")),
+        job_uid=str(labels_of(pod).get(_UID)),
         index=int(index) if index.isascii() and index.isdigit() else None,
         succeeded=status.get("phase") == "Succeeded",
         killed_bytes=killed_bytes,

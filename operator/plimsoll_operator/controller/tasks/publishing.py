@@ -16,6 +16,7 @@ from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.hub.hub import (
     Hub,
     PolicyChanged,
+    ProfileOutdated,
     ProfileSpecChanged,
     TaskChanged,
     TaskForgotten,
@@ -130,7 +131,11 @@ class Publications:
             self._board.set_crowded(self._crowded)
 
     def _publish(self, task: TaskId) -> None:
-        self._board.publish(self.deciding(task))
+        for without_room in self._board.publish(self.deciding(task)):
+            # The store keeps the model. In memory it must not bid for pods that replicas size
+            # without it, and no number of tasks may fill the memory with models.
+            self._book.serve(without_room, None)
+            self._hub.publish(ProfileOutdated(without_room))
         self._unpublished.pop(task, None)
         self._hub.publish(TaskPublished(task))
 

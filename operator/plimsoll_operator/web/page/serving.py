@@ -227,3 +227,6 @@ def _logged(work: Callable[[], object]) -> None:
         work()
     except StoreError as error:
         log.warning("the page's index was not read anew: %s", error)
+    except Exception:
+        # Nobody waits for this result, so nobody else would say that something is wrong.
+        log.exception("the page's index could not be read anew")

@@ -18,6 +18,8 @@ from plimsoll_predictor.store.database.schema import observations, sightings
 from plimsoll_predictor.store.database.upsert import upsert
 
 PREFIX: Final = "asked/"
+_AFTER: Final = "asked0"
+"""The first key that follows all with the prefix: a 0 follows the slash."""
 _AT_ONCE: Final = 500
 
 
@@ -68,8 +70,16 @@ def ended(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]:
 def forget_folded(connection: sa.Connection) -> None:
     """Delete what no sighting waits for."""
     waiting = sa.select(sa.literal(PREFIX) + sightings.c.attempt_uid)
-    of_runs = table.c.key.startswith(PREFIX)
+    of_runs = _of_runs(connection.dialect.name)
     connection.execute(table.delete().where(of_runs & table.c.key.not_in(waiting)))
+
+
+def _of_runs(dialect: str) -> sa.ColumnElement[bool]:
+    if dialect == "sqlite":
+        # Its index finds a range of keys, but no prefix.
+        return (table.c.key >= PREFIX) & (table.c.key < _AFTER)
+    # PostgreSQL may order keys by a language, in which those of runs are no range.
+    return table.c.key.startswith(PREFIX)
 
 
 def _json(text: Any) -> Any:

@@ -38,16 +38,16 @@ class ChunkRunRecords(Records):
 
         Cost: a pass over the newest ``LOOKED_AT`` observations.
         """
-        ids = sa.select(table.c.id).order_by(table.c.id.desc())
-        first = ids.offset(LOOKED_AT).limit(1).scalar_subquery()
-        recent = table.c.id > sa.func.coalesce(first, -1)
-        found = sa.select(table.c.task, sa.func.max(table.c.id).label("newest"))
-        found = found.where(recent & _has(feature, table.c.features)).group_by(table.c.task)
+        # Apart from the groups: for their sake, SQLite would read the whole index of tasks.
+        lately = sa.select(table.c.id, table.c.task, table.c.features).order_by(table.c.id.desc())
+        column = lately.limit(LOOKED_AT).subquery().c
+        found = sa.select(column.task, sa.func.max(column.id).label("newest"))
+        found = found.where(_has(feature, column.features)).group_by(column.task)
         found = found.order_by(sa.text("newest DESC")).limit(MOST_TASKS)
         return [task for row in self._database.rows(found) if (task := _task(row.task)) is not None]
 
     def of_task(self, task: TaskId, feature: str, limit: int = KEPT) -> list[ChunkRun]:
-        """Return the task's newest chunks, oldest first: those that succeeded or were killed.
+        """Return the task's newest chunks, oldest first, however they ended.
 
         Cost: a pass over ``LOOKED_AT_OF_TASK`` × limit attempts of the task at most.
         """
@@ -81,7 +81,7 @@ def _chunk_run(row: sa.Row[Any], feature: str) -> ChunkRun | None:
         if row.outcome == Outcome.OOM_KILLED.value and row.allocation_bytes:
             return ChunkRun(items, killed_bytes=row.allocation_bytes, **told)
         if row.outcome != Outcome.SUCCEEDED.value:
-            return None
+            return ChunkRun(items, failed=True, **told)
         started_s, finished_s = row.started_s, row.finished_s
         if started_s is None or finished_s is None or finished_s < started_s:
             return None

@@ -5,7 +5,7 @@ Reports are plain dicts here: their class belongs to the operator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -26,6 +26,7 @@ _MAXIMA: Final = (
     "measured_s",
 )
 """Fields that only grow, so that reports which arrive twice or out of order do no harm."""
+_AT_ONCE: Final = 500
 
 Report = Mapping[str, Any]
 Key = tuple[str, str]
@@ -35,35 +36,46 @@ class PeakRecords(Records):
     """The part of the store that holds the agents' reports; errors as in ``Store``."""
 
     def put(self, reports: Sequence[Report]) -> None:
-        """Keep reports (``PeakReport.to_dict()``), merged with what is kept of the same cgroup.
-
-        Raises:
-            BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
-        """
+        """Keep reports, as the function of this name does."""
         with self._database.write() as connection:
-            pods = {_key(report)[0] for report in reports}
-            stored = connection.execute(sa.select(table).where(table.c.pod_uid.in_(pods)))
-            merged: dict[Key, Report] = {
-                (row.pod_uid, row.container_id): orjson.loads(row.report) for row in stored
-            }
-            changed: set[Key] = set()
-            for report in reports:
-                key = _key(report)
-                merged[key] = _merge(merged[key], report) if key in merged else report
-                changed.add(key)
-            now_s = self._clock()
-            rows = [
-                {"pod_uid": pod, "container_id": container, "report": _json(report), "put_s": now_s}
-                for (pod, container), report in merged.items()
-                if (pod, container) in changed
-            ]
-            upsert(connection, table, rows)
+            put(connection, reports, self._clock())
 
     def of_pod(self, pod_uid: str) -> list[dict[str, Any]]:
         """A pod's reports: the whole pod's first, then its containers'."""
         mine = sa.select(table.c.report).where(table.c.pod_uid == pod_uid)
         texts = self._database.values(mine.order_by(table.c.container_id))
         return [orjson.loads(text) for text in texts]
+
+
+def put(connection: sa.Connection, reports: Sequence[Report], now_s: float) -> None:
+    """Keep reports (``PeakReport`` as a document), merged with what is kept of the same cgroup.
+
+    Raises:
+        BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
+    """
+    cgroups = {_key(report) for report in reports}
+    merged = _stored(connection, {pod_uid for pod_uid, _ in cgroups})
+    for report in reports:
+        key = _key(report)
+        merged[key] = _merge(merged[key], report) if key in merged else report
+    rows = [
+        {"pod_uid": pod, "container_id": container, "report": _json(report), "put_s": now_s}
+        for (pod, container), report in merged.items()
+        if (pod, container) in cgroups
+    ]
+    upsert(connection, table, rows)
+
+
+# Made once: it runs with most writes, and making it costs more than running it.
+_OF_PODS: Final = sa.select(table).where(table.c.pod_uid.in_(sa.bindparam("pods", expanding=True)))
+
+
+def _stored(connection: sa.Connection, pods: Collection[str]) -> dict[Key, Report]:
+    asked, found = list(pods), dict[Key, Report]()
+    for start in range(0, len(asked), _AT_ONCE):
+        for row in connection.execute(_OF_PODS, {"pods": asked[start : start + _AT_ONCE]}):
+            found[row.pod_uid, row.container_id] = orjson.loads(row.report)
+    return found
 
 
 def _key(report: Report) -> Key:

@@ -69,21 +69,21 @@ def store_error(error: exc.SQLAlchemyError, where: str) -> Exception:
     original = error.orig
     sqlstate = str(getattr(original, "sqlstate", None) or "")
     if isinstance(error, exc.IntegrityError | exc.DataError) or sqlstate.startswith(_TOO_LARGE):
-        return BadRecordError(f"store {where} refuses the record: {_line(original)}")
+        return BadRecordError(f"store {where} refuses the record: {in_one_line(original)}")
     code = getattr(original, "sqlite_errorcode", None)
     if isinstance(code, int):
         words = _BY_CODE.get(code & 0xFF)
     else:
         words = _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2])
     if words:
-        return StoreError(f"store {where} {words} ({_line(original)})")
+        return StoreError(f"store {where} {words} ({in_one_line(original)})")
     if isinstance(error, exc.OperationalError) or error.connection_invalidated:
         return StoreError(
-            f"store {where} does not answer as it should: {_line(original)}; check it"
+            f"store {where} does not answer as it should: {in_one_line(original)}; check it"
         )
     return error
 
 
-def _line(original: BaseException | None) -> str:
-    """The error in one line: PostgreSQL's have several, and are shown in conditions and logs."""
+def in_one_line(original: BaseException | None) -> str:
+    """An error in one line: PostgreSQL's have several, and are shown in conditions and logs."""
     return " ".join(str(original).split())[:500]

@@ -38,6 +38,8 @@ _STATUS: Final = sa.text(
 _CONNECT_S: Final = 5
 _OPTIONS: Final[dict[str, Any]] = {
     "application_name": "plimsoll",
+    # A database in SQL_ASCII names no encoding of its own, and would answer in bytes.
+    "client_encoding": "utf8",
     "connect_timeout": _CONNECT_S,
     "keepalives": 1,
     "keepalives_idle": 5,

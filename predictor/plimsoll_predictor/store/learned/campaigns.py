@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.campaigns.planning import SeenEnd
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.campaigns.seen import SeenEnd
 from plimsoll_predictor.core.bounded_text import bounded
 from plimsoll_predictor.core.record import Features, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -146,7 +146,7 @@ class CampaignRecords(Records):
             asked = (
                 sa.select(
                     *(column.run, column.attempt_uid, column.outcome, column.peak_bytes),
-                    *(column.started_s, column.finished_s, column.cause),
+                    *(column.started_s, column.finished_s, column.cause, column.exit_code),
                 )
                 .where((column.task == str(task)) & some)
                 .order_by(column.ordered_s, column.id)
@@ -223,4 +223,5 @@ def _end(row: Any) -> SeenEnd:
         runtime_s=runtime_s,
         finished_s=row.finished_s,
         cause=read_cause(row.cause),
+        exit_code=row.exit_code,
     )

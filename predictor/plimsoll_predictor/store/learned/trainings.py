@@ -22,12 +22,13 @@ from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.schema import trainings as table
+from plimsoll_predictor.store.learned import training_reports
 from plimsoll_predictor.store.learned.due_trainings import AlreadyEndedError, Claim, end_claimed
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 log: Final = logging.getLogger(__name__)
 KEPT_TRAININGS: Final = 100
-"""Trainings that succeeded kept per task, with their reports: some 16 kB each."""
+"""Trainings that succeeded kept per task, with reports: 15 kB the newest, 5 to 7 kB any other."""
 KEPT_FAILURES: Final = 20
 """Trainings that failed kept per task; they have a count of their own, to displace no others."""
 KEPT_MODELS: Final = 3
@@ -199,12 +200,15 @@ class ModelRecords(Records):
         return None if row is None else self._readable(row)
 
     def serving(self) -> Iterator[tuple[TaskId, SavedModel]]:
-        """The models of all tasks that have one, as ``newest`` gives them, a few at a time."""
+        """The models of all tasks that have one, as ``newest`` gives them, a few at a time.
+
+        Those trained last come last.
+        """
         newest_ids = sa.select(sa.func.max(table.c.id)).where(table.c.failure.is_(None))
-        ids = self._database.values(newest_ids.group_by(table.c.task))
+        ids = sorted(self._database.values(newest_ids.group_by(table.c.task)))
         for start in range(0, len(ids), _AT_ONCE):
             some = sa.select(table).where(table.c.id.in_(ids[start : start + _AT_ONCE]))
-            for row in self._database.rows(some):
+            for row in self._database.rows(some.order_by(table.c.id)):
                 if (model := self._readable(row)) is not None:
                     yield TaskId.parse(row.task), model
 
@@ -213,7 +217,7 @@ class ModelRecords(Records):
             model = None if row.model is None else Model.from_dict(orjson.loads(row.model))
             if row.version is not None and model is None:
                 raise ModelError("the row has lost its model")
-            report = orjson.loads(row.report)
+            report = training_reports.read(row.report)
             saved = SavedModel(model, report, row.at_s, row.runs, row.oom_kills)
         except (ModelError, ValueError, TypeError, KeyError) as error:
             reason = f"{type(error).__name__}: {error}"
@@ -246,7 +250,7 @@ def _check_stored(connection: sa.Connection, task: TaskId, newest: str) -> None:
 def _append(
     connection: sa.Connection, began: TaskSummary, at_s: float, results: Mapping[str, Any]
 ) -> None:
-    """Add a training; older ones lose first their model, then their row.
+    """Add a training; older ones' reports are compressed, they lose their model, then their row.
 
     began: the task's figures when it began. results: the columns that tell how it went.
     """
@@ -268,6 +272,16 @@ def _append(
     with_model = mine & table.c.model.is_not(None)
     stale = with_model & (table.c.id < _older_than(with_model, KEPT_MODELS))
     connection.execute(table.update().where(stale).values(model=None))
+    _compress(connection, mine & table.c.failure.is_(None))
+
+
+def _compress(connection: sa.Connection, succeeded: sa.ColumnElement[bool]) -> None:
+    """Compress the reports of a task's trainings but for the newest. Most were so before."""
+    plain = table.c.report.not_like(f"{training_reports.BEGINNING}%")
+    older = succeeded & (table.c.id < _older_than(succeeded, 1))
+    for row in connection.execute(sa.select(table.c.id, table.c.report).where(older & plain)):
+        smaller = table.update().where(table.c.id == row.id)
+        connection.execute(smaller.values(report=training_reports.compressed(row.report)))
 
 
 def _as_json(document: Mapping[str, Any], task: TaskId) -> str:
@@ -311,7 +325,7 @@ def _training(row: sa.Row[Any]) -> Training:
 
 def _readable(text: str | None) -> Mapping[str, Any]:
     try:
-        report = orjson.loads(text or "{}")
+        report = training_reports.read(text or "{}")
     except ValueError:
         return {}
     return report if isinstance(report, dict) else {}

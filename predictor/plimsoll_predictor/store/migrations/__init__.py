@@ -1,7 +1,8 @@
 """The store's schema, step by step.
 
-A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike. An empty
-database gets the tables of ``schema.py`` at once; the tests compare them with what the steps make.
+A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike, and name
+its new tables in ``LATER_TABLES``. An empty database gets the tables of ``schema.py`` at once; the
+tests compare them with what the steps make.
 
 In: a database of any version. Out: one of the newest. May import: ``store.database``,
 ``store.attempts``.
@@ -9,15 +10,20 @@ In: a database of any version. Out: one of the newest. May import: ``store.datab
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 from plimsoll_predictor.store.attempts import totals
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.database.errors import StoreError
+from plimsoll_predictor.store.database.errors import BadRecordError, StoreError, in_one_line
 from plimsoll_predictor.store.database.schema import compatibility, metadata
+
+log: Final = logging.getLogger(__name__)
 
 HEAD: Final = "0017"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
@@ -26,6 +32,16 @@ OLDEST: Final = "0006"
 """Code that knows this step works on today's schema: later steps only added to it. So an older
 Plimsoll may run beside a newer one, and people may go back to it. If a step does more than add
 tables, indexes, and columns that may be empty, name that step here."""
+LATER_TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "0004": ("bids", "lessons", "standings"),
+    "0006": ("totals", "compatibility"),
+    "0007": ("sightings", "forecaster", "kept_forecasts", "shape_catalogues"),
+    "0012": ("campaigns", "campaign_runs"),
+    "0014": ("due_trainings",),
+    "0015": ("leased_jobs", "leased_tasks"),
+    "0017": ("last_writes",),
+}
+"""The tables that each step makes, except for the first step."""
 VERSION_TABLE: Final = "plimsoll_schema"
 _REVISIONS: Final = sa.Table(
     VERSION_TABLE,
@@ -41,7 +57,21 @@ def migrate(database: Database) -> None:
     """Bring an open database to the newest schema, in one transaction: all of it or nothing.
 
     It refuses a database of a newer Plimsoll, or of another program.
+
+    Raises:
+        StoreError: whatever the database answers, so that who opens a store can wait and say why.
     """
+    try:
+        _migrate(database)
+    except (exc.DBAPIError, BadRecordError) as error:
+        why = in_one_line(error.orig if isinstance(error, exc.DBAPIError) else error)
+        raise StoreError(
+            f"store {database.where} cannot be brought to schema {HEAD}, and is left as it was"
+            f" ({why}); restore a backup into an empty database, or give Plimsoll an empty one"
+        ) from error
+
+
+def _migrate(database: Database) -> None:
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
             return
@@ -53,6 +83,7 @@ def migrate(database: Database) -> None:
         if revision is None:
             _make_all(connection)
         else:
+            _drop_left_over(connection, revision)
             _go_on_from_older(connection)
         connection.execute(compatibility.delete())
         connection.execute(compatibility.insert().values(oldest=OLDEST))
@@ -78,6 +109,23 @@ def _statements(dialect: str) -> tuple[str, ...]:
     for tables in (_REVISIONS.metadata, metadata):
         tables.create_all(engine, checkfirst=False)
     return tuple(said)
+
+
+def _drop_left_over(connection: sa.Connection, revision: str) -> None:
+    """Drop the tables of steps after the revision, if they are there.
+
+    Tools that restore a database replace the tables of the backup, and leave newer ones behind.
+    These belong to the store that was replaced.
+    """
+    later = {name for step, names in LATER_TABLES.items() if step > revision for name in names}
+    asked = sa.inspect(connection)
+    for name in sorted(later & set(asked.get_table_names())):
+        table = metadata.tables[name]
+        # Later steps add only columns that may be empty, so every version has these.
+        required = {column.name for column in table.columns if not column.nullable}
+        if required <= {column["name"] for column in asked.get_columns(name)}:
+            log.warning("table %s is dropped: it is of the store that was here before", name)
+            connection.execute(sa.schema.DropTable(table))
 
 
 def _go_on_from_older(connection: sa.Connection) -> None:

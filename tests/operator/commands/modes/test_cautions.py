@@ -15,8 +15,11 @@ from plimsoll_operator.commands.modes.pause import pause_command
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.errors import NotFound, Refused
+from plimsoll_operator.kube.own_objects import WEBHOOKS
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.namespaces import excluded_namespaces, selector_of
 from plimsoll_predictor.core.policy import Mode
-from tests.builders.kubernetes.cluster_status import a_profile
+from tests.builders.kubernetes.cluster_status import a_profile, a_webhook
 
 HERE = Installation(installed_in="plimsoll")
 CLUSTER = custom_path("sizingpolicies", "plimsoll", "cluster")
@@ -38,7 +41,9 @@ class Objects:
             raise NotFound(path)
         return self.kept[path]
 
-    async def items(self, path: str) -> list[Any]:
+    async def items(self, path: str, _: Mapping[str, str] | None = None) -> list[Any]:
+        if path in self.hidden:
+            raise Refused("forbidden")
         return [each for name, each in self.kept.items() if name.startswith(f"{path}/")]
 
     async def patch(self, path: str, body: Mapping[str, Any]) -> None:
@@ -101,6 +106,41 @@ def test_without_a_pause_it_is_from_the_next_pod_on(
     assert said.endswith("done: TaskProfile shop/train has mode enforce, from the next pod on\n")
     assert "paused" not in said
     assert "known yet" not in said
+
+
+def excluding(*namespaces: str) -> dict[str, Any]:
+    """The webhook configuration of an installation that leaves these alone."""
+    sizes = {"matchExpressions": [{"key": labels.TASK, "operator": "Exists"}]}
+    selector = selector_of(excluded_namespaces(namespaces, "plimsoll"))
+    configuration: dict[str, Any] = a_webhook(objectSelector=sizes, namespaceSelector=selector)
+    return configuration
+
+
+@pytest.mark.parametrize(("task", "namespace"), [(None, "shop"), ("shop/train", None)])
+def test_a_namespace_that_is_left_alone_is_not_said_to_be_enforced(
+    objects: Objects, capsys: pytest.CaptureFixture[str], task: str | None, namespace: str | None
+) -> None:
+    objects.kept[f"{WEBHOOKS}/plimsoll"] = excluding("shop")
+    for _ in range(2):
+        assert mode_command(Mode.ENFORCE, task, namespace, HERE, ask=False) == 0
+        said = capsys.readouterr().out
+        assert "; Plimsoll leaves namespace shop alone" in said.splitlines()[-1]
+        assert "from the next pod on" not in said
+    assert mode_command(Mode.OFF, task, namespace, HERE, ask=False) == 0
+    assert "leaves namespace" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hidden", [set(), {WEBHOOKS}])
+def test_a_namespace_that_is_not_left_alone_or_may_not_be_known_as_such_is_enforced(
+    objects: Objects, capsys: pytest.CaptureFixture[str], hidden: set[str]
+) -> None:
+    """One of two installations sizes its pods, or nobody may read which namespaces are left out."""
+    objects.hidden = hidden
+    objects.kept[f"{WEBHOOKS}/plimsoll"] = excluding("shop")
+    objects.kept[f"{WEBHOOKS}/plimsoll-two"] = excluding("lab")
+    assert mode_command(Mode.ENFORCE, None, "shop", HERE, ask=False) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("done: SizingPolicy shop/default has mode enforce, from the next pod on\n")
 
 
 def test_what_is_resumed_and_still_paused_above_is_told(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 import pytest
 import pytest_asyncio
 from kubernetes_asyncio import client
 
 from plimsoll_operator.commands.modes import release
-from plimsoll_operator.kube.api_server import ApiServer
-from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.kube.api_server import MERGE_PATCH, ApiServer, Object
+from plimsoll_operator.kube.errors import ApiError, Expired
 from plimsoll_operator.names import labels
 from tests.builders.controller.turns import CPU, OTHERS, waits
 from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
@@ -47,6 +49,79 @@ async def test_jobs_that_wait_are_resumed_and_others_stay_suspended(
     assert await release.release_pods(api) == 2
     assert gates.suspended == {"authors"}
     assert gates.held == set()
+
+
+class Listed(dict[str, Any]):
+    """One page; a plain dict cannot be watched."""
+
+
+class Backlog(ApiServer):
+    """A cluster with many pods of others, each of its lists before these that wait.
+
+    forgets: how often it does not know the rest of a list.
+    """
+
+    def __init__(self, others: int, forgets: int = 0) -> None:
+        self.others, self.forgets = others, forgets
+        self.waiting = {
+            "pods": [waits(f"ours-{number}").built() for number in range(50)],
+            "jobs": [
+                a_job(f"ours-{number}", labels={labels.WAITS: "true"}, suspend=True)
+                for number in range(50)
+            ],
+        }
+        self.page_before: Callable[[], Listed | None] = lambda: None
+        self.at_once = self.most_at_once = 0
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        assert query is not None
+        assert self.page_before() is None, "the page before is still in memory"
+        begin, size = int(query.get("continue", "0")), int(query["limit"])
+        if begin and self.forgets:
+            self.forgets -= 1
+            raise Expired("the provided continue parameter is too old")
+        waiting = self.waiting[path.rpartition("/")[2]]
+        end = min(begin + size, self.others + len(waiting))
+        others = [{"metadata": {"name": str(at)}} for at in range(begin, min(end, self.others))]
+        ours = waiting[max(0, begin - self.others) : max(0, end - self.others)]
+        more = {"continue": str(end)} if end < self.others + len(waiting) else {}
+        page = Listed(items=[*others, *ours], metadata=more)
+        self.page_before = ref(page)
+        return page
+
+    async def patch(
+        self, path: str, body: Object | Sequence[Object], content: str = MERGE_PATCH
+    ) -> dict[str, Any]:
+        assert isinstance(body, Mapping)
+        assert content == MERGE_PATCH
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        plural, name = path.split("/")[-2:]
+        kept = self.waiting[plural]
+        [held] = [each for each in kept if each["metadata"]["name"] == name]
+        held["spec"] = {**held["spec"], **body["spec"]}
+        self.at_once -= 1
+        return {}
+
+
+async def test_those_behind_any_number_of_others_are_let_go_with_one_page_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(release, "PASS_PAUSE_S", 0.0)
+    backlog = Backlog(others=20_000)
+    assert await release.release_pods(backlog) == 100
+    assert 1 < backlog.most_at_once <= release.AT_ONCE
+    assert await release.release_pods(backlog) == 0
+
+
+async def test_a_list_whose_rest_is_forgotten_is_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(release, "PASS_PAUSE_S", 0.0)
+    assert await release.release_pods(Backlog(others=1000, forgets=3)) == 100
+    with pytest.raises(ApiError, match="continue parameter is too old; run it again"):
+        await release.release_pods(Backlog(others=1000, forgets=1000))
 
 
 @pytest.mark.slow

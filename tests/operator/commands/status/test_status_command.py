@@ -247,6 +247,11 @@ def test_who_may_see_nothing_of_what_runs_is_not_told_that_it_is_healthy() -> No
     assert "you may not see whether Plimsoll in this cluster is healthy" in text
 
 
+def test_whoever_may_write_the_authority_is_named() -> None:
+    hooks = [a_webhook(clientConfig={"caBundle": e}) for e in (None, "AAAA", a_bundle(timedelta()))]
+    assert all("cert-manager" in str(summary(webhooks=[each]).next_steps) for each in hooks)
+
+
 def test_an_empty_cluster_is_told_how_to_install() -> None:
     told = summary(deployments=[], webhooks=[], agents=[], lease=None, profiles=[])
     assert not told.healthy

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.names.labels import DECISION, MODE
+from plimsoll_operator.names.labels import DECISION, MODE, RUN_OF
+from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.wording.event_words import Happening
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Outcome
@@ -29,7 +31,7 @@ from tests.builders.controller.ledgers import (
 )
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod, memory_of
-from tests.operator.controller.attempts.test_own_failures import retries
+from tests.operator.controller.attempts.test_own_failures import lowered, retries
 from tests.operator.sizing.admitted import after
 
 
@@ -222,6 +224,45 @@ async def test_only_a_quota_that_counts_the_pod_stops_its_lift(
         await inside.controller.watch.see_bounds(quota, gone=False)
         await inside.see(killed(decided(a_train().with_spec(priorityClassName=priority))))
         assert len(inside.known.lifts) == lifts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_a_job", [True, False], ids=["of a Job", "bare"])
+async def test_a_run_in_a_quota_is_lifted_once_it_was_killed_at_its_written_limit(
+    tmp_path: Path, of_a_job: bool
+) -> None:
+    """Below that it gets no more of the quota than was written, so it gets all of its own limit."""
+    quota = {
+        "metadata": {"namespace": "shop", "name": "all"},
+        "spec": {"hard": {"requests.memory": "8Gi"}},
+    }
+    first = lowered(written=(64, 256))
+    second = lowered("train-2", attempt=2, written=(64, 256)).limited("256Mi")
+    if of_a_job:
+        first, second = first.owned_by_job(), second.owned_by_job()
+    else:
+        second = second.annotated({RUN_OF: "uid-train-1"})
+    async with an_inside(tmp_path) as inside:
+        told: list[str] = []
+
+        def announce(happening: Happening, pod: Pod) -> None:
+            assert pod["metadata"]["namespace"] == "shop"
+            told.append(happening.note)
+
+        inside.controller.announcer.announce = announce  # type: ignore[method-assign]
+        await inside.controller.watch.see_bounds(quota, gone=False)
+        await inside.see(killed(first))
+        [lift] = inside.known.lifts.values()
+        assert (lift.as_written, lift.attempt) == (True, 2)
+        assert told[-1].endswith("; attempt 2 of this run gets what was written")
+        if not of_a_job:
+            [again] = retries(inside, first)
+            assert memory_of(APod(again)) == ("64Mi", "256Mi")
+        await inside.see(killed(second))
+        [lift] = inside.known.lifts.values()
+        assert (lift.as_written, lift.attempt) == (False, 3)
+        assert lift.allocation_bytes > 256 * MIB
+        assert not [words for words in told if "given up" in words]
 
 
 @pytest.mark.slow

@@ -24,9 +24,9 @@ from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import Unreachable
-from plimsoll_predictor.campaigns.planning import OBSERVED_WITHIN_S, SeenJob
+from plimsoll_operator.kube.errors import Refused, Unreachable
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.campaigns.seen import OBSERVED_WITHIN_S, SeenJob
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.campaigns import a_record, keep_campaign, some_runs
@@ -47,6 +47,8 @@ class JobsInMemory(CampaignJobs):
         self.jobs: set[tuple[str, tuple[int, int]]] = set()
         self.asked: list[str] = []
         self.allowed = True
+        self.switched_off_in = ""
+        """The namespace in which Jobs may not be listed or deleted any more."""
         self.away = ""
         """Why the API server answers no call about Jobs; empty if it does."""
         self.ended_s: float | None = None
@@ -61,7 +63,12 @@ class JobsInMemory(CampaignJobs):
         self.asked.append(namespace)
         return self.allowed
 
+    async def may_delete_in(self, namespace: str) -> bool:
+        return namespace != self.switched_off_in
+
     async def seen(self, campaign: Campaign) -> dict[tuple[int, int], SeenJob]:
+        if campaign.task.namespace == self.switched_off_in:
+            raise Refused('jobs.batch is forbidden: cannot list resource "jobs"')
         if campaign.name == self.foresaw_nothing_of:
             raise TypeError("'int' object is not iterable")
         ended = self.ended_s is not None
@@ -166,6 +173,25 @@ async def test_one_that_is_refused_or_waits_by_now_is_stopped_and_its_jobs_are_d
     async with looking(waiting, first, second) as rig:
         await rig.campaigns.look()
         assert rig.phases() == ["Running", "Stopped"]
+
+
+@pytest.mark.slow
+async def test_one_that_was_switched_off_is_stopped_and_says_how_its_jobs_are_deleted(
+    tmp_path: Path,
+) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        rig.jobs.allowed, rig.jobs.switched_off_in = False, "shop"
+        await rig.campaigns.look()
+        assert rig.phases() == ["Refused"]
+        document["spec"]["stopped"] = True
+        await rig.campaigns.look()
+        assert rig.phases() == ["Stopped"]
+        said = document["status"]["conditions"][1]
+        assert "`kubectl delete jobs -n shop -l plimsoll.dev/campaign=a`" in said["message"]
+        runs = rig.campaigns.store.campaigns.runs("uid-a")
+        assert {run.state for run in runs} <= {RunState.INTERRUPTED, RunState.REGISTERED}
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll_predictor.campaigns.planning import TOLD_AFTER_S, SeenJob
+from plimsoll_predictor.campaigns.planning import TOLD_AFTER_S
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.campaigns.seen import SeenJob
 from plimsoll_predictor.core.units import MIB
 from tests.builders.campaigns import a_record, keep_campaign
 from tests.operator.controller.campaigns.test_campaign_looks import Rig, a_document, looking

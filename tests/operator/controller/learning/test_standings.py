@@ -306,3 +306,48 @@ async def test_a_task_that_is_forgotten_while_its_lesson_is_folded_stays_forgott
         await life.ended(a_run("a"))
         assert TRAIN not in life.book
         assert life.state()["standings"] == {}
+
+
+MANY = [TaskId(f"team-{number % 3}", f"task-{number:02}") for number in range(20)]
+
+
+@pytest.mark.slow
+async def test_a_task_that_is_forgotten_in_the_middle_of_a_save_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ended(*(a_run(str(task), task=task) for task in MANY))
+        rests = 0
+
+        async def forget(_: Turns) -> None:
+            nonlocal rests
+            rests += 1
+            life.standings.forget_all_but(MANY[1:])
+
+        monkeypatch.setattr(Turns, "rest", forget)
+        await life.standings.save()
+        assert rests == len(MANY), "others have their turns"
+        saved = life.store.experts.standings_of([str(task) for task in MANY])
+        assert set(saved) == {str(task) for task in MANY[1:]}
+
+
+@pytest.mark.slow
+async def test_what_a_namespace_shares_is_kept_though_others_have_turns_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ended(*(a_run(str(task), task=task) for task in MANY))
+        await life.standings.save()
+        before = life.state()
+    async with a_life(tmp_path) as life:
+        rests = 0
+
+        async def prune(_: Turns) -> None:
+            nonlocal rests
+            rests += 1
+            life.standings.forget_all_but(MANY)
+
+        monkeypatch.setattr(Turns, "rest", prune)
+        await life.standings.restore()
+        assert rests >= len(MANY)
+        assert life.state() == before

@@ -43,6 +43,8 @@ class Api:
     pods: list[Json] = field(default_factory=list)
     away: bool = False
     asked: int = 0
+    answers: asyncio.Event | None = None
+    """Lists are not answered before it is set."""
 
     async def get(self, path: str) -> Json:
         self.asked += 1
@@ -55,6 +57,9 @@ class Api:
     async def items(self, path: str, query: Mapping[str, str]) -> list[Json]:
         assert path.endswith("/pods")
         assert query["labelSelector"].endswith("=uid-1")
+        if self.answers is not None:
+            self.asked += 1
+            await self.answers.wait()
         return self.pods
 
 
@@ -104,7 +109,10 @@ def a_pod(name: str, index: int, phase: str = "Running", reason: str = "Error") 
             "namespace": "shop",
             "name": name,
             "uid": f"uid-of-{name}",
-            "labels": {"batch.kubernetes.io/job-name": "train"},
+            "labels": {
+                "batch.kubernetes.io/job-name": "train",
+                "batch.kubernetes.io/controller-uid": "uid-1",
+            },
             "annotations": {
                 labels.LEASE_RUN: NAME.run,
                 "batch.kubernetes.io/job-completion-index": str(index),

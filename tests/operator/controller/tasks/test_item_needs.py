@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import math
 from dataclasses import replace
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from plimsoll_operator.attempts.observation import observe
 from plimsoll_operator.attempts.truth_table import AttemptEnd
 from plimsoll_operator.attempts.watched_pod import read_pod
+from plimsoll_operator.controller.hub import habits
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
 from plimsoll_operator.feed.board import MAX_ITEMS, FeedBoard
@@ -33,6 +35,7 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Line, Rule
+from plimsoll_predictor.store import ItemNeed
 from tests.builders.controller.ledgers import Inside, a_final, an_inside, ended
 from tests.builders.pods import APod, a_pod, decision_of
 from tests.rigs.drawing import examples
@@ -134,6 +137,49 @@ def test_a_kill_tells_no_need() -> None:
     fresh.learn(replace(observation, item=None))
     fresh.learn(replace(observation, peak_bytes=None))
     assert len(fresh.siblings) == 0
+
+
+PAST = [
+    ItemNeed(TaskId("shop", TASKS[number % 3]), f"r{number % 97}", f"s{number}", (number + 1) * MIB)
+    for number in range(20_000)
+]
+"""As many as a start reads."""
+
+
+@pytest.mark.slow
+async def test_others_have_their_turns_while_a_long_past_is_restored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An alarm of a rescue comes half a second before it is too late."""
+    monkeypatch.setattr(habits, "SLICE_S", 0.001)
+    items = ItemNeeds(FeedBoard("e1"))
+    restoring = asyncio.create_task(items.restore(PAST))
+    turns = 0
+    while not restoring.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert len(items.siblings) > 20_000
+    # It takes a tenth of a second at least.
+    assert turns > 20
+
+
+async def test_what_is_learned_while_the_past_is_restored_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(habits, "SLICE_S", 0.0)
+    place, ended = Place(), a_run("align", "r1", "s0")
+    place.observed(place.decided(ended), 300 * MIB)
+    restoring = asyncio.create_task(place.items.restore([*PAST[:300], PAST[0]]))
+    await asyncio.sleep(0)
+    assert place.items.siblings.earlier("align", "shop/s0") == 300 * MIB, "what was known is used"
+    place.observed(place.decided(ended), 400 * MIB)
+    assert not restoring.done()
+    await restoring
+    assert place.items.siblings.earlier("align", "shop/s0") == 400 * MIB
+    assert place.items.siblings.earlier("sort", "shop/s1") == 2 * MIB
+    message = decode_message(place.board.message(0, "e1"))
+    key = ItemKey(Scope.TASK, "align", "shop/s0").text()
+    assert message.items[key] == {"needs": [["align", 400 * MIB]]}
 
 
 steps_taken = st.lists(

@@ -6,9 +6,11 @@ import asyncio
 import time
 from contextlib import suppress
 
+import orjson
 import pytest
 
 from plimsoll_operator.controller.attempts.living import Placed, Placement
+from plimsoll_operator.controller.hub.hub import ProfileOutdated
 from plimsoll_operator.controller.tasks import book as book_module
 from plimsoll_operator.controller.tasks import publishing
 from plimsoll_operator.controller.tasks.book import LIFTS_KEPT, TASKS_PER_NAMESPACE
@@ -24,9 +26,12 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.store import StoreError
 from tests.builders.controller.books import books
+from tests.predictor.store.learned.test_store_models import a_model
 
 TRAIN = TaskId("shop", "train")
 LIFT = Lift(200 * MIB, 2, 100 * MIB)
+MODEL_BYTES = len(orjson.dumps(a_model().to_dict(), option=orjson.OPT_SERIALIZE_NUMPY)) + 20
+"""As the feed has it, with its task's name."""
 
 
 def test_looking_at_a_task_makes_it_not_known() -> None:
@@ -109,8 +114,25 @@ async def test_others_run_while_many_tasks_are_published(monkeypatch: pytest.Mon
     assert tasks[-1] in told[: len(told) // 2], "a lift is told at once, and only then"
 
 
-def takes_2_ms(_board: FeedBoard, _knowledge: Knowledge) -> None:
+def takes_2_ms(_board: FeedBoard, _knowledge: Knowledge) -> list[TaskId]:
     time.sleep(0.002)
+    return []
+
+
+def test_a_model_without_room_in_the_feed_is_not_held_and_the_profile_says_so() -> None:
+    made = books(board=FeedBoard("test", max_models_bytes=3 * MODEL_BYTES))
+    outdated = list[TaskId | None]()
+    made.hub.subscribe(ProfileOutdated, lambda event: outdated.append(event.task))
+    tasks = [TaskId("shop", f"train-{number}") for number in range(10)]
+    for task in tasks:
+        made.book.serve(task, a_model())
+    assert [task for task in tasks if made.book.look(task).model] == tasks[-3:]
+    assert outdated == tasks[:-3]
+    last = {known.task: known for known in made.published}
+    assert [task for task in tasks if last[task].model] == tasks[-3:]
+    # More is learned of it: the model does not come back.
+    made.book.add_up(tasks[0], 7, 2 * MIB)
+    assert made.book.look(tasks[0]).model is None
 
 
 def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from plimsoll_operator.web.page.serving import Pages
 from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
@@ -279,3 +282,19 @@ async def test_a_store_that_cannot_be_read_is_a_friendly_503(store: Store, tmp_p
             assert answer.headers["Retry-After"] == "3"
             assert "ETag" not in answer.headers
             checked(text)
+
+
+async def test_a_fault_of_the_reading_beside_readers_is_logged(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ValueError("a strange row")
+
+    monkeypatch.setattr(store.totals, "by_task", fail)
+    pages = Pages(store, bare(store).live, time.monotonic)
+    pages.warm()
+    async with asyncio.timeout(10):
+        while "a strange row" not in caplog.text:
+            await asyncio.sleep(0.01)
+    pages.close()
+    assert "the page's index could not be read anew" in caplog.text

@@ -42,8 +42,30 @@ def test_chunks_are_read_oldest_first_and_others_are_not(store: Store) -> None:
         ChunkRun(10, 30.0, 2.0, 5_000_000, None, "run-of-a", NOON_S + 30, GIB),
         ChunkRun(20, 30.0, 2.0, 5_000_000, None, "run-of-b", NOON_S + 130, GIB),
         ChunkRun(40, None, None, None, 64, "run-of-c", NOON_S + 230, 64),
+        ChunkRun(40, None, None, None, None, "run-of-d", NOON_S + 330, GIB, failed=True),
     ]
-    assert store.chunk_runs.of_task(TRAIN, CHUNK, limit=1) == []
+    (newest,) = store.chunk_runs.of_task(TRAIN, CHUNK, limit=1)
+    assert newest.failed
+
+
+@pytest.mark.parametrize(
+    ("outcome", "limit_bytes", "failed"),
+    [
+        pytest.param(Outcome.SUCCEEDED, GIB, False, id="it succeeded"),
+        pytest.param(Outcome.OOM_KILLED, GIB, False, id="its memory was too small"),
+        pytest.param(Outcome.OOM_KILLED, None, True, id="nobody knows in how much memory"),
+        pytest.param(Outcome.FAILED, GIB, True, id="it failed"),
+        pytest.param(Outcome.EVICTED, GIB, True, id="its node ended it, or a pod before it"),
+        pytest.param(Outcome.DELETED, GIB, True, id="it was deleted"),
+    ],
+)
+def test_a_chunk_that_ended_by_neither_success_nor_its_memory_failed(
+    store: Store, outcome: Outcome, limit_bytes: int | None, failed: bool
+) -> None:
+    ended = a_chunk("a", 10.0).ending(outcome).built
+    store.observations.record([replace(ended, allocation_bytes=limit_bytes)])
+    (found,) = store.chunk_runs.of_task(TRAIN, CHUNK)
+    assert found.failed is failed
 
 
 def test_tasks_with_chunks_are_found_the_newest_first(store: Store) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import event
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.store.attempts import totals
+from plimsoll_predictor.store.attempts import sightings, totals
 from plimsoll_predictor.store.attempts.totals import CPU_LOOKED_FOR
 from tests.builders.stores import NOON_S, TRAIN, an_attempt, open_store
 
@@ -70,6 +70,44 @@ def test_a_write_and_its_lessons_find_runs_by_the_index_of_task_and_run(
     assert len(by_run) == 3, "before a write, after it, and by the lessons"
     assert not [plan for plan in plans if "SCAN observations" in plan]
     assert all("(task=?)" not in plan for plan in plans)
+
+
+@contextmanager
+def statements_of(store: Store) -> Iterator[list[tuple[str, Any]]]:
+    """The statements that read or delete, with their parameters."""
+    found: list[tuple[str, Any]] = []
+    engine = store._database.engine
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.startswith(("SELECT", "DELETE")):
+            found.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def test_tasks_with_chunks_are_looked_for_among_the_newest_attempts_only(store: Store) -> None:
+    store.observations.record(second_attempts(3))
+    with statements_of(store) as statements:
+        assert store.chunk_runs.tasks("items") == []
+    [plan] = [plan_of(store, *statement) for statement in statements]
+    assert "SCAN observations" in plan, "from the newest row backwards, which the limit ends"
+    assert "USING INDEX" not in plan, "the index of tasks has all rows"
+
+
+def test_a_save_of_the_forecaster_does_not_pass_over_every_tasks_state(store: Store) -> None:
+    with statements_of(store) as statements, store._database.write() as connection:
+        sightings.forget(connection, through=1)
+    plans = [
+        plan_of(store, *statement)
+        for statement in statements
+        if statement[0].startswith("DELETE FROM forecaster")
+    ]
+    assert len(plans) == 1
+    assert "SCAN forecaster" not in plans[0]
 
 
 def put_unmeasured(store: Store, first: int, count: int) -> None:

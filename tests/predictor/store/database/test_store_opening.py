@@ -22,6 +22,7 @@ from plimsoll_predictor.store import (
 from plimsoll_predictor.store.database.schema import metadata
 from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE
 from tests.builders.stores import TRAIN, an_attempt, open_store
+from tests.rigs.servers.databases import USER, PostgreSQL
 
 
 def test_what_was_recorded_is_there_after_opening_again(tmp_path: Path) -> None:
@@ -95,6 +96,21 @@ def test_a_commit_is_flushed_to_the_disk_before_it_is_acknowledged(tmp_path: Pat
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
     store.close()
+
+
+def test_a_database_without_an_encoding_of_its_own_serves(postgresql: PostgreSQL) -> None:
+    """What ``initdb`` makes in the locale C."""
+    name = "of_ascii"
+    with postgresql.administering() as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} OWNER {USER} TEMPLATE template0"
+            " ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
+    store = Store.open(postgresql.url(name))
+    store.observations.record([an_attempt("u").knowing(text="grün").built])
+    assert store.observations.of_task(TRAIN) == [an_attempt("u").knowing(text="grün").built]
+    store.close()
+    postgresql.drop(name)
 
 
 def a_text_file(path: Path) -> None:

@@ -95,6 +95,15 @@ def test_an_end_whose_cause_a_newer_plimsoll_wrote_is_read_without_it(
     assert [end.cause for end in store.campaigns.ends(TRAIN, {"run:c/0": 0})[0]] == [None]
 
 
+def test_an_end_tells_a_program_that_cannot_be_executed_from_a_pod_without_containers(
+    store: Store,
+) -> None:
+    end = replace(an_attempt("a").in_run("run:c/0").built, cause=Cause.NEVER_STARTED)
+    store.keep([replace(end, exit_code=128), replace(end, attempt_uid="b", exit_code=None)])
+    found = store.campaigns.ends(TRAIN, {"run:c/0": 0})[0]
+    assert [each.exit_code for each in found] == [128, None]
+
+
 def test_a_campaign_that_ended_long_ago_is_forgotten_with_its_runs(store: Store) -> None:
     store.campaigns.begin(LEARN, RUNS)
     store.campaigns.begin(replace(LEARN, uid="u-2"), RUNS)

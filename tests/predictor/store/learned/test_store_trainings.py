@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from typing import Any
 
+import orjson
 import pytest
+import sqlalchemy as sa
 
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.store.learned.trainings import UNKNOWN_TASKS_KEPT_S
+from plimsoll_predictor.store.database.schema import trainings as table
+from plimsoll_predictor.store.learned.trainings import KEPT_TRAININGS, UNKNOWN_TASKS_KEPT_S
 from plimsoll_predictor.store.migrations import HEAD
 from tests.builders.older_stores import insert, make_store_of, writing_to
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
@@ -70,6 +75,70 @@ def test_what_is_not_logged_is_found_oldest_first_whatever_its_task(store: Store
     assert refused.tracked is not None
     assert refused.tracked.startswith("refused: xxx")
     assert len(refused.tracked) == 500
+
+
+def a_long_report(seed: int) -> dict[str, Any]:
+    """A report of usual length: 5 kB, and 10 kB of trials."""
+    draw = random.Random(seed)
+    parameters = [f"parameter-{number}" for number in range(7)]
+    trials = [
+        {
+            "classifier": "xgboost",
+            "sampler": "random",
+            "parameters": {name: round(draw.random(), 12) for name in parameters},
+            "u_score": draw.random(),
+        }
+        for _ in range(32)
+    ]
+    candidates = [{"ceilings_bytes": [draw.getrandbits(32)] * 8} for _ in range(50)]
+    return {"seed": seed, "trials": trials, "candidates": candidates}
+
+
+@pytest.mark.slow
+def test_the_reports_of_older_trainings_take_a_third_and_lose_nothing(store: Store) -> None:
+    """An older one may be the next that is logged to a tracking server."""
+    reports = [a_long_report(seed) for seed in range(KEPT_TRAININGS + 20)]
+    for report in reports:
+        store.models.save(TRAIN, None, report)
+    kept = store.trainings.newest(TRAIN, limit=1000)
+    assert [each.report for each in kept] == reports[: -KEPT_TRAININGS - 1 : -1]
+    assert [each.report for each in store.trainings.untracked(limit=30)] == reports[20:50]
+    with store._database.read() as connection:
+        column = table.c.report
+        sizes = connection.execute(sa.select(sa.func.length(column)).order_by(table.c.id.desc()))
+        newest, *older = sizes.scalars()
+    assert newest == len(orjson.dumps(reports[-1])) > 13_000
+    assert max(older) < 0.5 * newest
+    assert sum(older) < KEPT_TRAININGS * 6_000
+
+
+def test_the_newest_report_stays_as_an_older_plimsoll_reads_it(store: Store) -> None:
+    store.models.save(TRAIN, a_model(), {"seed": 1})
+    store.trainings.record_failure(TRAIN, "no memory", NOON_S, report={"seed": 2})
+    with store._database.read() as connection:
+        texts = connection.execute(sa.select(table.c.report).order_by(table.c.id)).scalars().all()
+    assert texts == ['{"seed":1}', '{"seed":2}']
+
+
+def test_a_model_that_people_went_back_to_is_read_with_its_report(store: Store) -> None:
+    for seed in (1, 2):
+        store.models.save(TRAIN, a_model(), {"seed": seed})
+    with store._database.write() as connection:
+        newest = sa.select(sa.func.max(table.c.id)).scalar_subquery()
+        connection.execute(table.delete().where(table.c.id == newest))
+    saved = store.models.newest(TRAIN)
+    assert saved is not None
+    assert (saved.model, saved.report) == (a_model(), {"seed": 1})
+
+
+@pytest.mark.parametrize("damaged", ['{"zlib":5}', '{"zlib":"eJw"}', '{"zlib":"?"}'])
+def test_a_compressed_report_that_is_damaged_is_still_listed(store: Store, damaged: str) -> None:
+    store.models.save(TRAIN, a_model(), {})
+    with store._database.write() as connection:
+        connection.execute(table.update().values(report=damaged))
+    [kept] = store.trainings.newest(TRAIN)
+    assert kept.report == {}
+    assert store.models.newest(TRAIN) is None
 
 
 def test_marking_a_training_that_is_forgotten_is_no_error(store: Store) -> None:
