@@ -15,8 +15,8 @@ from plimsoll_operator.controller.controller import remember_all, stored_models
 from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.publishing import Publications, connect_book
+from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.metrics.controller import ControllerMetrics

@@ -20,7 +20,7 @@ from plimsoll_operator.feed.client import Position
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.pods.spec import mapping
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_predictor.core.siblings import Siblings
+from plimsoll_predictor.core.item_needs import Siblings
 from plimsoll_predictor.core.task import TaskId
 
 FORMAT: Final = "plimsoll-admission-snapshot"

@@ -25,9 +25,9 @@ from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, Reader, encode_message
 from plimsoll_operator.pods.autoscalers import Autoscaler
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
+from plimsoll_predictor.core.item_needs import MOST_EARLIER, MOST_ITEMS, owner_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.shares import Shares
-from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS, owner_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model

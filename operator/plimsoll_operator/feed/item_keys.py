@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.pods.workflow_items import need_bytes
-from plimsoll_predictor.core.siblings import MOST_UPSTREAM, Siblings
+from plimsoll_predictor.core.item_needs import MOST_UPSTREAM, Siblings
 
 MAX_KEY_CHARS: Final = 1024
 MOST_NEEDS: Final = MOST_UPSTREAM + 1

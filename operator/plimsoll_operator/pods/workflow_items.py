@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from plimsoll_operator.names import labels
 from plimsoll_predictor.core.bounded_text import MOST_ITEM_BYTES, bounded
-from plimsoll_predictor.core.siblings import EARLIER, MOST_UPSTREAM, UPSTREAM, Siblings
+from plimsoll_predictor.core.item_needs import EARLIER, MOST_UPSTREAM, UPSTREAM, Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.model.columns import MAX_TEXT_CHARS
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from plimsoll_predictor.core.durations import clock_words, two_digits, words_for_duration
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
-from plimsoll_predictor.runtimes.shapes.summary import summarise
+from plimsoll_predictor.runtimes.shapes.variation_summary import summarise
 
 TWICE: Final = 2.0
 RECENT_RUNS: Final = 20

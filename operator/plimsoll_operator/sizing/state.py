@@ -9,8 +9,8 @@ from typing import Any
 from plimsoll_operator.pods.autoscalers import Autoscalers
 from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, NamespaceBounds
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
+from plimsoll_predictor.core.item_needs import Siblings
 from plimsoll_predictor.core.policy import Policy
-from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model

@@ -13,7 +13,7 @@ from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_predictor.core.documents import to_document
-from plimsoll_predictor.core.siblings import EARLIER, UPSTREAM
+from plimsoll_predictor.core.item_needs import EARLIER, UPSTREAM
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import Plimsoll

@@ -16,8 +16,8 @@ from plimsoll_operator.pods.workflow_items import place_of
 from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.item_needs import Siblings
 from plimsoll_predictor.core.policy import Mode, Policy
-from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.experts.charging import EndedRun

@@ -18,8 +18,8 @@ from plimsoll_operator.sizing.decision_note import (
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.bounded_text import MOST_ITEM_BYTES
+from plimsoll_predictor.core.item_needs import EARLIER, MOST_UPSTREAM, UPSTREAM
 from plimsoll_predictor.core.policy import Mode, Policy
-from plimsoll_predictor.core.siblings import EARLIER, MOST_UPSTREAM, UPSTREAM
 from tests.builders.pods import APod, a_pod, decision_of
 
 POD = a_pod().asking("4Gi").limited("4Gi")

@@ -16,9 +16,9 @@ from plimsoll_operator.wording.figure_words import words_for_minute
 from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted
-from plimsoll_predictor.runtimes.forecasting.chain import Finish, Method
 from plimsoll_predictor.runtimes.forecasting.deciding_branch import DecidingBranch
 from plimsoll_predictor.runtimes.forecasting.plan import Plan
+from plimsoll_predictor.runtimes.forecasting.plan_finish import Finish, Method
 
 LISTED_OTHERS: Final = 8
 

@@ -16,10 +16,10 @@ from plimsoll_operator.commands.runtimes.deadlines import seconds_until, span_s
 from plimsoll_operator.commands.runtimes.plan_end import PlanEnd, sla_table
 from plimsoll_operator.views.runtimes.stored_forecasts import stored_forecasts
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.runtimes.forecasting.chain import finish_of_chain
 from plimsoll_predictor.runtimes.forecasting.deciding_branch import deciding_branch
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, read_plan
+from plimsoll_predictor.runtimes.forecasting.plan_finish import finish_of_plan
 from plimsoll_predictor.store import StoreError
 
 MOST_PLAN_BYTES: Final = 4 * 2**20
@@ -78,7 +78,7 @@ def plan_end(request: SlaRequest, plan: Plan) -> PlanEnd:
         at_s=request.now_s,
         within_s=within_s,
         at_least=request.at_least,
-        finish=finish_of_chain(plan, forecasts, seed=SEED),
+        finish=finish_of_plan(plan, forecasts, seed=SEED),
         branch=deciding_branch(plan, forecasts, seed=SEED),
         known_runs={name: forecast.known_runs for name, forecast in forecasts.items()},
     )

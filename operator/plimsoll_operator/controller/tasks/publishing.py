@@ -25,7 +25,7 @@ from plimsoll_operator.controller.hub.hub import (
 )
 from plimsoll_operator.controller.tasks.book import TASKS_PER_NAMESPACE, TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
-from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.pods.identity import identify

@@ -14,7 +14,6 @@ from plimsoll_operator.views.report.counting import (
     needs_used,
     points_of,
 )
-from plimsoll_operator.views.report.groups import gather_groups
 from plimsoll_operator.views.report.records import (
     Figures,
     ModelFigures,
@@ -22,6 +21,7 @@ from plimsoll_operator.views.report.records import (
     TaskDetail,
     TaskReport,
 )
+from plimsoll_operator.views.report.saving_by_group import gather_groups
 from plimsoll_operator.views.stored_standings import StoredStandings, usual_run
 from plimsoll_operator.views.training_facts import facts_of, past_trainings
 from plimsoll_operator.wording.asking_words import asks_words, too_little

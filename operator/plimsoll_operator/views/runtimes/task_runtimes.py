@@ -17,7 +17,7 @@ from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import KNOWN_TO_S, SMALLEST_S
 from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeLabel
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
-from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary, summarise
+from plimsoll_predictor.runtimes.shapes.variation_summary import RuntimeSummary, summarise
 from plimsoll_predictor.runtimes.what_if.estimating import estimate
 from plimsoll_predictor.runtimes.what_if.past_run import of_observations
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario

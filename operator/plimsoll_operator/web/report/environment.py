@@ -12,8 +12,8 @@ from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from plimsoll_operator.names.conditions import cut
-from plimsoll_operator.views.report.groups import NAMED_TASKS
 from plimsoll_operator.views.report.records import Figures
+from plimsoll_operator.views.report.saving_by_group import NAMED_TASKS
 from plimsoll_operator.web.plots.search_plot import search_plot
 from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_cause

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from plimsoll_predictor.core.decision import Ask, Bounds
+from plimsoll_predictor.core.item_needs import Siblings
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import FeatureValue
-from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.deciding.memory import decide

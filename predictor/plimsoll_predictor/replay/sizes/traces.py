@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from plimsoll_predictor.core.item_needs import EARLIER, UPSTREAM
 from plimsoll_predictor.core.record import Features, Observation, Outcome
-from plimsoll_predictor.core.siblings import EARLIER, UPSTREAM
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.trace_columns import COLUMNS, FORM, row_cells, trace_row
 from plimsoll_predictor.tables.cells import FEATURE, BadRow, CellError, TableError

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans
 
 from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeCatalogue, ShapeStatistics
-from plimsoll_predictor.runtimes.shapes.naming import names_for
 from plimsoll_predictor.runtimes.shapes.normalising import (
     BINS,
     OUTLIER_FROM,
@@ -26,6 +25,7 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
     histogram,
     normalised,
 )
+from plimsoll_predictor.runtimes.shapes.shape_names import names_for
 
 MOST_TASKS: Final = 20_000
 """More tasks are thinned evenly: eight shapes need no more, so time and memory stay bounded."""

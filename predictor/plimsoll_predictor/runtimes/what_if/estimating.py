@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary, summarise
+from plimsoll_predictor.runtimes.shapes.variation_summary import RuntimeSummary, summarise
 from plimsoll_predictor.runtimes.what_if.change import Evidence, MeasureChange, change_of
 from plimsoll_predictor.runtimes.what_if.contrast import (
     FEWEST_RUNS,

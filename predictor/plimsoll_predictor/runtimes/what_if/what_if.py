@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from plimsoll_predictor.core.units import DAY_S, HOUR_S, counted
-from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary
+from plimsoll_predictor.runtimes.shapes.variation_summary import RuntimeSummary
 from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, MeasureChange
 from plimsoll_predictor.runtimes.what_if.contrast import HeldOut
 from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS

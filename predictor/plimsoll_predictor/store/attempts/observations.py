@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.cpu import RunCpu
+from plimsoll_predictor.core.item_needs import MOST_EARLIER
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
-from plimsoll_predictor.core.siblings import MOST_EARLIER
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import observation_rows, totals
 from plimsoll_predictor.store.attempts.observation_rows import Recorded

@@ -15,9 +15,9 @@ from plimsoll_operator.controller.tasks import book as book_module
 from plimsoll_operator.controller.tasks import publishing
 from plimsoll_operator.controller.tasks.book import LIFTS_KEPT, TASKS_PER_NAMESPACE
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
-from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.publishing import SizingState
+from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Need

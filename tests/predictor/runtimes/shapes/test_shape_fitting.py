@@ -15,8 +15,8 @@ from plimsoll_predictor.runtimes.shapes.fitting import (
     smoothed,
     statistics_of,
 )
-from plimsoll_predictor.runtimes.shapes.naming import distance, matches, modes_in, word_for
 from plimsoll_predictor.runtimes.shapes.normalising import BINS, SUPPORT, Normalisation, histogram
+from plimsoll_predictor.runtimes.shapes.shape_names import distance, matches, modes_in, word_for
 from tests.builders.runtimes.shapes import (
     Runtimes,
     a_catalogue,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_predictor.core.siblings import (
+from plimsoll_predictor.core.item_needs import (
     EARLIER,
     MOST_EARLIER,
     MOST_ITEMS,

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.forecasting.chain import (
+from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
+from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
+from plimsoll_predictor.runtimes.forecasting.plan_finish import (
     LARGEST_SHARE,
     SAMPLES,
     Finish,
     Method,
-    finish_of_chain,
+    finish_of_plan,
 )
-from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
-from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
-from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
 from tests.builders.runtimes.plans import a_chain, a_forecast
 
 FORECASTS = {
@@ -44,7 +44,7 @@ def beside(plan: Plan, name: str = "aside") -> Plan:
 @pytest.mark.parametrize("steps", [1, 3, 12, 90])
 def test_a_chains_end_is_what_drawing_its_steps_gives(steps: int) -> None:
     tasks = [list(FORECASTS)[place % 3] for place in range(steps)]
-    found = finish_of_chain(a_chain(*tasks), FORECASTS, seed=1)
+    found = finish_of_plan(a_chain(*tasks), FORECASTS, seed=1)
     sums = drawn_sums([FORECASTS[task] for task in tasks], 40_000)
 
     assert found.method is Method.CONVOLUTION
@@ -61,7 +61,7 @@ def test_the_bound_of_a_chains_error_holds_where_every_step_is_certain() -> None
     """Thirteen steps of the same narrow runtime: all roundings go the same way."""
     narrow = Forecast(np.eye(N_BINS)[N_BINS // 2], 9, None)
     low_s, high_s = (13 * narrow.quantile_s(share) for share in (0.0, 1.0))
-    found = finish_of_chain(a_chain(*["t"] * 13), {"t": narrow}, seed=1)
+    found = finish_of_plan(a_chain(*["t"] * 13), {"t": narrow}, seed=1)
 
     assert 0 < found.error_s < 0.001 * low_s
     assert found.chance_by(low_s - found.error_s) < 1e-6
@@ -71,15 +71,15 @@ def test_the_bound_of_a_chains_error_holds_where_every_step_is_certain() -> None
 def test_a_step_shorter_than_the_grids_cells_still_counts_by_its_mean() -> None:
     """Of ninety short steps beside one of days none is rounded away, and not all are rounded up."""
     forecasts = {"short": a_forecast(3, spread=0.1, tail=0), "long": a_forecast(2e5, spread=0.5)}
-    alone = finish_of_chain(a_chain("long"), forecasts, seed=1)
-    among = finish_of_chain(a_chain("long", *["short"] * 90), forecasts, seed=1)
+    alone = finish_of_plan(a_chain("long"), forecasts, seed=1)
+    among = finish_of_plan(a_chain("long", *["short"] * 90), forecasts, seed=1)
     assert alone.error_s > 3
     assert among.quantile_s(0.5) - alone.quantile_s(0.5) == pytest.approx(270, rel=0.1)
 
 
 def test_rounding_moves_no_quantile_by_more_than_its_bound() -> None:
     tasks = ["lab/fetch", "lab/report", "lab/fetch"]
-    found = finish_of_chain(a_chain(*tasks), FORECASTS, seed=1)
+    found = finish_of_plan(a_chain(*tasks), FORECASTS, seed=1)
     sums = np.sort(drawn_sums([FORECASTS[task] for task in tasks], 400_000))
     for share in SHARES:
         # The uncertainty of the draws: order statistics four standard errors to either side.
@@ -94,8 +94,8 @@ def test_a_chain_is_the_same_by_convolution_and_by_simulation() -> None:
     first = Step(name="first", task="lab/report")
     forecasts = {**FORECASTS, "lab/report": a_forecast(1.0, spread=0.01, tail=0.0)}
     branched = Plan((*chain.steps, first))
-    convolved = finish_of_chain(chain, forecasts, seed=1)
-    simulated = finish_of_chain(branched, forecasts, seed=1)
+    convolved = finish_of_plan(chain, forecasts, seed=1)
+    simulated = finish_of_plan(branched, forecasts, seed=1)
 
     assert simulated.method is Method.SIMULATION
     assert simulated.samples == SAMPLES
@@ -107,7 +107,7 @@ def test_a_chain_is_the_same_by_convolution_and_by_simulation() -> None:
 
 def test_parallel_steps_end_when_the_last_of_them_does() -> None:
     plan = Plan((Step(name="a", task="lab/fetch"), Step(name="b", task="lab/fetch")))
-    found = finish_of_chain(plan, FORECASTS, seed=3)
+    found = finish_of_plan(plan, FORECASTS, seed=3)
     alone = FORECASTS["lab/fetch"]
     for seconds in (30.0, 40.0, 60.0):
         both = (1 - alone.longer_than(seconds)) ** 2
@@ -122,14 +122,14 @@ def test_a_step_waits_for_the_slowest_of_those_it_comes_after() -> None:
             Step(name="join", task="lab/fetch", after=("short", "long"), wait_s=1000),
         )
     )
-    found = finish_of_chain(plan, FORECASTS, seed=3)
-    chain = finish_of_chain(a_chain("lab/train", "lab/fetch"), FORECASTS, seed=3)
+    found = finish_of_plan(plan, FORECASTS, seed=3)
+    chain = finish_of_plan(a_chain("lab/train", "lab/fetch"), FORECASTS, seed=3)
     assert found.quantile_s(0.5) == pytest.approx(1000 + chain.quantile_s(0.5), rel=0.05)
 
 
 def test_the_same_seed_gives_the_same_end_and_another_one_nearly() -> None:
     plan = Plan((Step(name="a", task="lab/fetch"), Step(name="b", task="lab/train")))
-    first, again, other = (finish_of_chain(plan, FORECASTS, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (finish_of_plan(plan, FORECASTS, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.times_s, again.times_s)
     assert not np.array_equal(first.times_s, other.times_s)
     assert first.quantile_s(0.5) == pytest.approx(other.quantile_s(0.5), rel=0.05)
@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_end_and_another_one_nearly() -> None:
 def test_what_a_step_has_run_already_counts() -> None:
     def left_of(elapsed_s: float | None) -> Finish:
         step = Step(name="a", task="lab/fetch", elapsed_s=elapsed_s)
-        return finish_of_chain(Plan((step,)), FORECASTS, seed=1)
+        return finish_of_plan(Plan((step,)), FORECASTS, seed=1)
 
     conditioned = FORECASTS["lab/fetch"].given_elapsed(35.0)
     assert left_of(35.0).quantile_s(0.5) == pytest.approx(conditioned.quantile_s(0.5) - 35, abs=0.1)
@@ -148,27 +148,27 @@ def test_what_a_step_has_run_already_counts() -> None:
 
 
 def test_a_running_step_waits_for_nothing_and_an_ended_one_takes_no_time() -> None:
-    fresh = finish_of_chain(a_chain("lab/fetch"), FORECASTS, seed=1)
+    fresh = finish_of_plan(a_chain("lab/fetch"), FORECASTS, seed=1)
     ended = Step(name="past", task="nothing/known", ended=True)
     after = Step(name="now", task="lab/fetch", after=("past",), wait_s=0)
-    found = finish_of_chain(Plan((ended, after)), FORECASTS, seed=1)
+    found = finish_of_plan(Plan((ended, after)), FORECASTS, seed=1)
     assert found.quantile_s(0.5) == pytest.approx(fresh.quantile_s(0.5))
 
     running = Step(name="now", task="lab/fetch", after=("past",), wait_s=500, elapsed_s=0.0)
-    assert finish_of_chain(Plan((ended, running)), FORECASTS, seed=1).quantile_s(
+    assert finish_of_plan(Plan((ended, running)), FORECASTS, seed=1).quantile_s(
         0.5
     ) == pytest.approx(fresh.quantile_s(0.5))
 
 
 def test_a_plan_that_has_ended_ends_now() -> None:
-    found = finish_of_chain(beside(Plan((Step(name="a", task="t", ended=True),))), {}, seed=1)
+    found = finish_of_plan(beside(Plan((Step(name="a", task="t", ended=True),))), {}, seed=1)
     assert found.quantile_s(0.99) == 0
     assert found.chance_by(0) == 1
 
 
 def test_waits_of_a_chain_are_added_whole() -> None:
-    plain = finish_of_chain(a_chain("lab/fetch"), FORECASTS, seed=1)
-    waited = finish_of_chain(
+    plain = finish_of_plan(a_chain("lab/fetch"), FORECASTS, seed=1)
+    waited = finish_of_plan(
         Plan((Step(name="a", task="lab/fetch", wait_s=300.0),)), FORECASTS, seed=1
     )
     assert waited.quantile_s(0.9) == pytest.approx(plain.quantile_s(0.9) + 300)
@@ -181,7 +181,7 @@ def test_chances_rise_with_time_and_quantiles_with_their_share() -> None:
         "branches": Plan((Step(name="a", task="lab/fetch"), Step(name="b", task="lab/train"))),
     }
     for plan in plans.values():
-        found = finish_of_chain(plan, FORECASTS, seed=1)
+        found = finish_of_plan(plan, FORECASTS, seed=1)
         times_s = np.geomspace(1, 1e6, 60)
         chances = [found.chance_by(float(time_s)) for time_s in times_s]
         assert chances == sorted(chances)
@@ -194,25 +194,25 @@ def test_chances_rise_with_time_and_quantiles_with_their_share() -> None:
 @pytest.mark.slow
 def test_a_long_plan_holds_a_thousand_steps_of_a_thousand_tasks() -> None:
     forecasts = {f"t{place}": a_forecast(20 + place) for place in range(1000)}
-    found = finish_of_chain(a_chain(*forecasts), forecasts, seed=1)
+    found = finish_of_plan(a_chain(*forecasts), forecasts, seed=1)
     sums = drawn_sums(list(forecasts.values()), 1_000)
     assert found.quantile_s(0.5) == pytest.approx(float(np.median(sums)), rel=0.01)
     assert found.error_s < 0.03 * found.quantile_s(0.5)
 
 
 def test_what_cannot_be_asked_is_refused_with_what_to_ask() -> None:
-    found = finish_of_chain(a_chain("lab/fetch"), FORECASTS, seed=1)
+    found = finish_of_plan(a_chain("lab/fetch"), FORECASTS, seed=1)
     with pytest.raises(ValueError, match=r"a share of 0\.9999; ask for one from 0 to 0\.999"):
         found.quantile_s(0.9999)
     with pytest.raises(ValueError, match="give seconds from now"):
         found.chance_by(math.nan)
     with pytest.raises(PlanError, match="step 's0': nothing is forecast of task 'lab/gone'"):
-        finish_of_chain(a_chain("lab/gone"), FORECASTS, seed=1)
+        finish_of_plan(a_chain("lab/gone"), FORECASTS, seed=1)
 
 
 def test_an_engine_reads_the_chance_with_its_error_in_json() -> None:
     plan = Plan((Step(name="a", task="lab/fetch"), Step(name="b", task="lab/train")), 900)
-    found = finish_of_chain(plan, FORECASTS, seed=1)
+    found = finish_of_plan(plan, FORECASTS, seed=1)
     written = json.loads(json.dumps(found.to_dict(plan.within_s)))
 
     assert written["method"] == "simulation"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.runtimes.shapes.modes import modes_of
-from plimsoll_predictor.runtimes.shapes.summary import Form, summarise
+from plimsoll_predictor.runtimes.shapes.variation_summary import Form, summarise
 from tests.builders.runtimes.shapes import Runtimes, spread_out, steady, two_moded
 from tests.rigs.drawing import drawn
 

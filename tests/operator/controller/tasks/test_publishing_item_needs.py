@@ -18,7 +18,7 @@ from plimsoll_operator.attempts.observation import observe
 from plimsoll_operator.attempts.truth_table import AttemptEnd
 from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.controller.hub import habits
-from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
 from plimsoll_operator.feed.board import MAX_ITEMS, FeedBoard
 from plimsoll_operator.feed.item_keys import ItemKey, Scope
@@ -28,8 +28,8 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.decision_note import note_to_json
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.item_needs import EARLIER, UPSTREAM
 from plimsoll_predictor.core.record import Observation, Outcome
-from plimsoll_predictor.core.siblings import EARLIER, UPSTREAM
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES

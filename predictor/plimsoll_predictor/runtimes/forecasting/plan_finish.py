@@ -102,7 +102,7 @@ class Finish:
         return written
 
 
-def finish_of_chain(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
+def finish_of_plan(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
     """When all steps of a plan have ended.
 
     forecasts: of each step's task. seed: of the simulation, if the plan has branches.

@@ -13,8 +13,8 @@ from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.item_keys import ItemKey, Scope
 from plimsoll_operator.pods.workflow_items import MAX_TASK_BYTES, bounded_name, place_of
+from plimsoll_predictor.core.item_needs import Siblings
 from plimsoll_predictor.core.record import Observation
-from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.store import ItemNeed
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.views.report.counting import cpu_figures_of
-from plimsoll_operator.views.report.groups import NAMED_TASKS, gather_groups
 from plimsoll_operator.views.report.records import ModelFigures, TaskReport
+from plimsoll_operator.views.report.saving_by_group import NAMED_TASKS, gather_groups
 from plimsoll_operator.views.report.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
