@@ -27,6 +27,7 @@ from deploy.local import lifecycle
 from deploy.local.layout import CHECKOUT, Layout, layout_from
 from deploy.local.trouble import Trouble
 
+from tests.plan import EVERYTHING, Lane, Plan
 from tests.rigs.processes.run_remains import end_marked, guard
 
 HEAVY = "10"
@@ -40,7 +41,6 @@ server.
 """
 MAKE = ("make", "--no-print-directory")
 NO_CLUSTER = 2
-NOT_ALONE = "-m 'not alone'"
 NOT_RUN = "NOT RUN: "
 """The one line of a target that has nothing to run on begins with this."""
 SHORT_LIVED = {"GOGC": "400"}
@@ -54,70 +54,6 @@ what runs in a cluster.
 _TIME = re.compile(r"processor seconds: ([\d.,]+) ([\d.,]+)\n\Z")
 MAKES_OWN = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 """Variables of the make that started this run, for makes below it. Ours are not such makes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """Targets of the Makefile that run one after the other.
-
-    on_cluster: whether they get a cluster of their own, named by the lane. options: for pytest.
-    """
-
-    name: str
-    targets: tuple[str, ...]
-    on_cluster: bool = True
-    options: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What runs.
-
-    shared: targets for whichever cluster is free first. before: targets that all others need;
-    clusters come up meanwhile.
-    """
-
-    side_by_side: tuple[Lane, ...]
-    shared: tuple[str, ...] = ()
-    before: tuple[str, ...] = ()
-
-    @property
-    def beside(self) -> list[str]:
-        """The targets that run beside each other."""
-        return [*(target for lane in self.side_by_side for target in lane.targets), *self.shared]
-
-    @property
-    def clusters(self) -> list[str]:
-        """Their names."""
-        return [lane.name for lane in self.side_by_side if lane.on_cluster]
-
-
-EVERYTHING = Plan(
-    (
-        Lane("check", ("check",), on_cluster=False),
-        Lane(
-            "unclustered",
-            (
-                *("test-rendered", "test-browser", "test-tracking"),
-                *("test-monitoring", "test-traces"),
-            ),
-            on_cluster=False,
-        ),
-        # With four clusters two processors have too much to do, and tests run out of time.
-        Lane("chart", ("test-chart",), options=NOT_ALONE),
-        Lane("node", ("test-e2e",), options=NOT_ALONE),
-        Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
-    ),
-    # The longest first, so that all clusters are done at about the same time.
-    shared=("test-harm", "test-ha", "test-followed", "test-local", "test-campaigns", "test-split"),
-    before=("setup",),
-)
-
-
-APART = ("test-engines", "test-placing", "bench-alone")
-"""Suites that run alone: other people's servers, which start more slowly than a suite may, and
-suites that need idle cores: a cluster of two nodes, and measurements of speed.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +92,8 @@ class Run:
     shared: list[str] = field(init=False)
     began_s: float = field(default_factory=time.monotonic)
     ended: list[Ended] = field(default_factory=list)
+    later: list[asyncio.Future[None]] = field(default_factory=list)
+    """Clusters that come up, or came up, for lanes that began later."""
 
     def __post_init__(self) -> None:
         self.shared = list(self.plan.shared)
@@ -223,7 +161,9 @@ class Run:
         They are taken away at the block's end, however it ends.
         """
         loop = asyncio.get_running_loop()
-        up: dict[str, asyncio.Future[None]] = {n: loop.create_future() for n in self.plan.clusters}
+        up: dict[str, asyncio.Future[None]] = {
+            n: loop.create_future() for n in self.plan.first_clusters
+        }
         ending = asyncio.Event()
         bringing = asyncio.create_task(self._bring_up(up, ending))
         try:
@@ -232,7 +172,7 @@ class Run:
             # A thread cannot be interrupted: wait for the cluster that it brings up, and take it
             # away.
             ending.set()
-            await asyncio.wait([bringing])
+            await asyncio.wait([bringing, *self.later])
             self.down(self.plan.clusters)
 
     async def _bring_up(
@@ -288,6 +228,9 @@ class Run:
         if up is not None:
             # An idle cluster takes a tenth of a processor.
             await asyncio.to_thread(self.down, [lane.name])
+        if lane.then is not None and self.shared:
+            self.later.append(asyncio.ensure_future(asyncio.to_thread(self._up, lane.then.name)))
+            await self.lane(lane.then, self.later[-1])
 
     def environment(self) -> dict[str, str]:
         """Return what all targets get."""

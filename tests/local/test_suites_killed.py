@@ -20,7 +20,8 @@ pytestmark = pytest.mark.node
 RUN = """
 import sys
 from pathlib import Path
-from tests.suites import Lane, Plan, main
+from tests.plan import Lane, Plan
+from tests.suites import main
 folder, *targets = sys.argv[1:]
 sys.exit(main([], Plan((Lane("lane", tuple(targets)),)), Path(folder)))
 """

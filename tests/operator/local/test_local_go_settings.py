@@ -9,7 +9,8 @@ from deploy.local.layout import Layout
 from deploy.local.lifecycle import GO_SETTINGS, Cluster
 from deploy.local.trouble import Trouble
 
-from tests.suites import EVERYTHING, Run
+from tests.plan import EVERYTHING
+from tests.suites import Run
 
 
 def test_the_programs_are_told_nothing_of_the_users_go(tmp_path: Path) -> None:

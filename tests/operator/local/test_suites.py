@@ -16,23 +16,14 @@ from pathlib import Path
 import pytest
 from deploy.local.layout import CHECKOUT
 
-from tests.suites import (
-    APART,
-    EVERYTHING,
-    NOT_ALONE,
-    NOT_RUN,
-    TIMED,
-    Ended,
-    Lane,
-    Plan,
-    Run,
-    without_time,
-)
+from tests.plan import APART, EVERYTHING, NOT_ALONE, Lane, Plan
+from tests.suites import NOT_RUN, TIMED, Ended, Run, without_time
 
 RUN = """
 import sys
 from pathlib import Path
-from tests.suites import Lane, Plan, main
+from tests.plan import Lane, Plan
+from tests.suites import main
 
 def lane(name, targets):
     return Lane(name, tuple(targets.split(",")), on_cluster=False)
@@ -290,11 +281,14 @@ class Noting(Run):
     long_ends: asyncio.Event
     gone: list[str]
 
+    def _up(self, name: str) -> None:
+        """No cluster comes up: targets do not run."""
+
     def down(self, names: Sequence[str]) -> None:
         self.gone += names
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
-        home = Path(environment["PLIMSOLL_CLUSTER_HOME"]).name
+        home = Path(environment.get("PLIMSOLL_CLUSTER_HOME", "")).name
         self.ended.append(Ended(f"{command[-1]} on {home}", 0, 0.0))
         if command[-1] == "long":
             await self.long_ends.wait()
@@ -315,6 +309,27 @@ async def test_what_no_lane_has_begun_is_run_once_by_the_cluster_that_is_free(
         "long on home-one", "short on home-two", "third on home-two", "fourth on home-two"
     ]  # fmt: skip
     assert sorted(run.gone) == ["one", "two"]
+
+
+@pytest.mark.slow
+async def test_a_lane_that_is_done_gets_a_cluster_for_what_no_lane_has_begun(
+    tmp_path: Path,
+) -> None:
+    computing = Lane("computing", ("quick",), on_cluster=False, then=Lane("late"))
+    plan = Plan((computing, Lane("one", ("long",))), shared=("third", "fourth"))
+    run = Noting(plan, tmp_path, tmp_path / "home")
+    run.long_ends, run.gone = asyncio.Event(), []
+    assert plan.first_clusters == ["one"], "the processors are busy until then"
+    assert plan.clusters == ["one", "late"]
+    up = asyncio.create_task(asyncio.sleep(0))
+    await asyncio.gather(run.lane(computing), run.lane(plan.side_by_side[1], up))
+    assert [each.target for each in run.ended] == [
+        "quick on ", "long on home-one", "third on home-late", "fourth on home-late"
+    ]  # fmt: skip
+    assert run.gone == ["late", "one"]
+    run.ended.clear()
+    await run.lane(computing)
+    assert [each.target for each in run.ended] == ["quick on "], "nothing is left for a cluster"
 
 
 def dry_run(*targets: str) -> str:

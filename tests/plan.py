@@ -1,0 +1,79 @@
+"""Which suites `make test` runs, and which of them beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NOT_ALONE = "-m 'not alone'"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Targets of the Makefile that run one after the other.
+
+    on_cluster: whether they get a cluster of their own, named by the lane. options: for pytest.
+    then: a lane that begins when this one is done, if shared targets are left for it.
+    """
+
+    name: str
+    targets: tuple[str, ...] = ()
+    on_cluster: bool = True
+    options: str = ""
+    then: Lane | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What runs.
+
+    shared: targets for whichever cluster is free first. before: targets that all others need;
+    clusters come up meanwhile.
+    """
+
+    side_by_side: tuple[Lane, ...]
+    shared: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> list[str]:
+        """The targets that run beside each other."""
+        return [*(target for lane in self.side_by_side for target in lane.targets), *self.shared]
+
+    @property
+    def first_clusters(self) -> list[str]:
+        """The names of those that come up at the start."""
+        return [lane.name for lane in self.side_by_side if lane.on_cluster]
+
+    @property
+    def clusters(self) -> list[str]:
+        """The names of all."""
+        later = [lane.then for lane in self.side_by_side if lane.then is not None]
+        return self.first_clusters + [lane.name for lane in later if lane.on_cluster]
+
+
+EVERYTHING = Plan(
+    (
+        Lane("check", ("check",), on_cluster=False, then=Lane("late", options=NOT_ALONE)),
+        Lane(
+            "unclustered",
+            (
+                *("test-rendered", "test-browser", "test-tracking"),
+                *("test-monitoring", "test-traces"),
+            ),
+            on_cluster=False,
+        ),
+        # With a fourth beside check, two processors have too much to do, and tests run out of time.
+        Lane("chart", ("test-chart",), options=NOT_ALONE),
+        Lane("node", ("test-e2e",), options=NOT_ALONE),
+        Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
+    ),
+    # The longest first, so that all clusters are done at about the same time.
+    shared=("test-harm", "test-ha", "test-followed", "test-local", "test-campaigns", "test-split"),
+    before=("setup",),
+)
+
+
+APART = ("test-engines", "test-placing", "bench-alone")
+"""Suites that run alone: other people's servers, which start more slowly than a suite may, and
+suites that need idle cores: a cluster of two nodes, and measurements of speed.
+"""
