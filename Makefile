@@ -11,7 +11,8 @@ CONTEXT ?=
 TRACES ?= ../shared/traces
 MUTANTS ?=
 WHOLE ?=
-WORKERS ?= 2
+# One more than CI has processors: some tests wait for others.
+WORKERS ?= 3
 # Imports are most of a short process: let Python keep what it compiled. Pip would compile all.
 unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
@@ -52,7 +53,7 @@ check: setup format-check lint types layers test-doctests test-unit-full ## all 
 # The slowest are listed, because a test that becomes slow costs everybody time.
 UNIT = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --durations=20 --durations-min=1 tests/predictor tests/operator tests/docs
 
-# More than there are cores: some wait for others.
+# Those that compute are left out.
 test-unit: WORKERS = 4
 test-unit: setup postgresql ## the inner loop: nine of ten unit tests, those that take less than a tenth of a second, with a tenth of the examples
 	$(UNIT) -m "not slow" --hypothesis-profile quick

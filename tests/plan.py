@@ -68,7 +68,7 @@ EVERYTHING = Plan(
         Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
     ),
     # The longest first, so that all clusters are done at about the same time.
-    shared=("test-harm", "test-ha", "test-followed", "test-local", "test-campaigns", "test-split"),
+    shared=("test-ha", "test-harm", "test-followed", "test-campaigns", "test-local", "test-split"),
     before=("setup",),
 )
 
