@@ -41,6 +41,10 @@ class AnAttempt:
     def given(self, allocation_bytes: int | None) -> AnAttempt:
         return AnAttempt(replace(self.built, allocation_bytes=allocation_bytes))
 
+    def requesting(self, ran_bytes: int | None) -> AnAttempt:
+        """With a request, after sizing; its limit stays."""
+        return AnAttempt(replace(self.built, request_memory_ran_bytes=ran_bytes))
+
     def ending(self, outcome: Outcome) -> AnAttempt:
         return AnAttempt(replace(self.built, outcome=outcome))
 

@@ -129,7 +129,7 @@ async def test_recommend_mode_observes_a_kill_and_changes_nothing(
     assert observed(tmp_path, shop.task())[0].outcome is Outcome.OOM_KILLED
 
 
-async def test_a_task_beyond_lifting_is_leaking_and_left_alone(
+async def test_a_run_beyond_lifting_is_given_up_and_its_task_leaking(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
     await shop.enforce(maxLifts=1)

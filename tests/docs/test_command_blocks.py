@@ -156,6 +156,8 @@ def test_the_page_of_forecasts_can_be_followed(walk: Walk, tmp_path: Path) -> No
     (tmp_path / "plan.json").write_text(plan.text)
     forecast, sla, what_if = walked(page)
     said = walk.run(forecast)
+    rows = re.compile(r"^│ (?! )(.+?)  ", re.MULTILINE)
+    assert rows.findall(page.blocks("text")[0].text) == rows.findall(said), "the sample's rows"
     assert "40 runs, usually 60 s" in said
     assert '"p95_s"' in said
     said = walk.run(sla)

@@ -31,7 +31,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 log = structlog.get_logger()
 
 MOST_QUEUED: Final = 256
-"""Alarms that wait; the oldest is dropped first. Dropped ones are repeated a second later."""
+"""Alarms that wait. While it is full, new ones are dropped; their pods raise the alarm again."""
 
 Send = Callable[[str, object], tuple[int, str]]
 

@@ -42,6 +42,8 @@ class CgroupSample:
     kernel_peak_bytes, limit_hits: as in Glance.
     reclaimed_bytes: page cache reclaimed so far, or the most it can have been; only grows.
     limit_bytes: None if unlimited.
+    least_below_bytes: the least limit of the cgroups below, whose hits may be in limit_hits; None
+        if none has one.
     cpu_s: CPU time used so far; None where it cannot be read.
     slab_reclaimable_bytes: kernel caches (directory entries, inodes); 0 on version 1.
     swapped_bytes: in swap and not in memory; 0 on version 1, whose swap is not read.
@@ -60,6 +62,7 @@ class CgroupSample:
     limit_bytes: int | None
     cpu_s: float | None
     swapped_bytes: int = 0
+    least_below_bytes: int | None = None
 
     @property
     def file_bytes(self) -> int:

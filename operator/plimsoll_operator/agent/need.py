@@ -138,9 +138,22 @@ def _highest_between(last: CgroupSample | None, reading: CgroupSample) -> int | 
     peak, peak_before = reading.kernel_peak_bytes, last.kernel_peak_bytes if last else 0
     if peak is not None and peak_before is not None and peak > peak_before:
         return peak
-    if reading.limit_bytes is not None and reading.limit_hits > (last.limit_hits if last else 0):
-        return reading.limit_bytes if peak is None else min(peak, reading.limit_bytes)
+    touched = _least_limit(last, reading)
+    if touched is not None and reading.limit_hits > (last.limit_hits if last else 0):
+        return touched if peak is None else min(peak, touched)
     return None
+
+
+def _least_limit(last: CgroupSample | None, reading: CgroupSample) -> int | None:
+    """The least limit that a charge can have met since ``last``; None without any.
+
+    It may have been raised or lowered meanwhile, and it may be that of a cgroup below, also of one
+    that is gone by now.
+    """
+    limits = [reading.limit_bytes, reading.least_below_bytes]
+    if last is not None:
+        limits += [last.limit_bytes, last.least_below_bytes]
+    return min((each for each in limits if each is not None), default=None)
 
 
 def _highest_with_swap(last: CgroupSample | None, reading: CgroupSample) -> int:

@@ -135,15 +135,17 @@ class Sampler:
         return reports
 
     def _pod(self, pod: PodCgroup) -> Iterator[PeakReport]:
-        hits = 0
+        hits, limits = 0, list[int]()
         for container_id, files in pod.containers.items():
             key = (pod.uid, container_id)
-            watched = self._watch(key, files, 0)
+            watched = self._watch(key, files)
+            if watched.peaks.limit_bytes is not None:
+                limits.append(watched.peaks.limit_bytes)
             if watched.glance is not None and self._hits_of_children_count:
                 hits += watched.glance.limit_hits
             yield from self._news(key, watched, final=False)
         pod_key: Key = (pod.uid, None)
-        watched = self._watch(pod_key, pod.files, hits)
+        watched = self._watch(pod_key, pod.files, hits, min(limits, default=None))
         # Kubelet keeps a pod's folder for 2 to 3 s after its last container, the pause container
         # included, has gone: nothing will follow, and the controller is waiting for this.
         final = watched.had_containers and not pod.containers
@@ -158,7 +160,9 @@ class Sampler:
                 if watched.reported is not None and not watched.reported.final:
                     watched.reported = None
 
-    def _watch(self, key: Key, files: CgroupFiles, hits_below: int) -> _Watched:
+    def _watch(
+        self, key: Key, files: CgroupFiles, hits_below: int = 0, least_below: int | None = None
+    ) -> _Watched:
         watched = self._watched.get(key)
         if watched is None:
             watched = self._watched[key] = _Watched(Peaks())
@@ -168,6 +172,7 @@ class Sampler:
             watched.read_s = self._tick_s
             if glance != watched.glance or self._ticks % FULL_READING_EVERY == 0:
                 reading, watched.glance = self._steady_reading(files, glance, hits_below)
+                reading = replace(reading, least_below_bytes=least_below)
                 watched.peaks = watched.peaks.advance(reading, self._tick_s)
         except OSError:
             pass  # it went away between the scan and now; the next tick ends it

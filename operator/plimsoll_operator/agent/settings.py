@@ -58,9 +58,10 @@ class AgentSettings:
             object.__setattr__(self, "api_server", with_brackets(self.api_server))
             # Over http its token could be read, and it can do more than the controller's.
             _check_url("API server's URL", self.api_server, ("https://",))
-        if not 0.05 <= self.interval_s <= 60:
+        # What ends long after its last reading teaches no need (END_SEEN_WITHIN_S).
+        if not 0.05 <= self.interval_s <= 2:
             raise SettingsError(
-                f"an interval of {self.interval_s} s cannot be kept; use 0.25 to 2 s"
+                f"an interval of {self.interval_s} s cannot be kept or loses needs; use 0.25 to 2 s"
             )
         if not 0 <= (self.metrics_listen_port or 0) <= 65535:
             raise SettingsError(

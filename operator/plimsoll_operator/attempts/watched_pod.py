@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll_operator.attempts.observation import Attempt
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import read_features, within_bounds
@@ -14,6 +16,7 @@ from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
+    annotations_of,
     container_of,
     mapping,
     millicores_asked,
@@ -30,14 +33,19 @@ from plimsoll_operator.sizing.decision_note import DecisionNote, memory_asked, r
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import before_rescue, enforced_limit
 from plimsoll_predictor.core.bounded_text import MOST_IMAGE_BYTES, bounded_or_none
-from plimsoll_predictor.core.policy import Mode, Policy, Retry
+from plimsoll_predictor.core.policy import Mode, Policy, Rescue, Retry
 from plimsoll_predictor.core.record import is_lowered_limit
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _MOST_VERSION_BYTES: Final = 64
 _LONGEST_S: Final = 2**53
+_SAME_BYTES: Final = 1 << 16
+"""Limits in a spec and in the kernel differ by less than this: the kernel counts pages."""
+_BESIDE_BYTES: Final = 16 * MIB
+"""A pod's peak is above its container's by less than this: its pause container, and the runtime."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,7 @@ class WatchedPod:
     mode: the least of its policy's and of admission's, when it was read; see ``mode_by``.
     note: admission's decision; None if admission was not asked or failed open.
     sandboxed: its RuntimeClass has an overhead, as those of virtual machines and gVisor have.
+    raised_bytes: the limit in its spec, if a rescue may have raised it to that; else None.
     """
 
     task: TaskId
@@ -64,6 +73,7 @@ class WatchedPod:
     noted_mode: Mode
     cpu_request: float
     sandboxed: bool
+    raised_bytes: int | None = None
 
     def mode_by(self, own: Mode) -> Mode:
         """Return the mode by a newer policy, which has ``own`` for it.
@@ -84,6 +94,25 @@ class WatchedPod:
         their own cgroups are empty: only the pod's is measured.
         """
         return None if self.sandboxed else status.container_id
+
+    def as_it_ran(self, own: PeakReport | None, best: PeakReport | None) -> WatchedPod:
+        """Return an ended pod with the limit under which its container ended, as far as is known.
+
+        Neither its spec nor its status shows whether a rescue came in time. When in doubt, none
+        did: then a run that its own lower limit may have ended gets what its author wrote.
+
+        own: the report of the container's own cgroup, whose limit is set last; None without one.
+        best: what says most about its memory, which may be newer, and cannot be above its limit.
+        """
+        if self.raised_bytes is None or self.sandboxed or not self.limit_bytes:
+            return self
+        limit_bytes = (None if own is None else own.limit_bytes) or self.limit_bytes
+        if best is not None and best.kernel_peak_bytes > limit_bytes + _BESIDE_BYTES:
+            limit_bytes = max(limit_bytes, min(best.kernel_peak_bytes, self.raised_bytes))
+        for exact_bytes in (self.limit_bytes, self.raised_bytes):
+            if abs(limit_bytes - exact_bytes) <= _SAME_BYTES:
+                limit_bytes = exact_bytes
+        return replace(self, attempt=replace(self.attempt, limit_bytes=limit_bytes))
 
     @property
     def sandbox_limit_bytes(self) -> int | None:
@@ -139,7 +168,13 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         noted_mode=noted_mode,
         cpu_request=_cpu(pod),
         sandboxed=bool(overhead_of(pod)),
+        raised_bytes=sized.limit_bytes if _may_be_rescued(pod, own) else None,
     )
+
+
+def _may_be_rescued(pod: Pod, policy: Policy) -> bool:
+    """Say whether a rescue may have raised a pod; its annotation comes after the raise."""
+    return policy.rescue is not Rescue.NEVER or labels.RESCUED in annotations_of(pod)
 
 
 def _of_the_pod(note: DecisionNote | None) -> DecisionNote | None:

@@ -34,6 +34,10 @@ class Unknown(Refused):
     """The API server does not accept the credentials; other ones may be accepted."""
 
 
+class Unprocessable(Refused):
+    """A rule refuses the change, or the change no longer fits the object as it is by now."""
+
+
 class Expired(Refused):
     """The API server does not keep the rest of a list any more: read it from its start again."""
 
@@ -63,6 +67,8 @@ def error_of(status: int | None, body: object, reason: str | None = None) -> Api
         return AlreadyThere(words) if answer.get("reason") == "AlreadyExists" else Changed(words)
     if status == 410:
         return Expired(words)
+    if status == 422:
+        return Unprocessable(words)
     if status in RETRY_LATER or not status:
         return Unreachable(f"the API server does not answer: {status} {words}")
     return Refused(words)

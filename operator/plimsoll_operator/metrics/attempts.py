@@ -38,12 +38,15 @@ class Sizes:
 def sizes_of(observation: Observation, mode: Mode, note: DecisionNote | None) -> Sizes:
     """Say how the attempt was sized, by the mode that held for it and the decision's note."""
     asked_bytes = observation.request_bytes
-    if note is None or mode is not Mode.ENFORCE or note.allocation_bytes is None:
+    if mode is not Mode.ENFORCE:
         return Sizes(asked_bytes, asked_bytes, REQUEST)
+    reserved_bytes = observation.reserved_bytes
+    if note is None or note.allocation_bytes is None:
+        return Sizes(asked_bytes, reserved_bytes, REQUEST)
     if observation.attempt > 1 or note.reason is Reason.LIFTED:
-        return Sizes(asked_bytes, note.allocation_bytes, LIFT)
+        return Sizes(asked_bytes, reserved_bytes, LIFT)
     at = REQUEST if note.allocation_bytes == asked_bytes else FIRST
-    return Sizes(asked_bytes, note.allocation_bytes, at)
+    return Sizes(asked_bytes, reserved_bytes, at)
 
 
 class AttemptMetrics:
@@ -148,7 +151,7 @@ class AttemptMetrics:
         asked_bytes, reserved_bytes = sizes.asked_bytes, sizes.reserved_bytes
         if asked_bytes is None or reserved_bytes is None:
             return
-        if observation.outcome is Outcome.OOM_KILLED and reserved_bytes < asked_bytes:
+        if observation.outcome is Outcome.OOM_KILLED and observation.killed_below_request:
             # Its request would have been enough; the attempt that succeeds counts the request.
             self._added.inc(reserved_bytes * runtime_s)
             return

@@ -26,6 +26,7 @@ from plimsoll_operator.pods.spec import (
     spec_of,
 )
 from plimsoll_operator.sizing.bounds.selecting import NAME, Wanted
+from plimsoll_operator.sizing.node_hint import is_of_karpenter
 
 AWAITED_S: Final = 10.0
 """How long a released pod counts on the node that it prefers, unless it is bound."""
@@ -80,6 +81,8 @@ class _Node:
 class RoomBook:
     """Nodes that take pods, and the pods that take room on them. Nodes go by their names."""
 
+    has_karpenter: bool = False
+    """Whether Karpenter made any node that was seen."""
     _nodes: dict[str, _Node] = field(default_factory=dict)
     _tasks: dict[str, Taker] = field(default_factory=dict)
     """Pods of tasks by UID, as they are seen."""
@@ -92,6 +95,7 @@ class RoomBook:
 
     def see_node(self, node: str, host: str | None, document: Mapping[str, Any]) -> None:
         """Note a node. host: None if an ordinary pod cannot go there now, or the node is gone."""
+        self.has_karpenter = self.has_karpenter or is_of_karpenter(labels_of(document))
         if host is None:
             self._nodes.pop(node, None)
         else:

@@ -19,7 +19,7 @@ class Why(StrEnum):
     UNRANKED = "unranked"
     """It is a Job whose pods' priority is not known, or that may not preempt."""
     UNORDERED = "unordered"
-    """No policy orders its task any more, or it is paused."""
+    """No policy orders its task any more, it is paused, or releases are slow in its namespace."""
     LARGE = "large"
     """It fits on no node, even on an empty one."""
     OUTSIDE = "outside"

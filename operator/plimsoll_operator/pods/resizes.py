@@ -27,13 +27,16 @@ def granted_memory(pod: Pod, container: str, kind: str) -> int | None:
 
     kind: "requests" or "limits".
     """
-    statuses = map(mapping, sequence(mapping(pod.get("status")).get("containerStatuses")))
-    own = next((status for status in statuses if status.get("name") == container), {})
-    amounts = mapping(mapping(mapping(own).get("resources")).get(kind))
+    amounts = mapping(mapping(_status(pod, container).get("resources")).get(kind))
     try:
         return parse_bytes(amounts.get("memory"))
     except BadQuantity:
         return None
+
+
+def is_running(pod: Pod, container: str) -> bool:
+    """Say whether a container runs, by its pod's status."""
+    return bool(mapping(_status(pod, container).get("state")).get("running"))
 
 
 def is_being_resized(pod: Pod) -> bool:
@@ -70,6 +73,11 @@ def refusal(pod: Pod, failed_before: str | None = None) -> str | None:
         if failed and failed_resize(pod) != failed_before:
             return reason
     return None
+
+
+def _status(pod: Pod, container: str) -> Mapping[str, Any]:
+    statuses = map(mapping, sequence(mapping(pod.get("status")).get("containerStatuses")))
+    return next((status for status in statuses if status.get("name") == container), {})
 
 
 def _is_older(observed: object, generation: object) -> bool:

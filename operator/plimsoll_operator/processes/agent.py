@@ -38,6 +38,9 @@ LOOK_FOR_KUBEPODS_S: Final = 5.0
 LAST_SEND_S: Final = 5.0
 PATCH_S: Final = 2.0
 """If the API server has not answered by then, the controller is asked instead."""
+MOST_AT_ONCE: Final = 2_000
+"""While more reports wait, as without a controller, the end of a cgroup is not saved
+at once: each save writes all that waits, and nothing is measured meanwhile."""
 
 
 def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
@@ -126,7 +129,8 @@ class _Loop:
             ended = self._tick(pods)
             now_s = time.monotonic()
             self.metrics.ticked(now_s - began_s, time.time())
-            if ended or now_s - saved_s >= self.settings.save_every_s:
+            at_once = ended and len(self.outbox) <= MOST_AT_ONCE
+            if at_once or now_s - saved_s >= self.settings.save_every_s:
                 self.save()
                 saved_s = now_s
             if now_s - beat_s >= BEAT_S:
@@ -149,7 +153,7 @@ class _Loop:
             self.alarms.offer(self.near_limit.look())
 
     def _tick(self, pods: list[PodCgroup]) -> bool:
-        """Return whether a cgroup ended: only this process has its last report, so save it."""
+        """Return whether a cgroup ended: until it is saved, only this process knows it."""
         reports = self.sampler.tick(pods)
         self.alarms.offer(self.near_limit.tick(pods, self.known.rescuable))
         self.alarms.want(self.near_limit.rising if self.alarms.own else ())

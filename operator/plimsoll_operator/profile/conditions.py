@@ -18,6 +18,7 @@ from plimsoll_operator.profile.facts import Ailment, Degradation, ProfileFacts
 from plimsoll_operator.wording.drift_words import STEADY
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF
 
 _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
     PausedBy.CLUSTER: "the SizingPolicy cluster in Plimsoll's own namespace pauses everything",
@@ -25,7 +26,9 @@ _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
     PausedBy.TASK: "this TaskProfile's spec pauses it",
 }
 
-_LEFT_ALONE: Final = "; it is left alone"
+_GIVEN_UP: Final = "; that run was given up, and the next ones are sized and lifted as before"
+_AFTER_WHY: Final = (_GIVEN_UP, "; it is left alone")
+"""What comes after the cause of a leak in the message; older versions wrote the second."""
 _NOT_IN_USE: Final = (
     "the model of the last training is stored, but not in use: there is no room for it beside those"
     " of other tasks (admission.modelsMi), or it was trained by hand; it is tried again after the"
@@ -97,7 +100,9 @@ def _measurements_fresh(facts: ProfileFacts) -> Finding:
 def _leaking(facts: ProfileFacts) -> Finding:
     if facts.leaking is None:
         return Finding(ConditionStatus.FALSE, "LiftsHelp", "no run is beyond help")
-    message = f"{facts.leaking}{_LEFT_ALONE}: look for a leak, or raise max or maxLifts"
+    message = facts.leaking
+    if message != LIFTING_OFF:
+        message += f"{_GIVEN_UP}: look for a leak, or raise max or maxLifts"
     return Finding(ConditionStatus.TRUE, "LiftsExhausted", message)
 
 
@@ -106,7 +111,9 @@ def leak_of(status: Mapping[str, Any]) -> Leak | None:
     for each in read_conditions(status.get("conditions")):
         if each.get("type") == ConditionType.LEAKING and each.get("status") == ConditionStatus.TRUE:
             since_s = read_time(each.get("lastTransitionTime"))
-            why = str(each.get("message") or "").partition(_LEFT_ALONE)[0]
+            why = str(each.get("message") or "")
+            for words in _AFTER_WHY:
+                why = why.partition(words)[0]
             return None if since_s is None or not why else Leak(why, since_s)
     return None
 

@@ -55,7 +55,7 @@ _WARNINGS: Final = frozenset(
         EventReason.SMALLER_CHUNKS,
     }
 )
-"""Somebody should look at a kill, at a task that is left alone and at a run that may hang."""
+"""Somebody should look at a kill, at a run that was given up and at a run that may hang."""
 
 
 def event_for(

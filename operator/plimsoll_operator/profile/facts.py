@@ -97,7 +97,7 @@ class ProfileFacts:
         became due, Unix seconds; None if none is due.
     standing: the task's experts; None before its first run. runtime: the forecast of its next run.
     neighbours: the tasks that slow it least and most. splitting: of Jobs over items.
-    leaking: the reason why the task is left alone; None if it is not.
+    leaking: why a run was given up; None if none was, or if one has succeeded since.
     left: who sets the memory of its latest pod instead of Plimsoll, in words; None if nobody does.
     paused_by: None if it is not paused.
     problems: the ignored fields of policies, in words. troubles: all other causes.

@@ -18,7 +18,7 @@ class Phase(StrEnum):
     SIZING = "Sizing"
     """Sizes come from the task's runs, or would come in recommend mode."""
     LEAKING = "Leaking"
-    """Lifts did not help; the task is left alone."""
+    """Lifts did not help a run, and it was given up; the next ones are treated as before."""
     PAUSED = "Paused"
     """People paused the task or turned it off."""
 

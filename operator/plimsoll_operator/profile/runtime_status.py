@@ -18,6 +18,8 @@ from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
 from plimsoll_predictor.runtimes.shapes.variation_summary import summarise
 
 TWICE: Final = 2.0
+SHOWN_RUNS: Final = 200
+"""The shape and trend of this many newest runs are shown, wherever they are."""
 RECENT_RUNS: Final = 20
 """How many of the last runs are compared with the earlier ones."""
 LEAST_EARLIER: Final = 10

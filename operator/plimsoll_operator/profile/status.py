@@ -33,7 +33,7 @@ from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.experts.panel import words_for_expert
-from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
+from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 
@@ -194,7 +194,7 @@ def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:
     if model is None:
         absent = ("bins", "binsText", "uScore", "accuracy", "modelVersion", "trainedTime")
         return {"model": champion, **dict.fromkeys(absent)}
-    serves = champion == CLASSIFIER
+    serves = champion in (CLASSIFIER, BOOSTING)
     ceilings = model.bins.ceilings_bytes
     return {
         "model": f"{champion} {model.version}" if serves else champion,

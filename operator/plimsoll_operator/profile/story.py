@@ -17,6 +17,7 @@ from plimsoll_operator.wording.raised_words import (
 from plimsoll_operator.wording.saving_words import sentence_for_saving
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted, words_for_bytes
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -76,12 +77,18 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
 
 def _troubles(facts: ProfileFacts) -> Iterator[str]:
     if facts.leaking is not None:
-        yield f"left alone: {facts.leaking}"
+        yield _given_up(facts.leaking)
     if facts.left is not None:
         yield f"Plimsoll steps back from its latest pod: {facts.left}"
     if facts.causes:
         attempts = counted(len(facts.causes), "attempt")
         yield f"lately {attempts} did not succeed: {words_for_causes(facts.causes)}"
+
+
+def _given_up(why: str) -> str:
+    if why == LIFTING_OFF:
+        return why
+    return f"a run was given up: {why}; the next ones are sized and lifted as before"
 
 
 def _saving(facts: ProfileFacts) -> str:

@@ -47,6 +47,15 @@ def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> s
     return next((why for why, holds in against.items() if holds), None)
 
 
+def is_of_another_container(pod: Pod, watched: WatchedPod, container_id: str) -> bool:
+    """Say whether this is the ID of another container of the pod than the sized one."""
+    own_id = watched.status.container_id
+    if own_id is not None:
+        return container_id != own_id
+    # It has not started yet, as while its pod's init containers run.
+    return container_id in other_containers(pod, watched.attempt.container)
+
+
 def other_containers(pod: Pod, container: str) -> frozenset[str]:
     """Return the IDs of the pod's containers beside the sized one, without their scheme."""
     status = mapping(pod.get("status"))

@@ -42,6 +42,7 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 BEST: Final = 60
 NAMED: Final = 40
 """Weights: all named nodes have the second, the best has both. Kubernetes allows 1 to 100."""
+KARPENTER: Final = "karpenter.sh/"
 MOST_SILENCE_S: Final = 30.0
 """The feed answers a question within 5 s, even without news."""
 _SAYS_NOTHING: Final = frozenset({"kubernetes.io/os"})
@@ -59,6 +60,11 @@ class Outcome(StrEnum):
     """The policy only recommends; the pod is as it was."""
     CHOSEN = "chosen"
     """Its author, or its maker, says on which nodes it belongs."""
+    LATER = "later"
+    """It is a later attempt of its run: a descheduler may have ended the one before for its hint,
+    and would end this one for the next."""
+    KARPENTER = "karpenter"
+    """Karpenter makes nodes here: older ones make none for a pod that prefers hosts by name."""
     SILENT = "silent"
     """The controller was not heard from lately."""
     NO_ROOM = "no-room"
@@ -109,10 +115,10 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
     # A pod that has a hint is asked for again, because another webhook changed it.
     if placing is Placing.NEVER or HINT in annotations_of(pod):
         return None
-    if says_where(pod):
-        return Hinted(Outcome.CHOSEN)
-    if not heard.lately:
-        return Hinted(Outcome.SILENT)
+    attempt = max(sized.note.attempt, sized.identity.attempt)
+    without = _why_without(pod, attempt, state, heard)
+    if without is not None:
+        return Hinted(without)
     need = need_of(pod, state, sized.identity.task, sized.note)
     hint = state.placing.hint(str(sized.identity.task), heard.now_s, need)
     if isinstance(hint, NoHint):
@@ -122,6 +128,17 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
     if not has_room_for_note(pod):
         return Hinted(Outcome.NO_ROOM)
     return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0], need)
+
+
+def _why_without(pod: Pod, attempt: int, state: AdmissionState, heard: Heard) -> Outcome | None:
+    """Say why no node is chosen for a pod, whatever runs where; None if one may be."""
+    if says_where(pod):
+        return Outcome.CHOSEN
+    if attempt > 1:
+        return Outcome.LATER
+    if state.nodes.karpenter:
+        return Outcome.KARPENTER
+    return None if heard.lately else Outcome.SILENT
 
 
 def need_of(
@@ -161,6 +178,15 @@ def says_where(pod: Pod) -> bool:
     if spec.get("nodeName") or mapping(spec.get("affinity")).get("nodeAffinity"):
         return True
     return not mapping(spec.get("nodeSelector")).keys() <= _SAYS_NOTHING
+
+
+def is_of_karpenter(labels: Mapping[str, Any]) -> bool:
+    """Say whether Karpenter made the node with these labels.
+
+    Before release 1.5 or so, Karpenter ignores a pending pod whose preferences name hosts, and the
+    preferences of a pod without a gate cannot be changed: it would wait for ever.
+    """
+    return any(str(key).startswith(KARPENTER) for key in labels)
 
 
 def without_hint(pod: Pod) -> Pod:

@@ -13,7 +13,7 @@ import orjson
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import BadQuantity, format_bytes, parse_bytes
-from plimsoll_operator.pods.resizes import granted_memory
+from plimsoll_operator.pods.resizes import granted_memory, is_running
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
@@ -90,12 +90,16 @@ def before_rescue(pod: Pod, container: SizedContainer) -> SizedContainer:
 
 
 def enforced_limit(pod: Pod, container: SizedContainer) -> int | None:
-    """Return the limit that the kernel enforces on a container.
+    """Return the limit that the kernel enforces on a container, or surely enforced at its end.
 
     A raise may have been asked for but not granted (yet): then the pod's status has the real limit.
-    Only a rescued pod's status is read, because older kubelets write none.
+    Only a rescued pod's status is read, because older kubelets write none. Of a container that does
+    not run, a kubelet writes what it has set aside for it, with raises that came too late. So such
+    a container counts as never raised; ``WatchedPod.as_it_ran`` knows more.
     """
     if labels.RESCUED not in annotations_of(pod):
         return container.limit_bytes
+    if not is_running(pod, container.name):
+        return before_rescue(pod, container).limit_bytes
     granted = granted_memory(pod, container.name, "limits")
     return container.limit_bytes if granted is None else granted

@@ -80,7 +80,7 @@ def _cost(attempt: Observation, raises: Mapping[str, DecisionRecord]) -> KillCos
         return KillCosts(
             kills=1,
             lost_s=runtime_s,
-            lost_gb_h=gb_hours(attempt.allocation_bytes or 0, runtime_s),
+            lost_gb_h=gb_hours(attempt.reserved_bytes or 0, runtime_s),
             in_vain=int(raised is not None),
         )
     if raised is None:

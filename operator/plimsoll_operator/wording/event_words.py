@@ -10,6 +10,7 @@ from typing import Any, Final
 from plimsoll_operator.wording.cause_words import words_for_kill
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF
 
 
 class EventReason(StrEnum):
@@ -46,7 +47,7 @@ _WHY_RELEASED: Final = {
     "waited": "it waited for its turn for as long as it may",
     "others": "somebody else holds it, too, or it is one of a group",
     "unranked": "the priority of its pods is not known, or they may not preempt",
-    "unordered": "its task is not ordered any more, or it is paused",
+    "unordered": "its task is not ordered any more, it is paused, or releases are slow there",
     "large": "it fits on no node, not even on an empty one",
     "outside": "a later pod without an order would overtake it",
     "lower": "a pod of lower priority would start first",
@@ -234,8 +235,10 @@ def stuck(kept: str | None = None) -> Happening:
 
 
 def leaking(reason: str, run: str) -> Happening:
-    """A run gets no further lift; the Events are on its last pod and on the profile."""
-    note = f"given up on run {run}: {reason}; look for a leak, or raise max or maxLifts"
+    """A run gets no further lift; the Event is on its last pod."""
+    note = f"given up on run {run}: {reason}"
+    if reason != LIFTING_OFF:
+        note += "; look for a leak, or raise max or maxLifts"
     return Happening(EventReason.LEAKING, note, run)
 
 

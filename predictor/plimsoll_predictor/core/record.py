@@ -262,6 +262,17 @@ class Observation:
     """The memory limit as its author wrote it; 0 if there was none, None if nobody said."""
 
     @property
+    def reserved_bytes(self) -> int | None:
+        """Memory that its node kept free for it: the request that it ran with.
+
+        A limit keeps nothing free. It stands in only for attempts that were recorded before that
+        request was. None if nothing was requested.
+        """
+        if self.request_memory_ran_bytes is not None:
+            return self.request_memory_ran_bytes
+        return self.request_bytes if self.allocation_bytes is None else self.allocation_bytes
+
+    @property
     def is_lowered(self) -> bool:
         """Whether it ran under a lower limit than its author wrote."""
         limit_bytes, written_bytes = self.allocation_bytes, self.written_limit_bytes

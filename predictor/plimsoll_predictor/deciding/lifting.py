@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.policy import Policy
@@ -13,6 +14,8 @@ from plimsoll_predictor.deciding.clamping import Range
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, Climb, lifted_bytes
 from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+
+LIFTING_OFF: Final = "lifting is switched off (maxLifts 0)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,7 @@ def next_allocation(
     policy = knowledge.policy
     lifts = failed.lifts
     if policy.max_lifts == 0:
-        return Leaking("lifting is switched off (maxLifts 0)")
+        return Leaking(LIFTING_OFF)
     if lifts >= policy.max_lifts:
         return Leaking(f"lifted {lifts} {plural(lifts, 'time')} and killed again")
     climb = Climb(

@@ -26,7 +26,8 @@ LEAST_RUNS: Final = 0.5
 """Runs of a kind that have not faded: with fewer, its row says nothing about other rows."""
 NOISE: Final = 0.1
 NOISE_RUNS: Final = 20.0
-"""The likely standard deviation of a run at first, and how many runs that counts as."""
+"""The likely standard deviation of a run at first, and how many runs that counts as. For each kind,
+the noise of all counts as so many runs, too."""
 LEAST_NOISE: Final = 0.01
 REFIT_EVERY: Final = 25
 """A fit is good for so many runs, or for a tenth of what it knew."""
@@ -54,6 +55,9 @@ class Interference:
     square: Array = field(init=False)
     weight: Array = field(init=False)
     noise: float = field(init=False, default=NOISE)
+    """The standard deviation of runs of all kinds together, a geometric mean."""
+    row_noise: Array = field(init=False)
+    """The standard deviation of each kind's runs. It leans on that of all by NOISE_RUNS."""
     covariance: Array = field(init=False, default_factory=lambda: guess(0))
     """The covariance of rows' differences from what all share, learned from the fitted rows."""
     runs: int = field(init=False, default=0)
@@ -70,6 +74,7 @@ class Interference:
         self.gram = np.zeros((rows, rows + 1, rows + 1))
         self.moment = np.zeros((rows, rows + 1))
         self.square, self.weight = np.zeros(rows), np.zeros(rows)
+        self.row_noise = np.full(rows, NOISE)
 
     def learn(self, encounter: Encounter) -> None:
         """Take in one finished run."""
@@ -77,6 +82,7 @@ class Interference:
         if taken is not None:
             self._give_to_others(taken)
             self.covariance = without(self.covariance, taken)
+            self.row_noise[taken] = self.noise
             self._fitted = None
         row = self.kinds.place(encounter.kind)
         x, offset = self._inputs(encounter)
@@ -128,7 +134,8 @@ class Interference:
 
     def take_over(self, fitted: Interference) -> None:
         """Take over the fit of an earlier copy."""
-        self.noise, self.covariance = fitted.noise, fitted.covariance
+        self.noise, self.row_noise = fitted.noise, fitted.row_noise
+        self.covariance = fitted.covariance
         self._fitted, self._fitted_runs = fitted._fitted, fitted._fitted_runs
         self._latest = fitted._latest
 
@@ -175,10 +182,10 @@ class Interference:
     def _settled(self, matrix: Matrix) -> Matrix:
         """Fit again until noise and the differences of rows hold still."""
         for _ in range(MOST_FITS):
-            noise, spread = self.noise, float(np.trace(self.covariance))
+            noise, spread = self.row_noise, float(np.trace(self.covariance))
             matrix = self._fit()
-            moved = abs(self.noise / noise - 1), abs(float(np.trace(self.covariance)) / spread - 1)
-            if max(moved) < STILL:
+            moved = np.append(self.row_noise / noise, np.trace(self.covariance) / spread) - 1
+            if np.abs(moved).max() < STILL:
                 break
         return matrix
 
@@ -186,9 +193,9 @@ class Interference:
         size = len(self.kinds)
         gram = self.gram[:size, : size + 1, : size + 1] / self._unit
         moment = self.moment[:size, : size + 1] / self._unit
-        fit = Fit.of(gram, moment, self.noise, grown(self.covariance, size))
+        fit = Fit.of(gram, moment, self.row_noise[:size], grown(self.covariance, size))
         self.covariance = fit.likely_covariance(self.weight[:size] >= LEAST_RUNS * self._unit)
-        self.noise = self._noise_of(fit, gram, moment)
+        self._learn_noise(fit, gram, moment)
         shares = np.array(self.kinds.shares())
         return Matrix(
             kinds=tuple(self.kinds),
@@ -199,16 +206,28 @@ class Interference:
             apart=np.sqrt(fit.variance_apart(shares)),
         )
 
-    def _noise_of(self, fit: Fit, gram: Array, moment: Array) -> float:
-        """The standard deviation of runs around the fit, which the next fit uses."""
+    def _learn_noise(self, fit: Fit, gram: Array, moment: Array) -> None:
+        """Learn how each kind's runs scatter around the fit, which the next fit uses.
+
+        A task that waits for others scatters by itself. With one noise for all, it made quiet
+        kinds unknown, and was itself told as a fact. The noise of all is a geometric mean, as a
+        kind that scatters ten times as much counts a hundredfold in the mean of squares.
+        """
         size = len(moment)
-        explained = 2 * np.sum(fit.beta * moment) - np.einsum(
-            "ki,kij,kj->", fit.beta, gram, fit.beta
+        explained = 2 * np.sum(fit.beta * moment, axis=1) - np.einsum(
+            "ki,kij,kj->k", fit.beta, gram, fit.beta
         )
-        left = max(0.0, float(self.square[:size].sum() / self._unit - explained))
-        runs = float(self.weight[:size].sum() / self._unit)
-        variance = (NOISE**2 * NOISE_RUNS + left) / (NOISE_RUNS + runs)
-        return max(LEAST_NOISE, float(np.sqrt(variance)))
+        left = np.maximum(0.0, self.square[:size] / self._unit - explained)
+        weight = self.weight[:size] / self._unit
+        # A row comes nearer to its own runs by each number that it takes from them, so that as many
+        # runs show nothing. Where most of its knowledge has faded, there may be fewer runs left.
+        runs = np.maximum(0.0, weight - fit.fitted_numbers)
+        variance = (self.noise**2 * NOISE_RUNS + left) / (NOISE_RUNS + runs)
+        of_runs = np.append(NOISE_RUNS, weight)
+        mean = np.average(np.log(np.append(NOISE**2, variance)), weights=of_runs)
+        self.noise = max(LEAST_NOISE, float(np.exp(mean / 2)))
+        self.row_noise = np.full(len(self.weight), self.noise)
+        self.row_noise[:size] = np.maximum(LEAST_NOISE, np.sqrt(variance))
 
 
 def learned_from(runs: Iterable[PlacedRun]) -> Interference:

@@ -67,6 +67,7 @@ class Fit:
     beta: (b, θ) per row. variance: of each of these. differs: a row's difference from what all
     share. own, shared: a row's covariance given what all share, and that of what they share.
     spread, held: how much of what they share comes into a row, and into its difference.
+    fitted_numbers: how many numbers of its own a row has taken from its runs, of K + 1.
     """
 
     beta: Array
@@ -76,20 +77,23 @@ class Fit:
     shared: Array
     spread: Array
     held: Array
+    fitted_numbers: Array
 
     @classmethod
-    def of(cls, gram: Array, moment: Array, noise: float, covariance: Array) -> Fit:
+    def of(cls, gram: Array, moment: Array, noise: Array, covariance: Array) -> Fit:
         """Solve for m and c with all that rows differ by integrated out, then for each row.
 
-        All rows at once: one by one, K calls of Python would cost more than the work.
+        noise: a row's runs' standard deviation. All rows at once: one by one, K calls of Python
+        would cost more than the work.
         """
         size = len(moment)
         prior = np.linalg.inv(covariance)
         usual = np.full(size + 1, USUAL)
         usual[0] = 0.0
         shared = _shared_into_row(size)
-        own = np.asarray(np.linalg.inv(gram / noise**2 + prior), dtype=np.float64)
-        alone = np.einsum("kij,kj->ki", own, (moment - gram @ usual) / noise**2)
+        sure = 1 / noise**2
+        own = np.asarray(np.linalg.inv(gram * sure[:, None, None] + prior), dtype=np.float64)
+        alone = np.einsum("kij,kj->ki", own, (moment - gram @ usual) * sure[:, None])
         relaxed = own @ prior
         precision = np.diag(np.append(1 / SPREAD_OF_ALL**2, np.full(size, 1 / SPREAD_OF_A_KIND**2)))
         precision += shared.T @ (size * prior - prior @ relaxed.sum(axis=0)) @ shared
@@ -105,6 +109,7 @@ class Fit:
             shared=of_shared,
             spread=spread,
             held=held,
+            fitted_numbers=size + 1 - np.trace(relaxed, axis1=1, axis2=2),
         )
 
     def likely_covariance(self, told: NDArray[np.bool_]) -> Array:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
+from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.announcing.announcer import Announcer, Raised
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
@@ -24,7 +25,7 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from tests.builders.controller.ledgers import Inside, a_train, an_inside, decided
+from tests.builders.controller.ledgers import Inside, a_final, a_train, an_inside, decided
 from tests.builders.nodes import a_node
 from tests.builders.pods import RUNNING, APod
 
@@ -36,6 +37,12 @@ def running(name: str = "train-1", node: str = "node-1") -> APod:
     built = pod.with_status(phase="Running", containerStatuses=[RUNNING]).built()
     built["metadata"]["resourceVersion"] = "1"  # it exists and has a node
     return APod(built)
+
+
+def of_container(limit_mib: int, name: str = "train-1") -> PeakReport:
+    """The last report of a pod's container, whose cgroup had that limit."""
+    report = replace(a_final(name), container_id="main", limit_bytes=limit_mib * MIB)
+    return replace(report, final=False)
 
 
 @dataclass(slots=True)

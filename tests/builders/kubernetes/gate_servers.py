@@ -32,6 +32,7 @@ class GateServer:
     hosts in a pod, or that a gate goes.
     failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
     together: if there is one, calls for pods of failing namespaces are answered when so many wait.
+    delayed_s: how long a patch of each of these namespaces takes, as one of its webhooks is slow.
     keeping: namespaces in which a rule refuses that a gate goes.
     broken: the status of all answers, if they are errors. silent: whether calls are never answered.
     now_s: of its clock. meddle: how many times somebody else changes a pod between a look at it and
@@ -51,6 +52,7 @@ class GateServer:
     gates_refused: bool = False
     failing: set[str] = field(default_factory=set)
     together: asyncio.Barrier | None = None
+    delayed_s: dict[str, float] = field(default_factory=dict)
     keeping: set[str] = field(default_factory=set)
     broken: int | None = None
     silent: bool = False
@@ -109,6 +111,9 @@ class GateServer:
         body = await request.json() if request.can_read_body else None
         if self.together is not None and any(f"/{each}/" in request.path for each in self.failing):
             await self.together.wait()
+        for namespace, seconds in self.delayed_s.items():
+            if request.method == "PATCH" and f"/{namespace}/" in request.path:
+                await asyncio.sleep(seconds)
         if "/mutatingwebhookconfigurations/" in request.path:
             status, document = self._webhook(request.method, request.path.rpartition("/")[2])
         else:

@@ -1,7 +1,8 @@
 """A raise that the real kubelet defers, because what other pods ask for fills the node.
 
-The kubelet answers Infeasible only to more than a node may allocate at all, which no raise asks
-for. That answer is tested without a real node (tests/operator/controller/rescue).
+The kubelet answers Infeasible to more than a node may allocate at all, which no raise asks for, and
+where it resizes no pod of that kind, as with swap. That answer is tested without a real node
+(tests/operator/controller/rescue).
 """
 
 from __future__ import annotations

@@ -165,6 +165,18 @@ def test_a_kernel_without_a_peak_still_knows_that_the_limit_was_touched() -> Non
     assert need_mib(killed) == 100
 
 
+def test_a_limit_that_was_raised_after_it_was_touched_was_not_used_up() -> None:
+    before: dict[str, int | None] = {
+        **QUIET, "kernel_peak_bytes": None, "limit_bytes": 200, "usage_bytes": 200,
+        "inactive_file_bytes": 190,
+    }  # fmt: skip
+    raised: dict[str, int | None] = {**before, "limit_bytes": 300, "limit_hits": 5}
+    assert need_mib(before, raised) == 10
+    peaks = peaks_of([mib(before), mib(raised)])
+    assert peaks.kernel_peak_bytes == 200 * MIB
+    assert need_mib({**before, "limit_bytes": 300}, {**raised, "limit_bytes": 200}) == 10
+
+
 def test_counters_that_went_back_start_a_new_life_and_lose_no_maximum() -> None:
     reborn: dict[str, int | None] = {
         "usage_bytes": 30, "kernel_peak_bytes": 60, "anon_bytes": 30, "limit_hits": 0,

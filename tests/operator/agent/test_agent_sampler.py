@@ -202,3 +202,25 @@ def test_a_half_removed_cgroup_is_no_trouble(node: Node) -> None:
     node.tick()
     (node.tree.root / POD / CONTAINER / "memory.current").unlink()
     assert node.tick() == {}
+
+
+@pytest.mark.parametrize("pod_limit", [1024 * MIB, "max"])
+def test_a_limit_that_a_container_touched_is_not_that_of_its_pod(
+    node: Node, pod_limit: int | str
+) -> None:
+    """A pod's limit is that of an init container which needs more, or none at all."""
+    node.tree.remove(POD)
+
+    def write(hits: int, **files: int) -> None:
+        for cgroup, limit in ((POD, pod_limit), (f"{POD}/{CONTAINER}", 200 * MIB)):
+            node.tree.write(cgroup, peak=None, limit=limit, max=hits, **files)
+
+    write(0, current=100 * MIB, anon=100 * MIB)
+    node.tick()
+    write(3, current=100 * MIB, anon=90 * MIB)
+    pod = node.tick()[None]
+    assert (pod.need_peak_bytes, pod.kernel_peak_bytes) == (200 * MIB, 200 * MIB)
+
+    node.tree.remove(f"{POD}/{CONTAINER}")
+    node.tree.write(POD, peak=None, limit=pod_limit, max=9, current=MIB, anon=0)
+    assert node.tick()[None].kernel_peak_bytes == 200 * MIB, "the container went with its limit"

@@ -328,8 +328,9 @@ def test_settings_that_make_no_sense_are_refused_in_words(tmp_path: Path) -> Non
         settings(controller_url="plimsoll:8443")
     with pytest.raises(SettingsError, match=r"https://plimsoll:99999.*Port out of range"):
         settings(controller_url="https://plimsoll:99999")
-    with pytest.raises(SettingsError, match="cannot be kept"):
-        settings(interval_s=0.0)
+    for interval_s in (0.0, 2.5):
+        with pytest.raises(SettingsError, match=r"use 0\.25 to 2 s"):
+            settings(interval_s=interval_s)
     with pytest.raises(SettingsError, match="70000 is no port"):
         settings(metrics_listen_port=70_000)
     with pytest.raises(SettingsError, match="--node-name"):

@@ -13,6 +13,7 @@ from prometheus_client import generate_latest
 from plimsoll_operator.metrics.attempts import FIRST, LIFT, REQUEST, AttemptMetrics, Sizes, sizes_of
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.metrics.tasks import TaskMetrics
+from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -92,6 +93,7 @@ def test_an_attempt_counted_by_an_earlier_process_is_not_counted_again() -> None
 def test_a_kill_below_the_request_costs_all_it_held_and_asks_for_nothing() -> None:
     metrics = ControllerMetrics()
     killed_one = an_attempt(outcome=Outcome.OOM_KILLED, peak_bytes=256 * MIB)
+    killed_one = replace(killed_one, allocation_bytes=256 * MIB)
     metrics.attempts.ended(killed_one, Sizes(GIB, 256 * MIB, FIRST))
     again = an_attempt("uid-2", peak_bytes=500 * MIB, attempt=2)
     metrics.attempts.ended(again, Sizes(GIB, 512 * MIB, LIFT))
@@ -100,6 +102,14 @@ def test_a_kill_below_the_request_costs_all_it_held_and_asks_for_nothing() -> No
     assert of_memory(metrics, "saved") == 512
     assert of_memory(metrics, "wasted", outcome="oom-killed") == 256
     assert value(metrics, "oom_kills_total", at="first") == 1
+
+
+def test_a_kill_at_the_authors_own_limit_is_no_cost_of_a_lowered_request() -> None:
+    metrics = ControllerMetrics()
+    killed_one = replace(an_attempt(outcome=Outcome.OOM_KILLED), allocation_bytes=2 * GIB)
+    metrics.attempts.ended(killed_one, Sizes(GIB, 256 * MIB, FIRST))
+    assert (of_memory(metrics, "requested"), of_memory(metrics, "added")) == (1024, 0)
+    assert of_memory(metrics, "saved") == 768
 
 
 def test_a_size_above_the_request_is_added_and_never_a_counter_that_falls() -> None:
@@ -131,6 +141,16 @@ def test_a_peak_over_what_was_reserved_wastes_nothing() -> None:
 def test_in_recommend_mode_nothing_is_saved_whatever_the_pod_says() -> None:
     sizes = sizes_of(an_attempt(), Mode.RECOMMEND, None)
     assert sizes == Sizes(GIB, GIB, REQUEST)
+
+
+def test_what_is_reserved_is_the_request_that_the_pod_ran_with_whoever_set_it() -> None:
+    ran = replace(an_attempt(), request_memory_ran_bytes=512 * MIB, allocation_bytes=4 * GIB)
+    note = read_note(decided(a_train()).built())
+    assert note is not None
+    assert note.allocation_bytes == 128 * MIB
+    assert sizes_of(ran, Mode.ENFORCE, note) == Sizes(GIB, 512 * MIB, FIRST)
+    assert sizes_of(ran, Mode.ENFORCE, None) == Sizes(GIB, 512 * MIB, REQUEST)
+    assert sizes_of(ran, Mode.RECOMMEND, note) == Sizes(GIB, GIB, REQUEST)
 
 
 async def seen(inside: Inside, *, at_most_s: float = 10.0) -> None:

@@ -27,7 +27,8 @@ from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import PeakSource
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF
+from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import TaskSummary
 from tests.builders.experts.standings import SHIFTED_MIB, a_fleet, facts_of
@@ -118,6 +119,18 @@ def test_another_champion_is_shown_without_the_version_of_a_model_it_does_not_us
     assert (status["model"], status["modelVersion"]) == ("max-seen", a_model().version)
 
 
+@pytest.mark.parametrize("champion", [CLASSIFIER, BOOSTING])
+def test_a_champion_that_is_a_model_has_its_version_beside_it(champion: str) -> None:
+    status = status_of(knowing(champion=champion), now_s=0.0)
+    assert status["model"] == f"{champion} {a_model().version}"
+
+
+def test_a_task_whose_lifting_is_switched_off_is_told_nothing_else_of_its_kills() -> None:
+    status = status_of(facts(leaking=LIFTING_OFF), now_s=0.0)
+    assert condition(status, "Leaking")["message"] == LIFTING_OFF
+    assert "Lifting is switched off (maxLifts 0)." in status["about"]
+
+
 def test_without_a_model_or_a_request_there_is_nothing_to_boast_of() -> None:
     bare = facts(knowledge=Knowledge(task=TASK, policy=Policy()), tally=TaskSummary(task=TASK))
     status = status_of(bare, now_s=START_S)
@@ -156,7 +169,8 @@ def test_a_training_cut_short_says_so() -> None:
         (facts(measurement=STALE), "MeasurementsFresh", "False", "last 3 attempts"),
         (facts(measurement=STALE), "MeasurementsFresh", "False", "on node n1"),
         (facts(), "Leaking", "False", "no run is beyond help"),
-        (facts(leaking="at the largest node"), "Leaking", "True", "at the largest node"),
+        (facts(leaking="at the largest node"), "Leaking", "True", "at the largest node; that run"),
+        (facts(leaking="lifted once"), "Leaking", "True", "the next ones are sized and lifted as"),
         (facts(problems=("bins 9 is bad",)), "Degraded", "True", "bins 9 is bad"),
         (facts(), "Degraded", "False", "nothing keeps Plimsoll from its work"),
         (facts(), "Drifting", "False", "need what those before them needed"),

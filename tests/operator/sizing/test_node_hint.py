@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES
 from plimsoll_operator.sizing.node_hint import (
     HOST_NAME,
     MOST_SILENCE_S,
@@ -178,6 +180,21 @@ def test_a_pod_that_is_asked_for_again_has_its_hint_already() -> None:
     sized = size(pod.built(), state)
     assert hint_for(pod.built(), sized, state, NOW) is None
     assert sized.patch == []
+
+
+def test_where_karpenter_makes_nodes_no_pod_names_hosts() -> None:
+    """Older ones make no node for such a pod, so it would be pending for good."""
+    state = a_state()
+    state.nodes = replace(NO_NODES, karpenter=True)
+    assert hinted(POD, state) == Hinted(Outcome.KARPENTER)
+
+
+def test_a_later_attempt_gets_no_hint() -> None:
+    """A descheduler that looks at preferences would evict one attempt after another."""
+    index = {"job-completion-index": "0", "job-index-failure-count": "1"}
+    notes = {f"batch.kubernetes.io/{key}": value for key, value in index.items()}
+    pod = POD.owned_by_job().annotated(notes)
+    assert hinted(pod) == Hinted(Outcome.LATER)
 
 
 @pytest.mark.parametrize("age_s", [None, MOST_SILENCE_S + 0.1])

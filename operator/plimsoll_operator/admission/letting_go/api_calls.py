@@ -21,6 +21,9 @@ from plimsoll_operator.names.service_urls import with_brackets
 from plimsoll_operator.pods.spec import mapping, metadata_of, sequence
 
 ANSWER_WITHIN_S: Final = 5.0
+LET_GO_WITHIN_S: Final = 35.0
+"""For what lets a pod go. It is longer than an API server waits for one webhook (30 s): one that is
+away and may be ignored must not keep pods waiting for ever."""
 PAGE: Final = 100
 """Objects that are decoded in one piece, between the answers to two pods."""
 _JSON_PATCH: Final = "application/json-patch+json"
@@ -44,7 +47,7 @@ class Answered:
 
 
 class ApiCalls:
-    """Calls raise ``ApiError`` and nothing else, within ANSWER_WITHIN_S.
+    """Calls raise ``ApiError`` and nothing else, within ANSWER_WITHIN_S; ``let_go`` takes longer.
 
     It makes its connections on the first call: the certificates need not exist before.
     """
@@ -90,7 +93,9 @@ class ApiCalls:
         path = f"{kind.root}/namespaces/{namespace}/{kind.resource}/{name}"
         query = {"dryRun": "All"} if dry_run else None
         body = kind.letting_go(obj)
-        await self._call("PATCH", path, query=query, body=body, content=_JSON_PATCH)
+        # Where it takes long to let a pod go, none is held: so it is only asked for a short time.
+        within_s = ANSWER_WITHIN_S if dry_run else LET_GO_WITHIN_S
+        await self._call("PATCH", path, query=query, body=body, within_s=within_s)
 
     async def may_patch(self, kind: Kind) -> bool:
         """Say whether the role lets it patch such objects of all namespaces."""
@@ -107,8 +112,9 @@ class ApiCalls:
         *,
         query: Mapping[str, str] | None = None,
         body: object = None,
-        content: str = "application/json",
+        within_s: float = ANSWER_WITHIN_S,
     ) -> Answered:
+        content = _JSON_PATCH if method == "PATCH" else "application/json"
         try:
             token = await asyncio.to_thread(read_token, self._address.token_file)
             async with self._connected().request(
@@ -118,9 +124,13 @@ class ApiCalls:
                 data=None if body is None else orjson.dumps(body),
                 headers={"Authorization": f"Bearer {token}", "Content-Type": content},
                 allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=within_s),
             ) as response:
                 text = await response.read()
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        except TimeoutError as error:
+            # Other calls go on over the same connections.
+            raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
+        except (aiohttp.ClientError, OSError) as error:
             # The certificates may have changed: the next call reads them again.
             await self.close()
             raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
@@ -136,8 +146,9 @@ class ApiCalls:
         if self._session is None:
             trusted = ssl.create_default_context(cafile=self._address.ca_file)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=trusted),
-                timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN_S),
+                # Callers bound how many calls are in flight. Those that hang must not use up the
+                # connections of those that look whether anybody leads.
+                connector=aiohttp.TCPConnector(ssl=trusted, limit=0),
             )
         return self._session
 

@@ -35,7 +35,8 @@ def sla(
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time by which all should have ended: 2026-01-31T06:00Z."
+            metavar="TIME",
+            help="Time by which all should have ended: 2026-01-31T06:00Z; UTC without a zone.",
         ),
     ] = None,
     at_least: Annotated[
@@ -51,8 +52,8 @@ def sla(
 ) -> None:
     """Tell how likely it is that all tasks of a plan have ended by a time.
 
-    The tasks wait for one another, and it names the branch that decides. The exit status is 3 if
-    the chance is below --at-least.
+    The tasks wait for one another, and it names the branch that decides. The chance is that of a
+    plan in which no attempt is killed or fails. The exit status is 3 if it is below --at-least.
     """
     import time
 

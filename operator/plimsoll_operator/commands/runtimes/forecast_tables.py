@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN
 from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, plain, titled_table
 from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, TaskRuntimes
@@ -34,6 +35,7 @@ _OUTCOMES: Final = {
     Outcome.EVICTED: "evicted",
     Outcome.DELETED: "deleted",
 }
+_UNKNOWN: Final = f"unknown: its forecast knew fewer than {LEAST_RUNS_TO_WARN} runs of its task"
 _STYLES: Final = {Punctuality.LATE: "yellow", Punctuality.RUNNING_LONG: "bold red"}
 
 
@@ -87,7 +89,8 @@ def _from(runtimes: TaskRuntimes) -> str:
 
 def _run(run: RunningRun) -> Panel:
     punctuality = run.punctuality
-    rows = {"is": plain(punctuality.value, style=_STYLES.get(punctuality, ""))}
+    said = _UNKNOWN if punctuality is Punctuality.UNKNOWN else punctuality.value
+    rows = {"is": plain(said, style=_STYLES.get(punctuality, ""))}
     if punctuality is not Punctuality.WAITING:
         words, below = words_for_duration(run.elapsed_s), run.share_below
         if below is not None:
@@ -143,7 +146,7 @@ def _marks(forecast: Forecast, edges_s: Sequence[float]) -> dict[int, str]:
 
 
 def _last(runtimes: TaskRuntimes, last: Sequence[PastRuntime]) -> Table:
-    table = titled_table("last attempts", ("started", "ran", "on", ""), right=("ran",))
+    table = titled_table("last attempts", ("started (UTC)", "ran", "on", ""), right=("ran",))
     for each in last:
         anomaly = runtimes.anomaly(each)
         words = anomaly.value if anomaly else words_for_cause(each.cause) or _OUTCOMES[each.outcome]

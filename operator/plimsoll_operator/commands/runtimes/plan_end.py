@@ -99,6 +99,7 @@ def _head(end: PlanEnd) -> Panel:
         )
     least = min(end.known_runs.values(), default=0)
     rows["from"] = plain(f"{_how(end)}; of each task {least:,} runs or more are known")
+    rows["left out"] = plain("attempts that are killed, evicted or fail, and what follows them")
     left, steps = end.steps_left, len(end.plan.steps)
     return panel(f"a plan of {counted(steps, 'step')}, {left:,} to end", rows)
 

@@ -139,6 +139,7 @@ class AttemptLedger:
         end = judge(status, watched.limit_bytes)
         if end is None or status.attempt_uid in self._given_back:
             return
+        watched = await self._as_it_ran(watched, status)
         had_less, _ = await self._judged(watched, status, end)
         ended = AttemptEnded(had_less, UNRECORDED, pod, watched, status)
         if await self.lifts.follow(ended):
@@ -156,6 +157,7 @@ class AttemptLedger:
 
         unread: how it ended, if its status alone does not say so.
         """
+        watched = await self._as_it_ran(watched, status)
         observation, why = await self._judged(watched, status, unread)
         novelty = await self.writer.record(observation)
         # Nothing may come in between: from here on, sums over the store count this observation.
@@ -182,6 +184,14 @@ class AttemptLedger:
         observation = observe(attempt, status, end, peak, surroundings)
         observation = replace(observation, beside=beside)
         return _among_load(observation, self.loads.ended(status)), end.why
+
+    async def _as_it_ran(self, watched: WatchedPod, status: AttemptStatus) -> WatchedPod:
+        """Return the pod with the limit that the kernel enforced at this end."""
+        if not status.ended or watched.raised_bytes is None:
+            return watched
+        best = await self._peak(watched, status)
+        own = self.peaks.of_container(status.uid, watched.measured_container(status))
+        return watched.as_it_ran(own, best)
 
     async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
         """Return the best report so far: from memory, else (after a restart) from the store."""

@@ -58,6 +58,11 @@ class PeakBook:
         of_pod = (self._pods.get(pod_uid) or _Reports()).get(None)
         return of_pod is not None and of_pod.final
 
+    def of_container(self, pod_uid: str, container_id: str | None) -> PeakReport | None:
+        """Return the report of a container's own cgroup; None if it was never seen."""
+        reports = self._pods.get(pod_uid)
+        return reports.get(container_id) if reports and container_id else None
+
     def best(self, pod_uid: str, container_id: str | None, containers: int) -> PeakReport | None:
         """Return the report that says most about one container; None if none does.
 
@@ -66,17 +71,17 @@ class PeakBook:
 
         The pod's own report sees everything, also the last moment before a container's cgroup
         went, but it covers all containers. So it is taken only if no other container has used
-        memory, including init containers and earlier lives of a restarted one. In a pod of several
-        containers that were never seen, nothing is known about one of them.
+        memory, including init containers and earlier lives of a restarted one. Until a container is
+        seen beside such others, or in a pod of several, nothing is known about it.
         """
         reports = self._pods.get(pod_uid) or _Reports()
-        of_pod, own = reports.get(None), reports.get(container_id) if container_id else None
+        of_pod, own = reports.get(None), self.of_container(pod_uid, container_id)
         others = any(
             report.kernel_peak_bytes > PAUSE_BYTES
             for key, report in reports.items()
             if key is not None and key != container_id
         )
-        if of_pod is not None and containers <= 1 and (own is None or not others):
+        if of_pod is not None and containers <= 1 and (container_id is None or not others):
             return of_pod
         return own
 

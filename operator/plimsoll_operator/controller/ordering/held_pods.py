@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from plimsoll_operator.kube.api_server import CORE, path_of
 from plimsoll_operator.names.labels import HELD
 from plimsoll_operator.ordering.asks import asked_by
 from plimsoll_operator.ordering.gate import gates_of, is_held
@@ -93,6 +94,17 @@ def _waiter(uid: str, pod: Pod) -> Waiter:
 def is_job(pod: Pod) -> bool:
     """Say whether it stands in for a Job."""
     return pod.get("kind") == KIND
+
+
+def path_of_pod(pod: Pod) -> str:
+    """Return the path of a pod."""
+    meta = metadata_of(pod)
+    return path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
+
+
+def namespace_of(task: str) -> str:
+    """Return the namespace of a task, which is given as ``namespace/name``."""
+    return task.partition("/")[0]
 
 
 def pods_of(pod: Pod) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.kube.api_server import CORE, PAGE, ApiServer, path_of
+from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.room import is_over
 from plimsoll_operator.pods.spec import (
@@ -48,6 +49,9 @@ class OtherPods:
     now_s: Callable[[], float]
     _listed_s: float | None = field(default=None, init=False)
     _took_s: float = field(default=0.0, init=False)
+    _coming: asyncio.Task[list[Pod]] | None = field(default=None, init=False)
+    """A list that was begun, and that nobody has read yet."""
+    _asked_s: float = field(default=0.0, init=False)
 
     def are_known(self) -> bool:
         """Say whether the last list is still about right."""
@@ -58,6 +62,41 @@ class OtherPods:
     def are_due(self) -> bool:
         """Say whether it is time to list them again."""
         return self._listed_s is None or self.now_s() - self._listed_s >= self._pause_s()
+
+    def are_awaited(self) -> bool:
+        """Say whether nothing is known, but a list that was begun lately may soon say it."""
+        if self.are_known() or self._coming is None:
+            return False
+        return self.now_s() - self._asked_s < ANSWER_WITHIN_S
+
+    async def news(self, within_s: float) -> Sequence[Pod] | None:
+        """Return a new list; None if it is not time for one, or it takes longer than ``within_s``.
+
+        A list that takes longer goes on, and a later call returns it. Raises ApiError.
+        """
+        if self._coming is not None and self._is_old(self._coming):
+            self._coming = None
+        if self._coming is None:
+            if not self.are_due():
+                return None
+            self._asked_s = self.now_s()
+            self._coming = asyncio.create_task(self.list())
+        elif self.are_known():
+            within_s = 0.0
+        done, _ = await asyncio.wait([self._coming], timeout=within_s)
+        if not done:
+            return None
+        coming, self._coming = self._coming, None
+        return coming.result()
+
+    def stop(self) -> None:
+        """Stop listing."""
+        if self._coming is not None:
+            self._coming.cancel()
+
+    def _is_old(self, coming: asyncio.Task[list[Pod]]) -> bool:
+        """Say whether a list ended so long ago that it is time for the next one."""
+        return coming.done() and coming.exception() is None and self.are_due()
 
     async def list(self) -> list[Pod]:
         """Return what matters of all such pods that are not over. Raises ApiError."""

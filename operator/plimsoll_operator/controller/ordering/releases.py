@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.ordering.held_pods import HeldPods, is_job, is_one
+from plimsoll_operator.controller.ordering.held_pods import (
+    HeldPods,
+    is_job,
+    is_one,
+    namespace_of,
+    path_of_pod,
+)
 from plimsoll_operator.controller.ordering.ordered_tasks import LONGEST_S, OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import OtherPods
-from plimsoll_operator.controller.ordering.troubled_namespaces import TroubledNamespaces
+from plimsoll_operator.controller.ordering.stuck_store import StuckStore
+from plimsoll_operator.controller.ordering.troubled_namespaces import SLOW_S, TroubledNamespaces
+from plimsoll_operator.controller.ordering.unstarted_leader import AT_ONCE, OF_NAMESPACE
 from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path_of_job
 from plimsoll_operator.controller.tasks.nodes import read_node
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.kube.api_server import CORE, ApiServer, path_of
+from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.kube.errors import (
     UNREACHABLE_PAUSE_S,
@@ -36,6 +45,7 @@ from plimsoll_operator.kube.errors import (
 )
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
+from plimsoll_operator.ordering.namespace_work import NamespaceWork
 from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_releases, overtaken_by
 from plimsoll_operator.ordering.room import AWAITED_S, Awaited, Place, RoomBook, Taker
 from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
@@ -48,11 +58,13 @@ from plimsoll_operator.wording import event_words
 log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
+LOOK_WITHIN_S: Final = 10.0
+"""However much room there is, after this time Jobs, policies and new pods are looked at again."""
+OTHERS_WITHIN_S: Final = 1.0
+"""A look waits for a list of the pods of no task for this long. A later one reads what is late."""
 RENEW_EVERY_S: Final = 10.0
 RENEW_WITHIN_S: Final = 5.0
 """While what was learned is being saved, forecasts wait for it. Releases do not wait for longer."""
-STUCK_FOR_S: Final = 15.0
-"""If the store could not be written for this long, nobody waits: ends of pods may not be seen."""
 SETTLING_S: Final = 5.0
 """For this long after its start, a controller has seen too little: it releases no pods."""
 ALL_SEEN_WITHIN_S: Final = 30.0
@@ -88,9 +100,10 @@ class Releases:
     _began_s: float | None = field(default=None, init=False)
     _renewed_s: float | None = field(default=None, init=False)
     _refused_s: float | None = field(default=None, init=False)
-    _stuck_s: float | None = field(default=None, init=False)
-    """Since when the store cannot be written; None if it can."""
+    _store: StuckStore = field(init=False)
     _namespaces: TroubledNamespaces = field(default_factory=TroubledNamespaces, init=False)
+    _work: NamespaceWork = field(default_factory=partial(NamespaceWork, AT_ONCE), init=False)
+    """A namespace whose webhook takes long keeps no other one waiting."""
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _let_go_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods that are not bound yet were released to nodes with room."""
@@ -101,6 +114,7 @@ class Releases:
     def __post_init__(self) -> None:
         """Limit the time of calls, and watch the queue."""
         self.api = self.api.within(ANSWER_WITHIN_S)
+        self._store = StuckStore(self.store_is_stuck)
         self.others = OtherPods(self.api, self.monotonic_s)
         self.jobs = WaitingJobs(self.api, self.monotonic_s)
         self.metrics.watch(lambda: len(self.held), lambda: len(self.ordered.tasks))
@@ -153,6 +167,9 @@ class Releases:
                 await asyncio.sleep(max(LOOK_EVERY_S / 20, 9 * self._took_s))
         finally:
             self.board.set_ordered(None)
+            self._work.stop()
+            self.jobs.stop()
+            self.others.stop()
 
     async def look(self) -> None:
         """Look once: say which tasks' pods may wait, and release all that have their turn."""
@@ -161,30 +178,25 @@ class Releases:
             self._began_s = now_s
         for sighting in await self.jobs.look(wanted=self.ordered.policies.has_suspended):
             self._see_waiting(sighting.stand_in, gone=sighting.gone)
-        self._see_store(now_s)
+        self._store.look(now_s)
         await self._renew(now_s)
         if not self.held:
             return
         await self._list_others()
+        if self.others.are_awaited():
+            return
         try:
             while await self._release_next():
                 # While there is room, releases take at most half of the time.
                 await asyncio.sleep(self._took_s)
+                if self.monotonic_s() - now_s > LOOK_WITHIN_S:
+                    return
         except (Unreachable, Unknown) as error:
             log.info("the API server does not answer; pods wait", error=str(error))
             await asyncio.sleep(UNREACHABLE_PAUSE_S)
 
-    def _see_store(self, now_s: float) -> None:
-        if not self.store_is_stuck():
-            self._stuck_s = None
-        elif self._stuck_s is None:
-            self._stuck_s = now_s
-
-    def _is_stuck(self, now_s: float) -> bool:
-        return self._stuck_s is not None and now_s - self._stuck_s >= STUCK_FOR_S
-
     async def _renew(self, now_s: float) -> None:
-        if self._is_stuck(now_s) or not self.ordered.policies.has_order:
+        if self._store.is_stuck(now_s) or not self.ordered.policies.has_order:
             self.ordered.tasks, self._renewed_s = frozenset(), None
         elif self._renewed_s is None or now_s - self._renewed_s >= RENEW_EVERY_S:
             self._renewed_s = now_s
@@ -203,18 +215,24 @@ class Releases:
         wanted = {
             kind
             for kind in self.ordered.tasks
-            if self.ordered.orders(kind) and not self._namespaces.forbids(_namespace(kind), now_s)
+            if self._orders(kind) and not self._namespaces.forbids(namespace_of(kind), now_s)
         }
         self.board.set_ordered(None if refused else wanted, jobs=self.jobs.are_resumed())
 
+    def _orders(self, kind: str) -> bool:
+        """Say whether pods of a task wait for their turn. Where releases are slow, none waits."""
+        slow = self._namespaces.is_slow(namespace_of(kind), self.monotonic_s())
+        return not slow and self.ordered.orders(kind)
+
     async def _list_others(self) -> None:
-        if not self.others.are_due():
-            return
         try:
-            self.room.set_others(await self.others.list())
-            self._namespaces.was_answered(self.monotonic_s())
+            pods = await self.others.news(OTHERS_WITHIN_S)
         except ApiError as error:
             log.warning("pods of no task are not known", error=str(error))
+            return
+        if pods is not None:
+            self.room.set_others(pods)
+            self._namespaces.was_answered(self.monotonic_s())
 
     async def _release_next(self) -> bool:
         """Release all that need not wait, else one in its turn; False if all have to wait."""
@@ -225,9 +243,10 @@ class Releases:
         has_seen_all = self.ordered.encounters.complete or since_s >= ALL_SEEN_WITHIN_S
         queue = [
             replace(waiter, barred=self._bars(waiter, now_s))
-            for waiter in self.held.queue(cache(self.ordered.orders))
+            for waiter in self.held.queue(cache(self._orders))
             if self._not_before_s.get(waiter.uid, now_s) <= now_s
-            if not self._namespaces.rests(_namespace(waiter.task), now_s)
+            if not self._namespaces.rests(namespace_of(waiter.task), now_s)
+            if not self._work.is_busy(namespace_of(waiter.task))
         ]
         known = Known(
             pairs=self.ordered.pairs,
@@ -236,7 +255,7 @@ class Releases:
             outsider_s=cache(self.room.newest_outsider_s),
             has_below=cache(lambda priority: self.room.has_below(priority, now_s)),
             has_from=lambda priority: self.room.has_from(priority, now_s),
-            sees=self.others.are_known() and not self._is_stuck(now_s),
+            sees=self.others.are_known() and not self._store.is_stuck(now_s),
         )
 
         def places(priority: int) -> Sequence[Place]:
@@ -244,10 +263,15 @@ class Releases:
 
         chosen = next_releases(queue, places, known)
         self._took_s = self.monotonic_s() - now_s
+        by_namespace = defaultdict[str, list[Release]](list)
         for release in chosen:
             if release.why is Why.TURN and release.places:
                 self.held.overtake(overtaken_by(queue, release.waiter))
-            await self._let_go(release)
+            by_namespace[namespace_of(release.waiter.task)].append(release)
+        works = {
+            each: partial(self._release_some, each, by_namespace[each]) for each in by_namespace
+        }
+        await self._work.run(works, SLOW_S)
         if len(chosen) > 1:
             # Releasing many takes so long that the last list may be old.
             await self._list_others()
@@ -255,23 +279,33 @@ class Releases:
 
     def _bars(self, waiter: Waiter, now_s: float) -> bool:
         has_failed = waiter.uid in self._not_before_s
-        return has_failed or self._namespaces.bars(_namespace(waiter.task), now_s)
+        return has_failed or self._namespaces.bars(namespace_of(waiter.task), now_s)
 
-    async def _let_go(self, release: Release) -> None:
-        """Remove the gate. A pod that cannot be released now does not delay others."""
-        left, namespace = release, _namespace(release.waiter.task)
-        for _ in range(TRIES):
+    async def _release_some(self, namespace: str, some: Sequence[Release]) -> None:
+        """Release pods of one namespace, a few at once; none after one that got no answer."""
+        for at in range(0, len(some), OF_NAMESPACE):
             if self._namespaces.rests(namespace, self.monotonic_s()):
                 return
-            try:
-                tried = await self._tried(left)
-            except (Unreachable, Unknown) as error:
+            part = (self._let_go(release) for release in some[at : at + OF_NAMESPACE])
+            errors = [each for each in await asyncio.gather(*part, return_exceptions=True) if each]
+            for error in errors:
+                if not isinstance(error, (Unreachable, Unknown)):
+                    raise error
+            if errors:
                 # A webhook of that namespace may be down: the pods of others go on.
-                log.info("no answer; its namespace rests", of=namespace, error=str(error))
+                log.info("no answer; its namespace rests", of=namespace, error=str(errors[0]))
                 if self._namespaces.was_not_answered(namespace, self.monotonic_s()):
-                    raise
+                    raise errors[0]
                 return
-            self._namespaces.was_answered(self.monotonic_s())
+
+    async def _let_go(self, release: Release) -> None:
+        """Remove the gate. Raises Unreachable or Unknown."""
+        left, namespace = release, namespace_of(release.waiter.task)
+        for _ in range(TRIES):
+            began_s = self.monotonic_s()
+            tried = await self._tried(left)
+            now_s = self.monotonic_s()
+            self._namespaces.was_answered_in(namespace, now_s - began_s, now_s)
             if tried is None:
                 return
             left = tried
@@ -302,7 +336,8 @@ class Releases:
     async def _patch(self, pod: Pod, release: Release) -> None:
         meta, waiter = metadata_of(pod), release.waiter
         # If several pods start, or some later, one node is not the best for all of them.
-        hosts = [place.host for place in release.places if is_one(pod)]
+        names_hosts = is_one(pod) and not self.room.has_karpenter
+        hosts = [place.host for place in release.places if names_hosts]
         now_s = self.monotonic_s()
         # Before the call: the pod may be seen bound before the answer is here.
         takers = [
@@ -317,7 +352,7 @@ class Releases:
             self.room.await_no_more(waiter.uid)
             self._let_go_s.pop(waiter.uid, None)
             raise
-        self._namespaces.has_released(_namespace(waiter.task))
+        self._namespaces.has_released(namespace_of(waiter.task))
         waited_s = self.now_s() - waiter.created_s
         self.held.see(answered, gone=False)
         self.metrics.released(release.why, waited_s)
@@ -338,29 +373,16 @@ class Releases:
             job = await self.api.patch(path_of_job(pod), resume_to(pod, hosts))
             self.jobs.forget(str(metadata_of(pod).get("uid")))
             return self.jobs.stand_in(job)
-        meta = metadata_of(pod)
-        path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
-        return await self.api.patch(path, release_to(pod, hosts))
+        return await self.api.patch(path_of_pod(pod), release_to(pod, hosts))
 
     async def _read_again(self, pod: Pod) -> None:
-        meta = metadata_of(pod)
-        if is_job(pod):
-            job = await self.jobs.read(pod)
-            if job is None:
-                self.held.drop(str(meta.get("uid")))
-            else:
-                self.held.see(job, gone=False)
-            return
-        path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
-        try:
-            now = await self.api.get(path)
-        except NotFound:
-            self.held.drop(str(meta.get("uid")))
-            return
-        if metadata_of(now).get("uid") != meta.get("uid"):
-            self.held.drop(str(meta.get("uid")))
-            return
-        self.held.see(now, gone=False)
+        uid, now = metadata_of(pod).get("uid"), None
+        with suppress(NotFound):
+            now = await (self.jobs.read(pod) if is_job(pod) else self.api.get(path_of_pod(pod)))
+        if now is None or metadata_of(now).get("uid") != uid:
+            self.held.drop(str(uid))
+        else:
+            self.held.see(now, gone=False)
 
     def _was_refused(self, pod: Pod, error: ApiError) -> None:
         """Order nothing there, then try this pod again: admission may release it instead."""
@@ -373,7 +395,3 @@ class Releases:
         self._announce(event_words.not_released(str(error)), pod)
         name = f"{namespace}/{meta.get('name')}"
         log.warning("a pod or Job may not be let go", name=name, error=str(error))
-
-
-def _namespace(task: str) -> str:
-    return task.partition("/")[0]

@@ -12,15 +12,18 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from plimsoll_operator.controller.ordering.waiting_jobs import REVIEWS
 from plimsoll_operator.kube.api_server import BATCH, CORE, PAGE, ApiServer, Object, path_of
+from plimsoll_operator.kube.client import ANSWER_WITHIN_S as PATCH_WITHIN_S
 from plimsoll_operator.kube.client import LIST_WITHIN_S
 from plimsoll_operator.kube.errors import ApiError, Unreachable
 from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
+from plimsoll_operator.ordering.namespace_work import NamespaceWork
 from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
 from plimsoll_operator.pods.spec import mapping, metadata_of
 
@@ -32,6 +35,8 @@ renews (``AWAY_S``)."""
 LOOK_EVERY_S: Final = 2.0
 LIST_EVERY_S: Final = 10.0
 ANSWER_WITHIN_S: Final = 5.0
+PAGE_WITHIN_S: Final = 3.0
+"""The next page of a list waits for the patches of one for this long. They go on meanwhile."""
 AT_ONCE: Final = 40
 """Namespaces in which something is released at the same time."""
 OF_NAMESPACE: Final = 5
@@ -78,29 +83,39 @@ class UnstartedLeader:
     now_s: Callable[[], float] = time.monotonic
     _lists: ApiServer = field(init=False)
     """It may take long to list what waits among many pods."""
-    _turns: asyncio.Semaphore = field(init=False)
+    _patches: ApiServer = field(init=False)
+    _work: Mapping[str, NamespaceWork] = field(init=False)
+    """For each kind."""
     _began_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Limit the time of calls, and begin to count."""
         self._lists = self.api.within(LIST_WITHIN_S)
+        self._patches = self.api.within(PATCH_WITHIN_S)
         self.api = self.api.within(ANSWER_WITHIN_S)
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._work = {kind.plural: NamespaceWork(AT_ONCE) for kind in (_PODS, _JOBS)}
         self._began_s = self.now_s()
 
     async def run(self) -> None:
         """Look until cancelled."""
-        while True:
-            pause_s = LOOK_EVERY_S
-            try:
-                if await self.look():
-                    pause_s = LIST_EVERY_S
-            except ApiError as error:
-                log.warning("what waits for its turn is not released", error=str(error))
-            # An odd object in the cluster must not end the looks.
-            except Exception:
-                log.exception("what waits for its turn is not released")
-            await asyncio.sleep(pause_s)
+        try:
+            while True:
+                await asyncio.sleep(await self._look_and_pause_s())
+        finally:
+            for work in self._work.values():
+                work.stop()
+
+    async def _look_and_pause_s(self) -> float:
+        """Look once, whatever happens, and return how long to pause."""
+        try:
+            if await self.look():
+                return LIST_EVERY_S
+        except ApiError as error:
+            log.warning("what waits for its turn is not released", error=str(error))
+        # An odd object in the cluster must not end the looks.
+        except Exception:
+            log.exception("what waits for its turn is not released")
+        return LOOK_EVERY_S
 
     async def look(self) -> bool:
         """Release all that wait if the start is slow, and say whether it is. Raises ApiError."""
@@ -127,7 +142,7 @@ class UnstartedLeader:
 
     async def _release_all(self, kind: _Kind) -> None:
         """Release page by page: there may be many, and each may be large."""
-        more = ""
+        more, work = "", self._work[kind.plural]
         while True:
             query = {**kind.query, "limit": str(PAGE), **({"continue": more} if more else {})}
             page = await self._lists.get(path_of(kind.group, kind.plural), query)
@@ -135,8 +150,12 @@ class UnstartedLeader:
             for each in page.get("items") or []:
                 if kind.waits(each):
                     by_namespace[_namespace(each)].append(each)
-            of_all = (self._release_some(kind, some) for some in by_namespace.values())
-            await asyncio.gather(*of_all)
+            works = {
+                namespace: partial(self._release_some, kind, some)
+                for namespace, some in by_namespace.items()
+                if not work.is_busy(namespace)
+            }
+            await work.run(works, PAGE_WITHIN_S)
             more = (page.get("metadata") or {}).get("continue") or ""
             if not more:
                 return
@@ -149,11 +168,8 @@ class UnstartedLeader:
         """
         random.shuffle(some)
         for at in range(0, len(some), OF_NAMESPACE):
-            async with self._turns:
-                answered = await asyncio.gather(
-                    *(self._release(kind, each) for each in some[at : at + OF_NAMESPACE])
-                )
-            if not all(answered):
+            part = some[at : at + OF_NAMESPACE]
+            if not all(await asyncio.gather(*(self._release(kind, each) for each in part))):
                 return
 
     async def _release(self, kind: _Kind, held: Object) -> bool:
@@ -161,7 +177,7 @@ class UnstartedLeader:
         namespace, name = _namespace(held), str(metadata_of(held).get("name"))
         path = path_of(kind.group, kind.plural, namespace, name)
         try:
-            await self.api.patch(path, kind.release(held, ()))
+            await self._patches.patch(path, kind.release(held, ()))
         except ApiError as error:
             log.info("not let go", of=kind.plural, name=f"{namespace}/{name}", error=str(error))
             return not isinstance(error, Unreachable)

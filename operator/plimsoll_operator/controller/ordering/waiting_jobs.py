@@ -7,14 +7,18 @@ it is theirs who suspended it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from plimsoll_operator.kube.api_server import BATCH, ApiServer, path_of
-from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.kube.errors import ApiError, NotFound, Unreachable
+from plimsoll_operator.ordering.namespace_work import NamespaceWork
 from plimsoll_operator.ordering.priorities import Priorities, read_priorities
 from plimsoll_operator.ordering.suspended_jobs import (
     MARKED,
@@ -35,6 +39,13 @@ IDLE_EVERY_S: Final = 60.0
 """Otherwise: for Jobs that were suspended before the order was switched off."""
 SHARE: Final = 0.05
 """The share of the time that lists may take."""
+LONGEST_PAUSE_S: Final = 30.0
+"""But they are made at least so often, unless they then took more than half of the time: one list
+that took long must not hide all Jobs for long."""
+UNMARK_WITHIN_S: Final = 1.0
+"""Jobs that wait no more lose their label beside all else if that takes longer."""
+UNMARK_AT_ONCE: Final = 20
+"""Namespaces in which Jobs lose their label at the same time."""
 ABLE_FOR_S: Final = 15.0
 """If the last list is older than this, no Job is held, because it might not be resumed."""
 
@@ -63,12 +74,15 @@ class WaitingJobs:
     """Asked before the first list: most installations hold no Jobs, and give no such right."""
     _may_patch: bool = field(default=False, init=False)
     _trouble: str | None = field(default=None, init=False)
+    _unmarking: NamespaceWork = field(
+        default_factory=partial(NamespaceWork, UNMARK_AT_ONCE), init=False
+    )
 
     def are_resumed(self) -> bool:
         """Say whether a Job that is suspended now would be found, and could be resumed."""
         if not self._may_patch or self._listed_s is None:
             return False
-        return self.now_s() - self._listed_s <= max(ABLE_FOR_S, 2 * self._took_s / SHARE)
+        return self.now_s() - self._listed_s <= max(ABLE_FOR_S, 2 * self._seldom_s())
 
     async def look(self, *, wanted: bool) -> list[Sighting]:
         """Return all Jobs that are marked, or were until now, if it is time to look; else none.
@@ -77,7 +91,8 @@ class WaitingJobs:
         """
         now_s = self.now_s()
         pause_s = LIST_EVERY_S if wanted or self._known else IDLE_EVERY_S
-        if self._tried_s is not None and now_s - self._tried_s < max(pause_s, self._took_s / SHARE):
+        pause_s = max(pause_s, self._seldom_s())
+        if self._tried_s is not None and now_s - self._tried_s < pause_s:
             return []
         self._tried_s = now_s
         try:
@@ -89,9 +104,17 @@ class WaitingJobs:
             self._may_list = False
             self._note(str(error))
             return []
-        self._listed_s, self._took_s = now_s, self.now_s() - now_s
+        self._listed_s = now_s
         self._note(None)
         return found
+
+    def stop(self) -> None:
+        """Leave what still goes on beside the looks."""
+        self._unmarking.stop()
+
+    def _seldom_s(self) -> float:
+        """Return how long to pause because of the time that the last list took."""
+        return max(min(LONGEST_PAUSE_S, self._took_s / SHARE), 2 * self._took_s)
 
     def forget(self, uid: str) -> None:
         """Stop looking for a Job that was resumed."""
@@ -117,20 +140,20 @@ class WaitingJobs:
         return stand_in_for(job, self.priorities.of(template))
 
     async def _look(self) -> list[Sighting]:
+        began_s = self.now_s()
         jobs = await self.api.items(path_of(BATCH, "jobs"), {"labelSelector": MARKED})
         if jobs or not self._may_patch:
             self.priorities = read_priorities(
                 await self.api.items(path_of(SCHEDULING, "priorityclasses"))
             )
+        self._took_s = self.now_s() - began_s
         if not self._may_patch:
             self._may_patch = await self._may("patch")
         listed = {str(metadata_of(job).get("uid")): job for job in jobs}
         vanished = {uid: name for uid, name in self._known.items() if uid not in listed}
         self._known = {uid: _named(job) for uid, job in listed.items() if waits_for_turn(job)}
-        for job in jobs:
-            if not waits_for_turn(job):
-                await self._unmark(job)
-        again = [await self._seen_again(uid, job) for uid, job in vanished.items()]
+        await self._unmark_all(job for job in jobs if not waits_for_turn(job))
+        again = await asyncio.gather(*(self._seen_again(*each) for each in vanished.items()))
         return [
             # These include Jobs that wait no more, as they were listed: now that their label is
             # gone, their author may suspend them again.
@@ -150,15 +173,29 @@ class WaitingJobs:
             return Sighting(self.stand_in(job))
         return Sighting(now, gone=True)
 
-    async def _unmark(self, job: Mapping[str, Any]) -> None:
-        """Remove the label of a Job that somebody else has resumed, or that a queue owns now.
+    async def _unmark_all(self, jobs: Iterable[Mapping[str, Any]]) -> None:
+        by_namespace = defaultdict[str, list[Mapping[str, Any]]](list)
+        for job in jobs:
+            by_namespace[str(metadata_of(job).get("namespace"))].append(job)
+        works = {
+            namespace: partial(self._unmark_some, some)
+            for namespace, some in by_namespace.items()
+            if not self._unmarking.is_busy(namespace)
+        }
+        await self._unmarking.run(works, UNMARK_WITHIN_S)
+
+    async def _unmark_some(self, jobs: Sequence[Mapping[str, Any]]) -> None:
+        """Remove the label of Jobs that somebody else has resumed, or that a queue owns now.
 
         If that fails, the next look tries again; other Jobs do not wait for it.
         """
-        try:
-            await self.api.patch(path_of_job(job), unmarking(job))
-        except ApiError as error:
-            log.info("a Job keeps its label", job=path_of_job(job), error=str(error))
+        for job in jobs:
+            try:
+                await self.api.patch(path_of_job(job), unmarking(job))
+            except ApiError as error:
+                log.info("a Job keeps its label", job=path_of_job(job), error=str(error))
+                if isinstance(error, Unreachable):
+                    return
 
     async def _may(self, verb: str) -> bool:
         asked = {"verb": verb, "group": "batch", "resource": "jobs", "namespace": ""}

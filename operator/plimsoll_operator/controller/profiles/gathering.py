@@ -18,7 +18,7 @@ from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
-from plimsoll_operator.profile.runtime_status import RuntimeFacts
+from plimsoll_operator.profile.runtime_status import SHOWN_RUNS, RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.views.kill_costs import COUNTED_DECISIONS, kill_costs_of
 from plimsoll_operator.views.left_pods import left_by
@@ -38,8 +38,6 @@ PEAK_DELAY_S: Final = 30.0
 LATEST: Final = 50
 """Attempts searched for the last success, the causes of other ends, and the latest requests."""
 LISTED_DECISIONS: Final = 10
-RECENT_RUNTIMES: Final = 200
-"""The status shows the shape and trend of this many runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,7 @@ def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
         measurement_of(latest, now_s),
         too_little(latest),
         next((each.request_cores for each in reversed(latest) if each.request_cores), None),
-        store.runtimes.newest(task, limit=RECENT_RUNTIMES),
+        store.runtimes.newest(task, limit=SHOWN_RUNS),
         causes_of(latest),
         words_for_kill_costs(kill_costs_of(latest, records)),
         left_by(records),

@@ -54,7 +54,9 @@ class GivingBack:
             log.info("nothing given back", pod=pod.uid, error=str(error))
             now = self.pods.get(pod.uid)
             if now is not None:
-                now.container, now.back_due_s = before, self.now_s() + AGAIN_S
+                now.back_due_s = self.now_s() + AGAIN_S
+                if now.limit_bytes == limit_bytes:  # nobody has raised it meanwhile
+                    now.container = before
                 # A server of version 1.33 lets no limit fall without a restart.
                 now.keeps = isinstance(error, Refused) and not isinstance(error, Unknown)
             return None

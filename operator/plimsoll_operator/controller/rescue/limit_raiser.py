@@ -11,7 +11,7 @@ as the API server has taken the raise; nothing waits for it. Both name the pod's
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,13 +44,18 @@ class LimitRaiser:
     announcer: Announcer
     metrics: RescueMetrics
 
-    async def raise_to(self, rescuable: Rescuable, pending: Pending) -> Pod | None:
-        """Raise request and limit; raise ApiError if it is refused for good."""
+    async def raise_to(
+        self, rescuable: Rescuable, pending: Pending, is_wanted: Callable[[], bool]
+    ) -> Pod | None:
+        """Raise request and limit; raise ApiError if it is refused for good.
+
+        is_wanted: says whether it is worth a second try: one may have hung for long.
+        """
         memory = after_raise(pending.before, pending.limit_bytes)
         body = raise_body(rescuable.pod, pending.before.name, memory)
         began_s = time.monotonic()
         try:
-            resized = await self._patch(rescuable.pod, body)
+            resized = await self._patch(rescuable.pod, body, is_wanted)
         except (NotFound, Unreachable, Changed):
             self._count("failed")
             return None
@@ -94,12 +99,12 @@ class LimitRaiser:
         )
         return pod
 
-    async def _patch(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
+    async def _patch(self, pod: Pod, body: Mapping[str, Any], is_wanted: Callable[[], bool]) -> Pod:
         for number in range(TRIES):
             try:
                 return await self.pods.raise_pod(pod, body)
             except (Changed, Unreachable):
-                if number + 1 == TRIES:
+                if number + 1 == TRIES or not is_wanted():
                     raise
         raise AssertionError("it is returned or raised above")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field, replace
-from math import inf
+from dataclasses import InitVar, dataclass, field
 from typing import Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
@@ -19,7 +18,7 @@ from plimsoll_operator.pods.running_parts import held_bytes, running_parts
 from plimsoll_operator.pods.running_room import RunningRoom
 from plimsoll_operator.pods.spec import Pod, SizedContainer, mapping, sized_container
 from plimsoll_operator.rescue.eligible import why_not
-from plimsoll_operator.rescue.raising import after_raise, most_bytes
+from plimsoll_operator.rescue.raising import most_bytes
 from plimsoll_operator.sizing.decision_note import memory_asked
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import before_rescue, read_rescued
@@ -42,6 +41,8 @@ class Pending:
 
     before: the container as it was. used_bytes: what it used when it was decided.
     failed_before: why its node could not carry out the resize before; as ``failed_resize``.
+    refused_at: the pod's generation when its node refused a larger raise after this one. What its
+        node says of that generation says nothing of this raise.
     """
 
     before: SizedContainer
@@ -50,6 +51,7 @@ class Pending:
     asked_s: float
     words: str
     failed_before: str | None = None
+    refused_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -135,6 +137,8 @@ class RescuablePods:
     heard: AgentsHeard
     max_bytes: InitVar[int] = MAX_BYTES
     _pods: dict[str, Rescuable] = field(init=False, default_factory=dict)
+    _on_node: dict[str, set[str]] = field(init=False, default_factory=dict)
+    """Node -> UIDs of its pods: an alarm must not look at those of all nodes."""
     _room: RunningRoom = field(init=False)
 
     def __post_init__(self, max_bytes: int) -> None:
@@ -167,6 +171,7 @@ class RescuablePods:
         elif len(self._pods) >= MOST_PODS and not now.may_be_raised_already:
             return None
         self._pods[uid] = now
+        self._on_node.setdefault(now.node, set()).add(uid)
         self.give_room(now)
         return self._pods.get(uid)
 
@@ -175,12 +180,21 @@ class RescuablePods:
         owner, size_bytes = rescuable.watched.task.namespace, held_bytes(rescuable.pod)
         changed = rescuable.may_be_raised_already
         for uid in self._room.take(owner, rescuable.uid, size_bytes, changed=changed):
-            self._pods.pop(uid, None)
+            self._let_go(uid)
 
     def _take_out(self, uid: str) -> Rescuable | None:
-        held = self._pods.pop(uid, None)
+        held = self._let_go(uid)
         if held is not None:
             self._room.drop(held.watched.task.namespace, uid)
+        return held
+
+    def _let_go(self, uid: str) -> Rescuable | None:
+        held = self._pods.pop(uid, None)
+        if held is not None:
+            on_node = self._on_node[held.node]
+            on_node.discard(uid)
+            if not on_node:
+                del self._on_node[held.node]
         return held
 
     def why_not(self, rescuable: Rescuable) -> str | None:
@@ -197,7 +211,7 @@ class RescuablePods:
         """Return what may be added. pods_used_bytes: what all pods of its node use now."""
         allocatable = self.nodes.capacity(rescuable.node).memory_bytes
         task = rescuable.watched.task
-        beside = [each for each in self._pods.values() if each.node == rescuable.node]
+        beside = [self._pods[uid] for uid in self._on_node.get(rescuable.node, ())]
         # Memory asked for a moment ago is not used yet, but will be.
         soon_bytes = sum(
             max(0, each.pending.limit_bytes - (each.pending.before.limit_bytes or 0))
@@ -267,42 +281,6 @@ class RescuablePods:
         if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:
             # The watch shows a moment before the raise, such as that of the annotation.
             now.container = before.container
-
-
-def expect(rescuable: Rescuable, pending: Pending) -> None:
-    """Hold a pod as one that is being raised; an earlier raise may still be in flight."""
-    before = rescuable.pending
-    rescuable.earlier = () if before is None else (*rescuable.earlier, before)
-    rescuable.pending, rescuable.raises = pending, rescuable.raises + 1
-    rescuable.granted, rescuable.lost = None, None
-    rescuable.notes, rescuable.note_due_s = 0, inf  # a raise is noted when it is made
-    rescuable.container = _raised(rescuable.container, pending.limit_bytes)
-
-
-def forget_pending(rescuable: Rescuable) -> None:
-    """Take the container from the pod's spec again: what was expected did not come."""
-    container = sized_container(rescuable.pod)
-    rescuable.pending, rescuable.earlier = None, ()
-    if isinstance(container, SizedContainer):
-        rescuable.container = container
-
-
-def take_off(rescuable: Rescuable, failed: Pending) -> None:
-    """Count a raise that was not made as none; an earlier or a later one may be in flight."""
-    rescuable.raises = max(0, rescuable.raises - 1)
-    if rescuable.pending is not failed:
-        rescuable.earlier = tuple(each for each in rescuable.earlier if each is not failed)
-        return
-    rescuable.pending, rescuable.container = None, failed.before
-    if rescuable.earlier:
-        stands = rescuable.earlier[-1]
-        rescuable.pending, rescuable.earlier = stands, rescuable.earlier[:-1]
-        rescuable.container = _raised(stands.before, stands.limit_bytes)
-
-
-def _raised(container: SizedContainer, limit_bytes: int) -> SizedContainer:
-    memory = after_raise(container, limit_bytes)
-    return replace(container, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes)
 
 
 def _written(rescuable: Rescuable) -> Memory:

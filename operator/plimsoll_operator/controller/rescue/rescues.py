@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +20,21 @@ import structlog
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
 from plimsoll_operator.attempts.grants import Asked, Grant, Granted, OwnRaise
 from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
+from plimsoll_operator.controller.rescue.calls_in_flight import CallsInFlight
+from plimsoll_operator.controller.rescue.expected_raises import (
+    NOTE_AGAIN_S,
+    PENDING_S,
+    SAME_BYTES,
+    expect,
+    fall_back,
+    find_again,
+    forget_pending,
+    is_note_due,
+    is_wanted,
+    newest,
+    take_off,
+    undone,
+)
 from plimsoll_operator.controller.rescue.giving_back import GivingBack
 from plimsoll_operator.controller.rescue.granting import grant
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
@@ -26,35 +42,24 @@ from plimsoll_operator.controller.rescue.rescuable_pods import (
     Pending,
     Rescuable,
     RescuablePods,
-    expect,
-    forget_pending,
-    take_off,
 )
 from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.pods.resizes import failed_resize, refusal
-from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.spec import Pod, SizedContainer, metadata_of
 from plimsoll_operator.rescue.allowance import nearing
-from plimsoll_operator.rescue.eligible import other_containers
+from plimsoll_operator.rescue.eligible import is_of_another_container
 from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
 from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide
 
 log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
-PENDING_S: Final = 15.0
-"""A raise that its node has neither granted nor refused after this time is given up."""
 CHECK_AGAIN_S: Final = 600.0
 """By then an API server that cannot resize may be upgraded."""
 FULL_S: Final = 30.0
 """A node that refused a raise is not asked for one for this long."""
-NOTE_AGAIN_S: Final = 2.0
-"""A pod without the annotation of its raises is noted again after this pause, which then grows."""
-LONGEST_NOTE_PAUSE_S: Final = 60.0
-MOST_NOTES: Final = 20
 MOST_TASKS: Final = 2_000
-SAME_BYTES: Final = 1 << 16
-"""Limits in a spec and in the kernel differ by less than this: the kernel counts pages."""
 
 _TOLD: Final = frozenset({Why.LEAK, Why.NODE, Why.NAMESPACE, Why.BOUND, Why.TOO_OFTEN})
 
@@ -77,6 +82,7 @@ class Rescues:
         self._now_s = monotonic_s
         self._full_s: dict[str, float] = {}
         """Node -> until when it is not asked for a raise, because it refused one."""
+        self._calls = CallsInFlight()
         self._works: set[asyncio.Task[None]] = set()
         self._told: Counter[str] = Counter()
         self.off: str | None = None
@@ -94,9 +100,9 @@ class Rescues:
         """Handle one event of a labelled pod, as the API server gives it."""
         now = self._pods.see(pod, gone=gone)
         if now is not None and now.lost is not None:
-            self._look_for_lost(now, now.lost)
-        if now is not None and now.pending is not None:
-            self._follow(now, now.pending)
+            find_again(now, now.lost, self._now_s())
+        if now is not None:
+            self._follow(now)
 
     async def hear(self, said: Alarms) -> list[str]:
         """Decide an agent's alarms, and return the pods to be raised; does not wait for raises."""
@@ -153,7 +159,8 @@ class Rescues:
         now_s = self._now_s()
         self._full_s = {node: s for node, s in self._full_s.items() if s > now_s}
         for pod in self._pods:
-            self._note_again(pod, now_s)
+            if is_note_due(pod, now_s):
+                self._begin(self._raiser.note(pod))
             if pod.pending is not None and now_s - pod.pending.asked_s > PENDING_S:
                 self._raiser.metrics.raises.labels("unanswered").inc()
                 forget_pending(pod)
@@ -162,14 +169,6 @@ class Rescues:
                 kept = self._giving_back.due(pod)
                 if kept is not None:
                     self._begin(self._give_back(pod, kept))
-
-    def _note_again(self, pod: Rescuable, now_s: float) -> None:
-        """Repeat the note of a pod's raises, if its annotation does not count them yet."""
-        if pod.noted >= pod.raises or now_s < pod.note_due_s or pod.notes >= MOST_NOTES:
-            return
-        pod.notes += 1
-        pod.note_due_s = now_s + min(NOTE_AGAIN_S * 2**pod.notes, LONGEST_NOTE_PAUSE_S)
-        self._begin(self._raiser.note(pod))
 
     def raised(self, pod_uid: str) -> bool:
         """Say whether a pod was raised: then its agent must report every reading of it."""
@@ -182,9 +181,12 @@ class Rescues:
         return pod is not None and (pod.raises > 0 or pod.granted is not None)
 
     async def _give_back(self, pod: Rescuable, limit_bytes: int) -> None:
-        lowered = await self._giving_back.carry_out(pod, limit_bytes)
+        before = newest(pod)
+        with self._calls.one(pod.uid):
+            lowered = await self._giving_back.carry_out(pod, limit_bytes)
         if lowered is not None:
             self.see(lowered, gone=False)
+            await self._repeat_undone(pod.uid, before, lowered)
 
     async def idle(self) -> None:
         """Wait until all work in progress is done; for tests."""
@@ -224,7 +226,8 @@ class Rescues:
             self._leave(pod, decided)
             return False
         self._count("raised")
-        self._raise(pod, alarm, decided)
+        pending, call = self._expect(pod, alarm, decided), self._calls.one(pod.uid)
+        self._begin(self._carry_out(pod, pending, call))
         return True
 
     def _hear_raise(self, node: str, said: OwnRaise) -> None:
@@ -245,7 +248,7 @@ class Rescues:
         pending = self._expect(pod, said.alarm, Raise(said.limit_bytes, said.probability))
         pod.note_due_s = pending.asked_s + NOTE_AGAIN_S
         self._begin(self._raiser.raised_by_agent(pod))
-        self._follow(pod, pending)
+        self._follow(pod)
 
     async def _grants_of(self, node: str, uid: str) -> tuple[Grant, ...]:
         """Return the grant that a pod gets, if any."""
@@ -267,13 +270,7 @@ class Rescues:
         """Say why an alarm needs no decision, as the metric calls it; None if it needs one."""
         if pod is None or pod.node != node:
             return "unknown"
-        own_id = pod.watched.status.container_id
-        if own_id is None:
-            # It has not started yet, as while its pod's init containers run.
-            is_other = alarm.container_id in other_containers(pod.pod, pod.container.name)
-        else:
-            is_other = alarm.container_id != own_id
-        if is_other:
+        if is_of_another_container(pod.pod, pod.watched, alarm.container_id):
             return "other_container"
         return self._refrains_from(node, pod)
 
@@ -298,9 +295,6 @@ class Rescues:
         if len(self._told) > MOST_TASKS:
             self._told.clear()
 
-    def _raise(self, pod: Rescuable, alarm: Alarm, decided: Raise) -> None:
-        self._begin(self._carry_out(pod, self._expect(pod, alarm, decided)))
-
     def _expect(self, pod: Rescuable, alarm: Alarm, decided: Raise) -> Pending:
         """Hold a pod as one that is being raised."""
         pending = Pending(
@@ -316,19 +310,30 @@ class Rescues:
         self._pods.give_room(pod)
         return pending
 
-    async def _carry_out(self, pod: Rescuable, pending: Pending) -> None:
+    async def _carry_out(self, pod: Rescuable, pending: Pending, call: ExitStack) -> None:
+        def wanted() -> bool:
+            return is_wanted(self._pods.get(pod.uid), pending, self._now_s())
+
         try:
-            resized = await self._raiser.raise_to(pod, pending)
+            with call:
+                resized = await self._raiser.raise_to(pod, pending, wanted)
         except ApiError as error:
             self._refused(pod, pending, str(error))
             return
         if resized is None:
             self._lose(pod, pending)
-            return
-        self.see(resized, gone=False)
-        now = self._pods.get(pod.uid) or pod
-        now.note_due_s = self._now_s() + NOTE_AGAIN_S
-        await self._raiser.note(now)
+        else:
+            self.see(resized, gone=False)
+            now = self._pods.get(pod.uid) or pod
+            now.note_due_s = self._now_s() + NOTE_AGAIN_S
+            await self._raiser.note(now)
+        await self._repeat_undone(pod.uid, pending, resized)
+
+    async def _repeat_undone(self, pod_uid: str, sent: Pending | None, answer: Pod | None) -> None:
+        """Make a pod's newest raise again, if an older call reached the API server after it."""
+        now = None if self._calls.of(pod_uid) else self._pods.get(pod_uid)
+        if now is not None and (later := undone(now, sent, answer)) is not None:
+            await self._carry_out(now, later, self._calls.one(pod_uid))
 
     def _lose(self, pod: Rescuable, pending: Pending) -> None:
         """Count a raise that failed as none; its agent repeats its alarm."""
@@ -338,20 +343,7 @@ class Rescues:
         elif now is not None:
             take_off(now, pending)
             now.lost = now.lost or pending  # of two, the smaller one may be made alone
-            self._follow_earlier(now)
-
-    def _look_for_lost(self, pod: Rescuable, lost: Pending) -> None:
-        """Count a raise after all, if its pod shows that only the answer to it was lost."""
-        now_s = self._now_s()
-        if pod.pending is not None or pod.limit_bytes < lost.limit_bytes - SAME_BYTES:
-            return
-        is_known = pod.made is not None and pod.made.limit_bytes >= lost.limit_bytes
-        if not is_known and now_s - lost.asked_s <= PENDING_S:
-            if not pod.raises:
-                pod.first = lost.before
-            pod.pending, pod.raises = replace(lost, asked_s=now_s), pod.raises + 1
-            pod.note_due_s = now_s
-        pod.lost = None
+            self._follow(now)  # the raise before it, which its node may have granted
 
     def _refused(self, pod: Rescuable, pending: Pending, why: str) -> None:
         log.warning("raise refused", pod=pod.uid, error=why)
@@ -365,25 +357,33 @@ class Rescues:
         if now.given_up is None:
             now.given_up = "the API server refuses a raise"
             self._raiser.left(now, "refused", f"the API server refuses it: {why[:200]}")
-        self._follow_earlier(now)
+        self._follow(now)
 
-    def _follow_earlier(self, pod: Rescuable) -> None:
-        """After a raise has failed, follow one before it, which its node may have granted."""
-        if pod.pending is not None:
-            self._follow(pod, pod.pending)
-
-    def _follow(self, pod: Rescuable, pending: Pending) -> None:
+    def _follow(self, pod: Rescuable) -> None:
         """See whether a raise was granted or refused."""
+        if (pending := pod.pending) is None:
+            return
         if pod.enforced_bytes >= pending.limit_bytes - SAME_BYTES:
             self._grant(pod, pending)
             return
         why = refusal(pod.pod, pending.failed_before)
-        if why is not None:
-            pod.pending, pod.earlier, pod.lost = None, (), None
-            pod.given_up = f"its node answers {why}"
-            self._full_s[pod.node] = self._now_s() + FULL_S
+        generation = metadata_of(pod.pod).get("generation")
+        if why is None or (generation is not None and generation == pending.refused_at):
+            return
+        if pod.given_up is None:
             self._raiser.left(pod, why.lower(), f"its node answers {why} to a raise")
-            self._begin(self._withdraw(pod, pending, why))
+        pod.given_up, pod.lost = f"its node answers {why}", None
+        if why != "Infeasible":  # that says what the pod is, not what room the node has
+            self._full_s[pod.node] = self._now_s() + FULL_S
+        # Its node may have granted the raise before this one, or may still grant that alone.
+        fall_back(pod, pending)
+        had = pod.container
+        if pod.pending is not None:
+            failed = failed_resize(pod.pod)
+            pod.pending = replace(pod.pending, failed_before=failed, refused_at=generation)
+            if pod.enforced_bytes >= pod.pending.limit_bytes - SAME_BYTES:
+                self._grant(pod, pod.pending)
+        self._begin(self._withdraw(pod, had, why))
 
     def _grant(self, pod: Rescuable, pending: Pending) -> None:
         pod.pending, pod.earlier, pod.made = None, (), pending
@@ -391,8 +391,8 @@ class Rescues:
             pod.first_s = time.time()
         self._begin(self._raiser.granted(pod, pending, self._now_s() - pending.asked_s))
 
-    async def _withdraw(self, pod: Rescuable, pending: Pending, why: str) -> None:
-        now = await self._raiser.withdraw(pod, pending.before, why)
+    async def _withdraw(self, pod: Rescuable, had: SizedContainer, why: str) -> None:
+        now = await self._raiser.withdraw(pod, had, why)
         if now is not None:
             self.see(now, gone=False)
 

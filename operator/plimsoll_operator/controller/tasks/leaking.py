@@ -1,4 +1,7 @@
-"""Knows the tasks that were killed at their largest size and have not succeeded since."""
+"""Knows the tasks that had a run given up and have not succeeded since.
+
+It is only shown: their next runs are sized and lifted as before.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from plimsoll_predictor.core.task import TaskId
 
 
 class LeakingTasks:
-    """Says for each such task why it is not lifted."""
+    """Says for each such task why a run of it was given up."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -29,11 +32,11 @@ class LeakingTasks:
         return len(self._why)
 
     def why(self, task: TaskId) -> str | None:
-        """Return why the task is not lifted; None if it may be lifted."""
+        """Return why a run of the task was given up; None if none was, since its last success."""
         return self._why.get(task)
 
     def leaked(self, killed: Observation, why: str) -> None:
-        """Note that a task cannot be lifted, unless a run of it has succeeded since."""
+        """Note that a run cannot be lifted further, unless one has succeeded since."""
         self._leaks(killed.task, why, killed.finished_s or 0.0)
 
     def restore(self, task: TaskId, leak: Leak, latest: Iterable[Observation]) -> None:

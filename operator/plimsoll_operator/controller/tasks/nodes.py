@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
-from plimsoll_operator.pods.spec import mapping, sequence
+from plimsoll_operator.pods.spec import labels_of, mapping, sequence
 from plimsoll_operator.sizing.bounds.node_groups import NodeGroups, read_seen
 from plimsoll_operator.sizing.bounds.nodes import Nodes
-from plimsoll_operator.sizing.node_hint import HOST_NAME
+from plimsoll_operator.sizing.node_hint import HOST_NAME, is_of_karpenter
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -59,13 +59,15 @@ class ClusterNodes:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
         self._groups = NodeGroups()
+        self._has_karpenter = False
+        """It stays: Karpenter may remove all of its nodes, and make others."""
         self.total = NOTHING
         """The capacity of all nodes together."""
 
     @property
     def classes(self) -> Nodes:
         """The nodes as pods can tell them apart, for caps."""
-        return self._groups.nodes
+        return replace(self._groups.nodes, karpenter=self._has_karpenter)
 
     def capacity(self, name: str) -> Capacity:
         """The capacity of one node; no capacity if the node is unknown."""
@@ -108,7 +110,9 @@ class ClusterNodes:
                 (self.total.memory_bytes or 0) - (lost.memory_bytes or 0) + (won.memory_bytes or 0),
                 (self.total.millicores or 0) - (lost.millicores or 0) + (won.millicores or 0),
             )
-        return self._groups.see(name, None if gone else read_seen(document))
+        is_first = not self._has_karpenter and is_of_karpenter(labels_of(document))
+        self._has_karpenter = self._has_karpenter or is_first
+        return self._groups.see(name, None if gone else read_seen(document)) or is_first
 
 
 def _capacity_of(node: Node | None) -> Capacity:

@@ -10,7 +10,7 @@ cap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -41,6 +41,7 @@ class _ClassDocument(msgspec.Struct):
 class _NodesDocument(msgspec.Struct):
     labels: list[tuple[str, str]]
     classes: list[_ClassDocument]
+    karpenter: bool = False
     extended: tuple[str, ...] = ()
     """An older controller writes none, and an older admission does not read them."""
 
@@ -69,6 +70,7 @@ class Nodes:
     taint_keys: of all classes; other tolerations change nothing.
     plain: the class of a pod that selects and tolerates nothing; None if there is none.
     extended: of all classes; other resources that a pod asks for are unknown.
+    karpenter: whether Karpenter made any node that was seen.
     """
 
     classes: tuple[NodeClass, ...] = ()
@@ -76,6 +78,7 @@ class Nodes:
     taint_keys: frozenset[str] = frozenset()
     plain: NodeClass | None = None
     extended: frozenset[str] = frozenset()
+    karpenter: bool = False
 
     @classmethod
     def of(cls, classes: Sequence[NodeClass]) -> Nodes:
@@ -130,13 +133,14 @@ class Nodes:
             "labels": [list(pair) for pair in pairs],
             "classes": classes,
             "extended": names,
+            **({"karpenter": True} if self.karpenter else {}),
         }
 
     @classmethod
     def from_document(cls, document: object) -> Nodes:
         """Inverse of ``to_document``; ValueError or IndexError on anything else."""
         read = from_document(_NodesDocument, document, "the nodes")
-        return cls.of(
+        nodes = cls.of(
             [
                 NodeClass(
                     dict(read.labels[number] for number in one.labels),
@@ -148,6 +152,7 @@ class Nodes:
                 for one in read.classes
             ]
         )
+        return replace(nodes, karpenter=read.karpenter)
 
 
 NO_NODES: Final = Nodes()

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.units import HOUR_S, gb_hours
 def figures_of(observations: Sequence[Observation]) -> Figures:
     """Counts and memory-time; see ``Figures`` for what is counted."""
     own = [each for each in observations if not _imported(each)]
-    priced = [each for each in own if each.request_bytes and each.runtime_s is not None]
+    priced = [each for each in own if None not in (each.request_bytes, each.runtime_s)]
     return Figures(
         runs=len({each.run for each in own}),
         attempts=len(own),
@@ -23,9 +23,7 @@ def figures_of(observations: Sequence[Observation]) -> Figures:
         requested_gb_h=sum(
             _gb_h(each.request_bytes, each) for each in priced if not _killed_below_request(each)
         ),
-        allocated_gb_h=sum(
-            _gb_h(each.allocation_bytes or each.request_bytes, each) for each in priced
-        ),
+        allocated_gb_h=sum(_gb_h(each.reserved_bytes, each) for each in priced),
         peak_gb_h=sum(_gb_h(each.peak_bytes, each) for each in priced),
     )
 
@@ -87,7 +85,7 @@ def _point(each: Observation, following: Observation | None) -> AttemptPoint:
         outcome=each.outcome,
         cause=each.cause,
         request_bytes=each.request_bytes,
-        allocation_bytes=each.allocation_bytes,
+        allocation_bytes=each.reserved_bytes,
         need_bytes=None if need is None else need.size_bytes,
         lifted_to_bytes=None if lifted is None else lifted.allocation_bytes,
         lift_outcome=None if lifted is None else lifted.outcome,
@@ -102,12 +100,7 @@ def _imported(each: Observation) -> bool:
 
 def _killed_below_request(each: Observation) -> bool:
     """Its request would have been enough, and the retry that succeeded counts it already."""
-    return (
-        each.outcome is Outcome.OOM_KILLED
-        and each.allocation_bytes is not None
-        and each.request_bytes is not None
-        and each.allocation_bytes < each.request_bytes
-    )
+    return each.outcome is Outcome.OOM_KILLED and each.killed_below_request
 
 
 def _gb_h(size_bytes: int | None, each: Observation) -> float:

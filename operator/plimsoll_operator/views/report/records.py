@@ -27,8 +27,9 @@ class Figures:
     """Counts and memory-time of one task or of several.
 
     Only attempts that Plimsoll watched count in kills, retries and GB·h; ``imported`` ones were
-    history before it came. GB·h count attempts whose request and runtime are known. An attempt
-    killed below its request is left out of ``requested_gb_h``: its request would have been enough.
+    history before it came. GB·h count attempts whose request and runtime are known. Allocated is
+    the request that they ran with. An attempt killed below its request is left out of
+    ``requested_gb_h``: its request would have been enough.
     """
 
     runs: int = 0
@@ -50,9 +51,10 @@ class Figures:
 class AttemptPoint:
     """One attempt as the plots draw it. None if a value is unknown.
 
-    need_bytes: the peak of a success; the size that was exceeded if ``killed``.
-    lifted_to_bytes, lift_outcome, lift_cause: the allocation of the attempt that followed a kill,
-        how it ended, and why; None while it has not ended.
+    allocation_bytes: the request that it ran with; its limit may be larger.
+    need_bytes: the peak of a success; the limit that was exceeded if ``killed``.
+    lifted_to_bytes, lift_outcome, lift_cause: the limit of the attempt that followed a kill, how it
+        ended, and why; None while it has not ended.
     cause: why it did not succeed; None if it did, or if nobody looked.
     """
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.attempts.running_long import LONG_SHARE
+from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN, LONG_SHARE
 from plimsoll_operator.wording.forecast_words import quantiles_dict
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
@@ -18,6 +18,8 @@ class Punctuality(StrEnum):
 
     WAITING = "waiting"
     ENDED = "ended"
+    UNKNOWN = "unknown"
+    """Too few runs of its task are known to call any of them late."""
     IN_TIME = "in time"
     LATE = "late"
     """Longer than 95 of 100 like it."""
@@ -67,6 +69,8 @@ class RunningRun:
             return Punctuality.ENDED
         if self.started_s is None:
             return Punctuality.WAITING
+        if self.forecast.known_runs < LEAST_RUNS_TO_WARN:
+            return Punctuality.UNKNOWN
         below = self.forecast.share_below(self.elapsed_s)
         if below >= LONG_SHARE:
             return Punctuality.RUNNING_LONG

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.profile.runtime_status import RuntimeFacts, runtime_status
+from plimsoll_operator.profile.runtime_status import SHOWN_RUNS, RuntimeFacts, runtime_status
 from plimsoll_operator.views.runtimes.feature_facts import FeatureFacts, feature_facts
 from plimsoll_operator.views.runtimes.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_operator.wording.forecast_words import quantiles_dict
@@ -60,8 +60,10 @@ class TaskRuntimes:
 
     at_s: when the run that is forecast is submitted. past: its newest attempts that were timed,
         oldest first. shares: attempt uid -> share of its forecast below its runtime, as far as
-        known. summary, trend, typical: None if there are no, or too few, runs or shapes; trend
-        is in the words of the task's profile. features: how much they count in the forecast.
+        known. runtimes_s: of the newest attempts that succeeded, those that its profile looks at,
+        oldest first, as the grid can hold them. summary, trend, typical: of these; None if there
+        are no, or too few, runs or shapes; trend is in the words of the task's profile. features:
+        how much they count in the forecast.
     """
 
     task: TaskId
@@ -69,6 +71,7 @@ class TaskRuntimes:
     forecast: Forecast
     past: tuple[PastRuntime, ...]
     shares: Mapping[str, float]
+    runtimes_s: tuple[float, ...]
     summary: RuntimeSummary | None
     trend: str | None
     typical: TypicalShape | None
@@ -78,11 +81,6 @@ class TaskRuntimes:
     def runs(self) -> tuple[PastRuntime, ...]:
         """The attempts of ``past`` that succeeded: a killed attempt's time is no runtime."""
         return tuple(succeeded(self.past))
-
-    @property
-    def runtimes_s(self) -> tuple[float, ...]:
-        """Runtimes of the attempts that succeeded, oldest first, as the grid can hold them."""
-        return runtimes_of(self.past)
 
     def anomaly(self, each: PastRuntime) -> Anomaly | None:
         """How one of ``past`` differs from its forecast; None if it does not, or has none."""
@@ -121,7 +119,8 @@ def gather_runtimes(store: Store, task: TaskId, at_s: float) -> TaskRuntimes:
         StoreError: if the store cannot be read now.
     """
     past = store.runtimes.history(task, limit=READ_RUNS)
-    runtimes_s = runtimes_of(past)
+    newest_s = store.runtimes.newest(task, limit=SHOWN_RUNS)
+    runtimes_s = tuple(max(each, SMALLEST_S) for each in newest_s)
     stored = stored_forecast(store, task, at_s, past)
     status = runtime_status(RuntimeFacts(stored.forecast, runtimes_s)) or {}
     return TaskRuntimes(
@@ -130,6 +129,7 @@ def gather_runtimes(store: Store, task: TaskId, at_s: float) -> TaskRuntimes:
         forecast=stored.forecast,
         past=tuple(past),
         shares=stored.shares,
+        runtimes_s=runtimes_s,
         summary=summarise(runtimes_s) if runtimes_s else None,
         trend=status.get("trendWords"),
         typical=_typical(store, runtimes_s),
@@ -156,11 +156,6 @@ def ask_what_if(
     beside = store.runtimes.others(task, tasks=others, limit=RUNS_OF_OTHERS) if others else {}
     of_others = {str(other): of_observations(past) for other, past in beside.items()}
     return estimate(runs, scenario, of_others)
-
-
-def runtimes_of(past: list[PastRuntime] | tuple[PastRuntime, ...]) -> tuple[float, ...]:
-    """Runtimes in seconds; one below a clock's smallest step counts as that step."""
-    return tuple(max(each.ran_s, SMALLEST_S) for each in succeeded(past))
 
 
 def _typical(store: Store, runtimes_s: tuple[float, ...]) -> TypicalShape | None:

@@ -186,9 +186,10 @@ def _dashes(thinned: Thinned, x: Scale, y: Scale, *, half: float, of: str) -> li
 def _gaps(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
     """Strokes from need up to allocation: memory that was reserved but not used."""
     return [
-        f"M{x(place):g} {y(point.need_bytes):g}V{y(point.allocation_bytes):g}"
+        f"M{x(place):g} {y(need):g}V{y(allocation):g}"
         for place, point in thinned.points
-        if point.need_bytes and point.allocation_bytes and not point.killed
+        if (need := point.need_bytes) and (allocation := point.allocation_bytes)
+        if allocation > need and not point.killed
     ]
 
 

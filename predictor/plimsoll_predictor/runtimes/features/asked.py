@@ -55,8 +55,6 @@ def numeric(features: Mapping[str, Any]) -> dict[str, float]:
         if isinstance(name, str) and len(name) <= MOST_NAME
         if (number := _number(value)) is not None
     }
-    if len(numbers) <= MOST_FEATURES:
-        return numbers
     return {name: numbers[name] for name in sorted(numbers)[:MOST_FEATURES]}
 
 

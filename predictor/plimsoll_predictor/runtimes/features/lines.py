@@ -15,10 +15,13 @@ from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES
 
 NUMBERS: Final = 8
 """How many numbers a line keeps."""
+LONG_ABSENT: Final = 20
+"""A new feature takes the line of one that so many runs in a row lacked."""
 _KEEP: Final = 0.97
 _KEEP_ERRORS: Final = 0.95
 _RIDGE: Final = 0.3
 _UNKNOWN: Final = math.nan
+_LAST_RUN: Final = 7
 
 
 class Reading(NamedTuple):
@@ -42,7 +45,8 @@ NO_READING: Final = Reading(*[_UNKNOWN] * 6)
 class Lines:
     """The lines of one task, by feature.
 
-    sums: name -> [weight, Σx, Σy, Σxx, Σxy, errors of the line, of the mean, runs].
+    sums: name -> [weight, Σx, Σy, Σxx, Σxy, errors of the line, of the mean, the last run that had
+    the feature]. Runs are counted over the task's past.
     """
 
     __slots__ = ("sums",)
@@ -66,12 +70,12 @@ class Lines:
                 best = Reading(x, x - mean_x, line_ln, mean_ln, sums[5], sums[6])
         return best
 
-    def learn(self, features: Mapping[str, float], runtime_ln: float) -> None:
-        """Count a finished run. A task keeps lines of its first MOST_FEATURES features."""
+    def learn(self, features: Mapping[str, float], runtime_ln: float, run: int) -> None:
+        """Count a finished run, the task's so many-th. It keeps lines of MOST_FEATURES features."""
         for name, value in features.items():
             x, sums = signed_ln(value), self.sums.get(name)
             if sums is None:
-                if len(self.sums) >= MOST_FEATURES:
+                if len(self.sums) >= MOST_FEATURES and not self._let_go(run):
                     continue
                 sums = self.sums[name] = [0.0] * NUMBERS
             else:
@@ -80,7 +84,16 @@ class Lines:
                 sums[6] = _KEEP_ERRORS * sums[6] + abs(runtime_ln - mean_ln)
             for place, add in enumerate((1.0, x, runtime_ln, x * x, x * runtime_ln)):
                 sums[place] = _KEEP * sums[place] + add
-            sums[7] += 1.0
+            sums[_LAST_RUN] = float(run)
+
+    def _let_go(self, run: int) -> bool:
+        """Drop the line whose feature was absent the longest, if it was absent long."""
+        name = min(self.sums, key=lambda name: self.sums[name][_LAST_RUN])
+        # Runs that take turns with their features would otherwise drop each other's lines.
+        absent = run - self.sums[name][_LAST_RUN] >= LONG_ABSENT
+        if absent:
+            del self.sums[name]
+        return absent
 
 
 NO_LINES: Final = Lines()

@@ -38,7 +38,8 @@ class Forecaster:
     def forecast(self, task: str, owner: str, at_s: float, asked: Asked | None = None) -> Forecast:
         """The runtime of a run of the task submitted now. Changes nothing.
 
-        asked: None for a run that asks for the same as the task's last one.
+        asked: None for a run that asks for the same as the task's last one, with its features; how
+            busy the cluster will be, nobody knows.
         """
         if asked is None:
             past = self._memory.tasks.get(task)
@@ -88,9 +89,9 @@ class Forecaster:
         past = self._memory.task(submitted.task)
         owner_past = self._memory.owner_to_teach(submitted.owner)
         self._mixture.score(submitted, past, owner_past, runtime_s)
-        past.asked = replace(submitted.asked, features={}, busy=None, queued=None)
+        past.asked = replace(submitted.asked, busy=None, queued=None)
         self._mixture.learn(past, owner_past, runtime_s, at_s, submitted.alone)
-        past.lines.learn(submitted.asked.features, math.log(runtime_s))
+        past.lines.learn(submitted.asked.features, math.log(runtime_s), past.runs)
         self._memory.unsaved.tasks.add(submitted.task)
         return share
 
@@ -105,10 +106,10 @@ class Forecaster:
         checked_name(task), checked_name(owner)
         runtime_s, at_s = checked_runtime(runtime_s), _checked_time(at_s)
         past = self._memory.task(task)
-        past.asked = replace(asked, features={}, busy=None, queued=None)
+        past.asked = replace(asked, busy=None, queued=None)
         owner_past = self._memory.owner_to_teach(owner)
         self._mixture.learn(past, owner_past, runtime_s, at_s, alone=1.0)
-        past.lines.learn(asked.features, math.log(runtime_s))
+        past.lines.learn(asked.features, math.log(runtime_s), past.runs)
         self._memory.unsaved.tasks.add(task)
 
     def feature_weight(self, task: str, owner: str, at_s: float) -> float | None:

@@ -76,7 +76,7 @@ class TaskPast(_Past):
     """One task's past.
 
     open_runs: how many were submitted and have not ended. running: those that started, and when.
-    lines: ln(runtime) against its features. asked: the request of the run submitted last.
+    lines: ln(runtime) against its features. asked: by the run that finished last, without the load.
     feature_credit: (2,) how often all others were right, and the expert that knows features.
     """
 

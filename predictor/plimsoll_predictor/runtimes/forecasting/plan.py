@@ -18,10 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll_predictor.core.units import DAY_S
+
 MOST_STEPS: Final = 1000
 MOST_WAITS: Final = 10_000
 """Names in all steps' ``after`` together."""
 MOST_NAME_CHARACTERS: Final = 512
+MOST_SECONDS: Final = 100 * 365 * DAY_S
+"""A hundred years: sums of such times are still numbers."""
 _MOST_NAMED: Final = 10
 _PLAN_KEYS: Final = frozenset({"within_s", "steps"})
 _STEP_KEYS: Final = frozenset({"name", "task", "after", "wait_s", "elapsed_s", "ended"})
@@ -135,8 +139,10 @@ def _seconds(document: Mapping[str, Any], key: str, where: str) -> float | None:
         seconds = float(value)
     except OverflowError:
         seconds = math.inf
-    if not 0 <= seconds < math.inf:
-        raise PlanError(f"{where}: {key} is {seconds}; write seconds, 0 or more")
+    if not 0 <= seconds <= MOST_SECONDS:
+        raise PlanError(
+            f"{where}: {key} is {seconds}; write seconds, 0 or more, a hundred years at most"
+        )
     return seconds
 
 

@@ -28,6 +28,8 @@ _ROUGH_CELLS: Final = 2**10
 _MOST_WORK: Final = 2**23
 """The most cells × different steps: a thousand different tasks take about a second."""
 _HELD: Final = 0.9995
+_BEYOND: Final = 1.0 - np.append(np.geomspace(1.0 - _HELD, 1e-9, 60), 0.0)
+"""The shares of endings beyond the grid for which a time is given."""
 _MOST_NARROWINGS: Final = 8
 _BEYOND_BOUND: Final = 1e-4
 _TILT: Final = 24.0
@@ -48,6 +50,7 @@ class Finish:
     times_s: (n,), rising. shares: (n,): how likely all has ended by then.
     error_s: a bound on the error from a grid of times, except for one chance in 10,000; 0 for a
         simulation. samples: of a simulation; None for a convolution.
+    grid_s: where the grid of times ends; the shares beyond are the least that they may be.
     """
 
     method: Method
@@ -55,6 +58,7 @@ class Finish:
     shares: FloatArray
     error_s: float
     samples: int | None
+    grid_s: float = math.inf
 
     def quantile_s(self, share: float) -> float:
         """Seconds from now by which all has ended, with this probability.
@@ -76,7 +80,9 @@ class Finish:
     def chance_between(self, seconds: float) -> tuple[float, float]:
         """The least and most that the chance may truly be: by the grid's bound, or 95% of luck."""
         if self.samples is None:
-            return self.chance_by(seconds - self.error_s), self.chance_by(seconds + self.error_s)
+            by_s = seconds + self.error_s
+            most = self.chance_by(by_s) if by_s <= self.grid_s else 1.0
+            return self.chance_by(seconds - self.error_s), most
         # Wilson's interval: it has width even if none or all of the samples were in time.
         share, n, z2 = self.chance_by(seconds), self.samples, 1.96**2
         middle = (share + z2 / (2 * n)) / (1 + z2 / n)
@@ -193,9 +199,13 @@ def _convolved(plan: Plan, forecasts: Mapping[str, Forecast]) -> Finish:
     cells = min(_MOST_CELLS, 2 ** int(math.log2(_MOST_WORK / len(parts))))
     cumulated = np.cumsum(_sum_of(parts, horizon_s, cells))
     cell_s = horizon_s / cells
-    times_s = (np.arange(cells) + 0.5) * cell_s
-    error_s = cell_s * (0.5 + _moved_cells(len(steps)))
-    return Finish(Method.CONVOLUTION, times_s + waits_s, np.minimum(cumulated, 1.0), error_s, None)
+    times_s, shares = (np.arange(cells) + 0.5) * cell_s, np.minimum(cumulated, 1.0)
+    grid_s, error_s = float(times_s[-1]), cell_s * (0.5 + _moved_cells(len(steps)))
+    latest_s = _latest_s(parts, len(steps), _BEYOND)
+    beyond = (latest_s > grid_s) & (shares[-1] < _BEYOND)
+    times_s = np.append(times_s, latest_s[beyond]) + waits_s
+    shares = np.append(shares, _BEYOND[beyond])
+    return Finish(Method.CONVOLUTION, times_s, shares, error_s, None, grid_s + waits_s)
 
 
 def _moved_cells(steps: int) -> float:
@@ -208,8 +218,7 @@ def _narrowed(parts: list[tuple[_Left, int]], steps: int) -> float:
 
     It starts at the sum of the steps' own latest endings, and comes nearer.
     """
-    latest = np.array([1.0 - (1.0 - _HELD) / steps])
-    horizon_s = sum(float(left.at(latest)[0]) * times for left, times in parts)
+    horizon_s = float(_latest_s(parts, steps, np.array([_HELD]))[0])
     for _ in range(_MOST_NARROWINGS):
         cumulated = np.cumsum(_sum_of(parts, horizon_s, _ROUGH_CELLS))
         cells = int(np.searchsorted(cumulated, _HELD)) + 2 + int(_moved_cells(steps))
@@ -217,6 +226,19 @@ def _narrowed(parts: list[tuple[_Left, int]], steps: int) -> float:
             break
         horizon_s *= cells / _ROUGH_CELLS
     return max(horizon_s, math.ulp(1.0))
+
+
+def _latest_s(parts: list[tuple[_Left, int]], steps: int, shares: FloatArray) -> FloatArray:
+    """Times by which all has ended with at least these probabilities.
+
+    Each step has its part of the chance to end later than its own time; together they are late no
+    more often than the sum of these.
+    """
+    each = 1.0 - (1.0 - shares) / steps
+    latest_s = np.zeros(len(shares))
+    for left, times in parts:
+        latest_s += left.at(each) * times
+    return latest_s
 
 
 def _sum_of(parts: list[tuple[_Left, int]], horizon_s: float, cells: int) -> FloatArray:

@@ -91,15 +91,19 @@ class WhatIf:
         """Whether the runs suffice to state any change."""
         return any(change.direction is not Direction.TOO_FEW for change in self.changes)
 
+    @property
+    def _others(self) -> int:
+        """How many other tasks of the owner the answer uses."""
+        return max((change.tasks for change in self.changes), default=0)
+
     def _comparison(self) -> Iterator[str]:
         counts = self.counts
         yield self._compared()
         if counts.untold:
             unrecorded = self.scenario.unrecorded
             yield f"{_runs(counts.untold)} of which nobody recorded {unrecorded} are left out."
-        others = max((change.tasks for change in self.changes), default=0)
-        if others:
-            yield self._widened(others)
+        if self._others:
+            yield self._widened(self._others)
 
     def _remarks(self) -> Iterator[str]:
         if self.now and self.then and self._is_told:
@@ -117,10 +121,13 @@ class WhatIf:
 
     def _compared(self) -> str:
         counts, asked, otherwise = self.counts, self.scenario.words, self.scenario.otherwise
+        if not counts.as_asked and self._others:
+            return f"No run of this task {asked} is known."
         if not counts.as_asked:
             return f"No run {asked} is known: nothing to compare."
         if not counts.otherwise:
-            return f"All {_runs(counts.as_asked)} known ran {asked} already: nothing to compare."
+            ran = f"All {_runs(counts.as_asked)} known ran {asked} already"
+            return f"{ran}." if self._others else f"{ran}: nothing to compare."
         if not counts.blocks:
             return (
                 f"{_runs(counts.as_asked)} {asked} and {_runs(counts.otherwise)} {otherwise} were "

@@ -24,7 +24,7 @@ class TaskSummary:
     The three GB·h figures count the live attempts, not imported ones, whose request and runtime are
     known, so that they compare. requested_gb_h leaves out attempts that were OOM-killed at less
     than the request: the request would have carried them, and the retry that succeeded counts it
-    already. An attempt without a limit held its request.
+    already. allocated_gb_h counts what nodes kept free (``Observation.reserved_bytes``).
     """
 
     task: TaskId

@@ -48,8 +48,12 @@ def _totals() -> sa.Select[Any]:
     runtime_s = sa.case(
         (column.finished_s >= column.started_s, column.finished_s - column.started_s)
     )
-    held = sa.func.coalesce(column.allocation_bytes, column.request_bytes)
-    spared = killed & (column.allocation_bytes < column.request_bytes)
+    # As in Observation.reserved_bytes.
+    reserved = sa.func.coalesce(
+        column.request_memory_ran_bytes, column.allocation_bytes, column.request_bytes
+    )
+    below_request = column.allocation_bytes < column.request_bytes
+    spared = killed & sa.func.coalesce(below_request, sa.false())
     return sa.select(
         column.task,
         sa.func.count().label("observations"),
@@ -57,7 +61,7 @@ def _totals() -> sa.Select[Any]:
         _count(column.outcome == Outcome.FAILED.value).label("failed"),
         sa.func.max(needs).label("max_need_bytes"),
         _gb_h(sa.case((sa.not_(spared), column.request_bytes)), runtime_s, "requested_gb_h"),
-        _gb_h(held, runtime_s, "allocated_gb_h"),
+        _gb_h(reserved, runtime_s, "allocated_gb_h"),
         _gb_h(column.peak_bytes, runtime_s, "peak_gb_h"),
         sa.func.max(column.finished_s).label("last_finished_s"),
         *_uses(),

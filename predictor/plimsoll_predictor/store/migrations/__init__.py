@@ -1,7 +1,8 @@
 """The store's schema, step by step.
 
 A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike, and name
-its new tables in ``LATER_TABLES``. An empty database gets the tables of ``schema.py`` at once; the
+its new tables in ``LATER_TABLES``. After any step all totals are added up anew, so a change of what
+they count is a step, too. An empty database gets the tables of ``schema.py`` at once; the
 tests compare them with what the steps make.
 
 In: a database of any version. Out: one of the newest. May import: ``store.database``,
@@ -25,7 +26,7 @@ from plimsoll_predictor.store.database.schema import compatibility, metadata
 
 log: Final = logging.getLogger(__name__)
 
-HEAD: Final = "0017"
+HEAD: Final = "0018"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
 KNOWN: Final = tuple(f"{step:04}" for step in range(1, int(HEAD) + 1))
 OLDEST: Final = "0006"

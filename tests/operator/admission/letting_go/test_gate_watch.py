@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import random
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
+from plimsoll_operator.admission.letting_go import api_calls, gate_watch
+from plimsoll_operator.admission.letting_go.api_calls import cluster_url
 from plimsoll_operator.admission.letting_go.gate_watch import (
     BELIEVED_S,
     LIST_AT_LEAST_EVERY_S,
     LIST_EVERY_S,
     MOST_TRIED,
     PERMITTED_FOR_S,
-    GateWatch,
 )
 from plimsoll_operator.admission.letting_go.kinds import JOBS, Kind
 from plimsoll_operator.kube.errors import ApiError, Refused, Unreachable
@@ -28,12 +26,10 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.leader_sight import AWAY_S, LEADS_S
 from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_operator.ordering.why import Why
-from plimsoll_operator.pods.status import read_time
-from tests.builders.kubernetes.gate_servers import GateServer, a_gate_server, a_job
+from tests.builders.kubernetes.gate_servers import a_job
 from tests.builders.pods import APod, a_pod
-from tests.rigs.servers.admission_servers import Pair
+from tests.rigs.gate_watching import CREATED_S, Watching, a_watch
 
-CREATED_S = read_time("2026-11-23T12:00:00Z") or 0.0
 OURS, OTHERS = {"name": labels.ORDER_GATE}, {"name": "example.com/mine"}
 
 
@@ -41,43 +37,9 @@ def held(name: str, *others: dict[str, str]) -> APod:
     return a_pod().named(name, f"uid-{name}").with_spec(schedulingGates=[*others, OURS])
 
 
-@dataclass
-class Watching:
-    """A watch with a clock that tests set."""
-
-    server: GateServer
-    watch: GateWatch
-    counted: Counter[Why]
-    now_s: float = 1000.0
-
-    async def after(self, seconds: float, *, renewed: bool = False) -> None:
-        """Look again that much later."""
-        self.now_s += seconds
-        if renewed:
-            self.server.renew()
-        await self.watch.look()
-
-
 @pytest_asyncio.fixture
 async def watching(tmp_path: Path) -> AsyncIterator[Watching]:
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(a_gate_server())
-        server.now_s = CREATED_S + 1.0
-        server.renew()
-        pair = Pair.make(tmp_path)
-        token = tmp_path / "token"
-        token.write_text("a-token")
-        calls = ApiCalls(ApiAddress(server.url, token, pair.certificate_file))
-        stack.push_async_callback(calls.close)
-        counted = Counter[Why]()
-        watch = GateWatch(
-            calls=calls,
-            lease=("plimsoll", "plimsoll-controller"),
-            now_s=lambda: made.now_s,
-            count=lambda why: counted.update([why]),
-            chance=random.Random(1),
-        )
-        made = Watching(server, watch, counted)
+    async with a_watch(tmp_path) as made:
         yield made
 
 
@@ -146,6 +108,39 @@ async def test_a_replica_that_may_not_patch_holds_nobody(watching: Watching) -> 
     watching.server.permitted = True
     await watching.after(5.0, renewed=True)
     assert watching.watch.watched("shop")
+
+
+@pytest.mark.slow
+async def test_a_namespace_whose_webhook_hangs_keeps_no_others_waiting(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_watch, "PAGE_WITHIN_S", 0.5)
+    watching.server.delayed_s["lab"] = 60.0
+    for number in range(30):
+        watching.server.has(held(f"lab-{number}").in_namespace("lab"))
+    watching.server.has(held("waits"))
+    await watching.after(0.0, renewed=True)
+    watching.server.has(held("second"))
+    for name in ("waits", "second"):
+        async with asyncio.timeout(4.0):  # each look, though the calls go on
+            await watching.after(AWAY_S)
+        assert name not in watching.server.held
+    assert len(watching.server.held) == 30
+    watching.watch._work.stop()
+
+
+@pytest.mark.slow
+async def test_where_a_webhook_is_slow_none_is_held_and_those_that_wait_are_let_go(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_calls, "ANSWER_WITHIN_S", 0.2)
+    monkeypatch.setattr(gate_watch, "PAGE_WITHIN_S", 10.0)
+    watching.server.delayed_s["shop"] = 0.5
+    watching.server.has(held("waits"))
+    await watching.after(0.0, renewed=True)
+    assert not watching.watch.watched("shop")
+    await watching.after(AWAY_S)
+    assert watching.server.held == set()
 
 
 async def test_a_rule_that_keeps_gates_in_their_place_ends_the_making_of_gates(
@@ -351,6 +346,26 @@ async def test_a_job_that_changed_since_it_was_listed_is_resumed_at_the_next_loo
     assert of_jobs.server.suspended == {"waits"}
     await of_jobs.after(1.0)
     assert of_jobs.server.suspended == set()
+
+
+async def test_who_was_second_takes_no_rule_for_what_keeps_a_gate(of_jobs: Watching) -> None:
+    of_jobs.server.has_job(a_held_job("waits"))
+    await of_jobs.after(0.0)
+    of_jobs.server.meddle = 1
+    await of_jobs.after(AWAY_S)
+    assert of_jobs.server.suspended == {"waits"}, "the patch did not fit"
+    await of_jobs.after(1.0, renewed=True)
+    assert of_jobs.watch.watched("shop")
+
+
+async def test_a_patch_that_never_fits_is_refused_by_a_rule(of_jobs: Watching) -> None:
+    of_jobs.server.has_job(a_held_job("waits"))
+    of_jobs.server.meddle = 9
+    watched = []
+    for _ in range(2):
+        await of_jobs.after(LIST_EVERY_S, renewed=True)
+        watched.append(of_jobs.watch.watched("shop"))
+    assert watched == [True, False]
 
 
 async def test_a_replica_that_may_not_patch_jobs_suspends_none_and_holds_pods_all_the_same(

@@ -119,7 +119,7 @@ def test_a_chance_below_what_is_needed_is_told_by_the_exit_status(
     assert "not enough, 90% was asked for" in capsys.readouterr().out
 
 
-def test_the_same_plan_gives_the_same_answer(
+def test_the_same_plan_gives_the_same_answer_at_the_same_time(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request = asking(tmp_path, url, FORK, within="12m")
@@ -150,6 +150,7 @@ def test_a_table_names_the_branch_and_the_chance(
         "publish",
         "always",
         "of each task 60 runs or more are known",
+        "attempts that are killed, evicted or fail",
     ):
         assert words in text, words
 
@@ -188,6 +189,11 @@ def test_a_table_names_the_branch_and_the_chance(
             {"steps": [{"name": "a", "task": "lab/train", "elapsed_s": -1}]},
             "write seconds, 0 or more",
             id="a negative time",
+        ),
+        pytest.param(
+            {"steps": [{"name": "a", "task": "lab/train", "wait_s": 1e308}]},
+            "a hundred years at most",
+            id="an endless wait",
         ),
         pytest.param(" " * (MOST_PLAN_BYTES + 2), "a plan is smaller", id="endless"),
     ],
@@ -239,6 +245,16 @@ def test_what_is_no_span_is_none(text: str) -> None:
 
 def test_a_time_without_a_zone_is_utc() -> None:
     assert seconds_until("1970-01-01T01:00", 0.0) == seconds_until("1970-01-01T03:00+02:00", 0.0)
+
+
+@pytest.mark.slow
+def test_a_chain_of_tasks_can_be_asked_for_a_chance_near_one(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = asking(tmp_path, url, CHAIN, within="365d", at_least=0.9999)
+    found = told(capsys, request)
+    assert found["enough"] is True
+    assert found["chance_most"] == 1.0
 
 
 @pytest.mark.slow

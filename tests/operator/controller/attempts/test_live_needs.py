@@ -98,6 +98,14 @@ async def test_a_pod_that_is_not_the_tasks_own_says_nothing_of_it(told: Told, po
 
 
 @pytest.mark.slow
+async def test_what_an_init_container_needed_is_no_need_of_the_task(told: Told) -> None:
+    told.report(reached("r1", 90), reached("r1", 90, "first"))
+    await told.inside.see(running("r1"))
+    await told.publish()
+    assert told.floor_mib == 0
+
+
+@pytest.mark.slow
 async def test_of_a_pod_with_a_sidecar_only_the_sized_container_counts(told: Told) -> None:
     pod = a_train("r1").built()
     pod["spec"]["containers"].append({"name": "sidecar"})

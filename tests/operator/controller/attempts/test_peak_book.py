@@ -54,6 +54,12 @@ def test_a_container_that_was_gone_before_it_was_seen_is_told_by_its_pod() -> No
     assert a_book(WHOLE).best(UID, None, 1) == WHOLE
 
 
+def test_a_container_that_was_not_seen_yet_is_not_told_by_its_init_container() -> None:
+    first = a_report(container_id="7" * 64, need_peak_bytes=120 * MIB)
+    assert a_book(WHOLE, first, PAUSED).best(UID, CONTAINER, 1) is None
+    assert a_book(WHOLE, first, PAUSED).best(UID, None, 1) == WHOLE, "one in a sandbox has no own"
+
+
 def test_what_an_earlier_agent_saw_counts_as_seen() -> None:
     early, late = replace(OWN, since_s=100.0), replace(OWN, since_s=900.0)
     for reports, since_s in (

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from plimsoll_operator.controller.ordering import waiting_jobs
 from plimsoll_operator.controller.ordering.waiting_jobs import (
     ABLE_FOR_S,
     IDLE_EVERY_S,
     LIST_EVERY_S,
+    LONGEST_PAUSE_S,
     WaitingJobs,
 )
 from plimsoll_operator.kube.api_server import ApiServer
@@ -250,6 +253,51 @@ async def test_a_job_that_cannot_be_left_now_keeps_no_others_unseen(queueing: Qu
     await queueing.look(LIST_EVERY_S)
     assert queueing.server.suspended == {"taken"}
     assert labels.WAITS not in queueing.server.jobs["taken"]["metadata"]["labels"]
+
+
+@pytest.mark.slow
+async def test_a_job_whose_namespace_does_not_answer_keeps_no_others_waiting(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_jobs, "UNMARK_WITHIN_S", 0.1)
+    queueing.has_job("taken", cpu="2")
+    queueing.server.jobs["taken"]["metadata"].update(
+        namespace="lab", labels={labels.WAITS: "true", QUEUE: "team"}
+    )
+    queueing.server.delayed_s["lab"] = 60.0
+    for name in ("first", "second"):
+        queueing.has_job(name)
+        async with asyncio.timeout(10.0):
+            await queueing.look(LIST_EVERY_S)
+        assert queueing.server.suspended == {"taken"}
+    queueing.releases.jobs.stop()
+
+
+async def test_one_list_that_took_long_hides_jobs_for_half_a_minute_only(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items, took_s = ApiServer.items, [10.0]
+
+    async def slowly(api: ApiServer, *of: Any) -> list[dict[str, Any]]:
+        queueing.clock[0] += took_s.pop() if took_s else 0.0
+        return await items(api, *of)
+
+    monkeypatch.setattr(ApiServer, "items", slowly)
+    await queueing.look(LIST_EVERY_S)
+    queueing.has_job("first")
+    await queueing.look(LONGEST_PAUSE_S - 10.0)
+    assert queueing.server.suspended == set()
+    assert queueing.orders_jobs
+
+
+async def test_where_lists_come_late_no_more_jobs_are_suspended(queueing: Queueing) -> None:
+    jobs = queueing.releases.jobs
+    await queueing.look(LIST_EVERY_S)
+    jobs._took_s = 10.0
+    queueing.clock[0] += 2 * LONGEST_PAUSE_S
+    assert jobs.are_resumed()
+    queueing.clock[0] += 1.0
+    assert not jobs.are_resumed()
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ async def test_who_gets_along_with_all_alike_is_ordered_by_what_others_runs_tell
     queueing: Queueing,
 ) -> None:
     """Otherwise it would start before its turn, with all that wait."""
-    matrix = queueing.past.matrix = learned(runs=80, noise=0.3)
+    matrix = queueing.past.matrix = learned(runs=70, noise=0.3)
     known = costs_on_nodes(matrix)[0].known
     assert not known[matrix.place(str(WAIT))].any()
     assert known[matrix.place(str(CPU)), matrix.place(str(WAIT))]

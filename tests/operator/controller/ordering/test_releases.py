@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.controller.ordering import held_pods, releases
+from plimsoll_operator.controller.ordering import held_pods, releases, troubled_namespaces
 from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
-from plimsoll_operator.controller.ordering.other_pods import LIST_EVERY_S, SEEN_FOR_S
+from plimsoll_operator.controller.ordering.other_pods import LIST_EVERY_S, SEEN_FOR_S, OtherPods
 from plimsoll_operator.controller.ordering.releases import (
     AGAIN_AFTER_S,
     REFUSED_FOR_S,
@@ -20,10 +20,20 @@ from plimsoll_operator.controller.ordering.releases import (
 )
 from plimsoll_operator.controller.ordering.troubled_namespaces import FIRST_PAUSE_S
 from plimsoll_operator.kube.api_server import ApiServer
+from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.ordering import queue
 from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from plimsoll_operator.ordering.queue import Waiter, in_order
-from tests.builders.controller.turns import CPU, OTHERS, WAIT, Queueing, a_queue, runs, waits
+from tests.builders.controller.turns import (
+    CPU,
+    OTHERS,
+    WAIT,
+    Queueing,
+    a_node,
+    a_queue,
+    runs,
+    waits,
+)
 from tests.builders.pods import a_pod
 
 
@@ -136,6 +146,7 @@ async def test_who_waits_behind_a_crowd_waits_however_long_the_crowd_takes(
     queueing: Queueing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "MOST_HELD", 2)
+    monkeypatch.setattr(troubled_namespaces, "SLOW_S", 10 * SEEN_FOR_S)
     for number in range(4):
         queueing.see(waits(f"cpu-{number}", cpu="2"), created=number)
     patch = ApiServer.patch
@@ -145,6 +156,7 @@ async def test_who_waits_behind_a_crowd_waits_however_long_the_crowd_takes(
         return await patch(api, path, body)
 
     monkeypatch.setattr(ApiServer, "patch", takes_long)
+    await queueing.look()
     await queueing.look()
     assert queueing.server.held == {"cpu-2", "cpu-3"}
 
@@ -250,6 +262,20 @@ async def test_a_rule_against_names_of_hosts_costs_a_pod_its_preference(
     assert queueing.prefers("cpu-0") == []
 
 
+async def test_where_karpenter_makes_nodes_no_released_pod_names_hosts(
+    queueing: Queueing,
+) -> None:
+    node = a_node("node-3")
+    node["metadata"]["labels"] = {"karpenter.sh/nodepool": "default"}
+    queueing.releases.see_node(node, gone=False)
+    queueing.see(waits("cpu-0"))
+    queueing.has_job("job-0", created=1)
+    await queueing.look(2.0)
+    assert (queueing.server.held, queueing.server.suspended) == (set(), set())
+    assert "affinity" not in queueing.server.pods["cpu-0"]["spec"]
+    assert "affinity" not in queueing.server.jobs["job-0"]["spec"]["template"]["spec"]
+
+
 @pytest.mark.slow
 async def test_a_pod_that_changes_all_the_time_keeps_nobody_waiting(queueing: Queueing) -> None:
     queueing.see(waits("cpu-0"), created=1)
@@ -307,6 +333,26 @@ async def test_while_pods_of_no_task_cannot_be_listed_nobody_waits_for_long(
     assert queueing.server.held == {"large"}
     await queueing.look(2.0)
     assert queueing.server.held == set()
+
+
+@pytest.mark.slow
+async def test_a_list_of_pods_of_no_task_that_takes_long_stops_no_turns(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queueing.see(waits("large", cpu="2"))
+    await queueing.look()
+    monkeypatch.setattr(releases, "OTHERS_WITHIN_S", 0.05)
+    monkeypatch.setattr(OtherPods, "list", lambda _self: asyncio.Event().wait())
+    queueing.see(waits("cpu-0"), created=1)
+    await queueing.look(LIST_EVERY_S)
+    assert queueing.server.held == {"large"}
+    # What is known grows old, and the list may come at any moment: nobody is let go for that.
+    queueing.releases.others._asked_s = queueing.clock[0] + SEEN_FOR_S
+    await queueing.look(SEEN_FOR_S)
+    assert queueing.server.held == {"large"}
+    await queueing.look(ANSWER_WITHIN_S)
+    assert queueing.server.held == set()
+    queueing.releases.others.stop()
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 from plimsoll_operator.controller.ordering import releases
-from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S, STUCK_FOR_S
+from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S
+from plimsoll_operator.controller.ordering.stuck_store import STUCK_FOR_S
 from plimsoll_operator.controller.tasks.healing import HANGS_AFTER_S, UNSEEN
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast

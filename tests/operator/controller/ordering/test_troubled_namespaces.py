@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -14,8 +16,11 @@ from plimsoll_operator.controller.ordering.troubled_namespaces import (
     FORBIDDEN_FOR_S,
     LONGEST_PAUSE_S,
     MOST_IN_A_ROW,
+    SLOW_FOR_S,
+    SLOW_S,
     TroubledNamespaces,
 )
+from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
 from tests.builders.controller.turns import CPU, WAIT, Queueing, a_queue, runs, waits
 
@@ -39,6 +44,75 @@ async def test_a_namespace_whose_webhook_is_down_keeps_no_others_waiting(
     queueing.server.failing.clear()
     await queueing.look(FIRST_PAUSE_S)
     assert queueing.server.held == set()
+
+
+@pytest.mark.slow
+async def test_a_namespace_whose_webhook_hangs_keeps_no_others_waiting(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "SLOW_S", 0.5)
+    queueing.server.delayed_s["lab"] = 60.0
+    for number in range(20):
+        queueing.see(waits(f"lab-{number}").in_namespace("lab"), created=number)
+    queueing.see(waits("cpu-0"), created=30)
+    async with asyncio.timeout(10.0):
+        await queueing.look()
+    assert "cpu-0" not in queueing.server.held
+    assert len(queueing.server.held) == 20
+    queueing.see(waits("cpu-1"), created=31)
+    async with asyncio.timeout(10.0):
+        await queueing.look()
+    assert "cpu-1" not in queueing.server.held, "also while those calls are in flight"
+    queueing.releases._work.stop()
+
+
+@pytest.mark.slow
+async def test_where_releases_are_slow_nobody_waits_for_a_turn(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after another, three hundred pods would take longer than anybody may be held."""
+    patch = ApiServer.patch
+
+    async def slowly(api: ApiServer, path: str, body: Any) -> dict[str, Any]:
+        if "/lab/" in path:
+            queueing.clock[0] += SLOW_S + 1.0
+        return await patch(api, path, body)
+
+    monkeypatch.setattr(ApiServer, "patch", slowly)
+    queueing.policies.set_namespace_spec("lab", {"order": "enforce"})
+    lab = {f"lab-{number}" for number in range(3)}
+    for number, name in enumerate(sorted(lab)):
+        queueing.see(waits(name).in_namespace("lab"), created=number)
+    for number in range(2):
+        queueing.see(waits(f"large-{number}", cpu="2"), created=9)
+    await queueing.look()
+    await queueing.look()
+    assert not lab & queueing.server.held, "though there is room for two"
+    assert queueing.server.held == {"large-0", "large-1"}
+    queueing.releases.ordered.tasks = frozenset({str(CPU), "lab/cpu"})
+    await queueing.look()
+    assert queueing.ordered == {str(CPU)}
+    queueing.releases.ordered.tasks = frozenset({str(CPU), "lab/cpu"})
+    queueing.clock[0] += SLOW_FOR_S
+    queueing.releases._renewed_s = queueing.clock[0]
+    await queueing.look()
+    assert queueing.ordered == {str(CPU), "lab/cpu"}
+
+
+async def test_after_some_seconds_of_releases_all_else_is_looked_at(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = ApiServer.patch
+
+    async def takes_time(api: ApiServer, path: str, body: Any) -> dict[str, Any]:
+        queueing.clock[0] += releases.LOOK_WITHIN_S / 4 + 0.1
+        return await patch(api, path, body)
+
+    monkeypatch.setattr(ApiServer, "patch", takes_time)
+    for number in range(9):
+        queueing.see(waits(f"cpu-{number}", cpu="10m"), created=number)
+    await queueing.look()
+    assert len(queueing.server.held) == 5
 
 
 @pytest.mark.slow

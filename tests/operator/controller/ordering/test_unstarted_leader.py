@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from kubernetes_asyncio import client
 
+from plimsoll_operator.controller.ordering import unstarted_leader
 from plimsoll_operator.controller.ordering.unstarted_leader import (
     ANSWER_WITHIN_S,
     LIST_EVERY_S,
@@ -108,6 +109,22 @@ async def test_many_namespaces_that_let_none_go_are_not_waited_for_one_by_one(
         assert await starting.look(START_WITHIN_S)
     assert "ours" not in starting.server.held
     assert starting.server.suspended == set()
+
+
+@pytest.mark.slow
+async def test_a_namespace_whose_webhook_is_slow_keeps_no_others_and_is_released_itself(
+    starting: Starting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unstarted_leader, "PAGE_WITHIN_S", 0.5)
+    starting.start.api = starting.start.api.within(0.2)
+    starting.server.delayed_s["lab"] = 1.0
+    starting.server.has(waits("lab-0").in_namespace("lab"))
+    starting.server.has(waits("ours"))
+    assert await starting.look(START_WITHIN_S)
+    assert starting.server.held == {"lab-0"}
+    async with asyncio.timeout(10.0):
+        while starting.server.held:
+            await asyncio.sleep(0.05)
 
 
 async def test_jobs_are_not_listed_without_the_right_to_it(starting: Starting) -> None:

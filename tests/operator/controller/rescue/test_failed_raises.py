@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.attempts.alarms import Alarms
-from plimsoll_operator.controller.rescue.rescues import PENDING_S
+from plimsoll_operator.attempts.alarms import Alarm, Alarms
+from plimsoll_operator.controller.rescue.expected_raises import PENDING_S
+from plimsoll_operator.controller.rescue.giving_back import FLAT_S
 from plimsoll_operator.kube.errors import Changed, NotFound, Refused, Unreachable
 from plimsoll_operator.names.labels import RESCUED
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.rescue.deciding import MOST_RAISES
 from tests.builders.agent.alarms import LIMIT, an_alarm
+from tests.builders.controller.ledgers import a_final
 from tests.builders.controller.rescues import Scene, a_scene, running
 from tests.builders.pods import RUNNING, APod
 
@@ -239,3 +241,107 @@ async def test_a_raise_that_nobody_answers_is_given_up(tmp_path: Path) -> None:
         await scene.alarmed(an_alarm())
         assert len(scene.server.raises) == 1
         assert scene.result("unanswered") == 1
+
+
+DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+
+
+async def deferred(scene: Scene, granted: str) -> None:
+    """Let a second raise come at once, and its node defer that one."""
+    scene.server.silent = True
+    scene.sees(running())
+    await scene.alarmed(an_alarm())
+    await scene.alarmed(FAST)
+    assert scene.server.raises == ["165Mi", "384Mi"]
+    kept = scene.server.pods["train-1"]
+    status = {**RUNNING, "resources": {"limits": {"memory": granted}}}
+    kept["status"].update(conditions=[DEFERRED], containerStatuses=[status])
+    kept["metadata"]["generation"] = 3
+
+
+async def test_a_deferred_raise_leaves_the_pod_the_one_before_that_was_granted(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        await deferred(scene, "165Mi")
+        scene.sees(APod(scene.server.pods["train-1"]))
+        await scene.rescues.idle()
+        assert sorted(scene.told.reasons) == ["NotRescued", "Rescued"]
+        assert scene.told.raised == [(128, 165)]
+        (container,) = scene.server.pods["train-1"]["spec"]["containers"]
+        memory = [container["resources"][kind]["memory"] for kind in ("requests", "limits")]
+        assert memory == ["165Mi", "165Mi"]
+
+
+async def test_a_deferred_raise_leaves_the_pod_the_one_before_that_is_carried_out(
+    tmp_path: Path,
+) -> None:
+    """A kubelet takes a moment; what it says of the larger raise says nothing of this one."""
+    async with a_scene(tmp_path) as scene:
+        await deferred(scene, "128Mi")
+        pod = APod(scene.server.pods["train-1"]).built()
+        scene.sees(APod(pod))
+        scene.sees(APod(pod))
+        await scene.rescues.idle()
+        assert scene.limit() == 165 * MIB
+        assert scene.told.raised == [(128, 165)]
+
+
+async def alarmed_at_once(scene: Scene, *alarms: Alarm) -> None:
+    """Let alarms come whose raises are not answered yet."""
+    for alarm in alarms:
+        said = Alarms(node="node-1", pods_used_bytes=scene.used_bytes, alarms=(alarm,))
+        assert await scene.rescues.hear(said) == ["uid-train-1"]
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.slow
+async def test_a_raise_that_lands_after_a_larger_one_does_not_undo_it(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.sees(running())
+        hangs = scene.server.slow["165Mi"] = asyncio.Event()
+        await alarmed_at_once(scene, an_alarm(), FAST)
+        assert scene.limit() == 384 * MIB
+        hangs.set()
+        await scene.rescues.idle()
+        assert scene.server.raises == ["165Mi", "384Mi", "384Mi"]
+        assert scene.limit() == 384 * MIB
+        assert json.loads(noted(scene))["limit"] == "128Mi"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("larger", [True, False], ids=["a larger one", "its time is over"])
+async def test_a_raise_is_not_tried_again_once(tmp_path: Path, *, larger: bool) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.sees(running())
+        hangs = scene.server.slow["165Mi"] = asyncio.Event()
+        await alarmed_at_once(scene, an_alarm(), *([FAST] if larger else []))
+        scene.now_s += 1 if larger else PENDING_S + 1
+        scene.server.refuses = [Unreachable("no answer")]
+        hangs.set()
+        await scene.rescues.idle()
+        assert scene.server.raises.count("165Mi") == 1
+        assert scene.limit() == (384 * MIB if larger else LIMIT)
+
+
+@pytest.mark.slow
+async def test_what_is_given_back_late_does_not_undo_a_newer_raise(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.sees(running())
+        await scene.alarmed(replace(an_alarm(), growth_bytes_s=20.0 * MIB))
+        assert scene.limit() == 210 * MIB
+        hangs = scene.server.slow["164Mi"] = asyncio.Event()
+        scene.peaks.add([replace(a_final(need_bytes=130 * MIB), final=False)])
+        scene.rescues.look()
+        scene.now_s += FLAT_S
+        scene.heard.hear("node-1")
+        scene.rescues.look()
+        await asyncio.sleep(0)
+        assert scene.server.raises == ["210Mi", "164Mi"]
+        await alarmed_at_once(scene, replace(an_alarm(limit=210 * MIB), used_bytes=200 * MIB))
+        more = scene.limit()
+        assert more > 210 * MIB
+        hangs.set()
+        await scene.rescues.idle()
+        assert scene.limit() == more

@@ -15,7 +15,7 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.alarms import LIMIT, an_alarm
 from tests.builders.controller.ledgers import a_final, ended
-from tests.builders.controller.rescues import Scene, a_scene, running
+from tests.builders.controller.rescues import Scene, a_scene, of_container, running
 from tests.builders.pods import APod
 
 UID = "uid-train-1"
@@ -69,7 +69,7 @@ async def test_what_an_agent_raised_is_noted_told_and_learned_as_if_it_were_its_
         assert "128Mi → 165Mi" in scene.told.words[0]
         assert (scene.answered("raised_by_agent"), scene.result("granted")) == (1, 1)
         assert len(scene.server.raises) == 1
-        await scene.inside.report(a_final(need_bytes=140 * MIB))
+        await scene.inside.report(of_container(165), a_final(need_bytes=140 * MIB))
         await scene.inside.see(ended(APod(scene.server.pods["train-1"])))
         (found,) = scene.inside.store.observations.of_task(scene.inside.known.task)
         assert (found.outcome, found.request_bytes) == (Outcome.SUCCEEDED, LIMIT)

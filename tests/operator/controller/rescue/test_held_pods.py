@@ -9,8 +9,9 @@ import pytest
 
 from plimsoll_operator.controller.lending.running_pods import RunningPods
 from plimsoll_operator.controller.rescue import rescuable_pods
-from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
+from plimsoll_operator.controller.rescue.rescuable_pods import Rescuable, RescuablePods
 from plimsoll_operator.names.labels import LENT, RESCUED
+from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.alarms import an_alarm
 from tests.builders.controller import lenders, rescues
 from tests.builders.controller.rescues import running
@@ -177,3 +178,28 @@ async def test_raised_pods_are_held_beyond_the_most(
             pods.see(running(f"other-{number}").built(), gone=False)
         pods.see(running().annotated({RESCUED: json.dumps(NOTE)}).built(), gone=False)
         assert {each.uid for each in pods} == {"uid-other-0", "uid-train-1"}
+
+
+@pytest.mark.slow
+async def test_the_room_of_a_node_is_told_without_a_look_at_the_pods_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rescues.a_scene(tmp_path) as scene:
+        pods, looked = rescuable(scene), list[str]()
+        for number in range(50):
+            pods.see(running(f"far-{number}", "node-2").built(), gone=False)
+        note = {RESCUED: json.dumps({**NOTE, "uid": "uid-near"})}
+        pods.see(running("near").annotated(note).built(), gone=False)
+        own = pods.see(running().built(), gone=False)
+        assert own is not None
+        added = vars(Rescuable)["added_bytes"].fget
+
+        def counted(pod: Rescuable) -> int:
+            looked.append(pod.uid)
+            return int(added(pod))
+
+        monkeypatch.setattr(Rescuable, "added_bytes", property(counted))
+        assert pods.room(own, 0).on_node_bytes == 64 * MIB
+        assert set(looked) == {"uid-near", "uid-train-1"}
+        pods.see(running("near", "node-1").annotated(note).built(), gone=True)
+        assert pods.room(own, 0).on_node_bytes == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.rescue.rescues import (
+from plimsoll_operator.controller.rescue.expected_raises import (
     LONGEST_NOTE_PAUSE_S,
     MOST_NOTES,
     NOTE_AGAIN_S,

@@ -14,9 +14,11 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
 )
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.profile.conditions import Leak, leak_of
 from plimsoll_operator.profile.status import status_of
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF
 from plimsoll_predictor.store import Novelty
 from tests.builders.controller.ledgers import NOW_S, a_train, an_inside, decided, ended
 from tests.builders.controller.ledgers import killed as killed_pod
@@ -68,6 +70,15 @@ def test_a_change_is_published_once_and_no_other_end_is_one() -> None:
     leaking.observed(ObservationAmended(killed(30.0), Novelty(new=True, learned=False)))
     assert heard == [ProfileOutdated(TRAIN)]
     assert leaking.why(TRAIN) == WHY
+
+
+@pytest.mark.parametrize("why", [WHY, LIFTING_OFF])
+def test_a_status_tells_of_a_leak_as_this_version_and_older_ones_write_it(why: str) -> None:
+    status = status_of(facts(leaking=why), now_s=NOW_S)
+    assert leak_of(status) == Leak(why, NOW_S)
+    [shown] = [each for each in status["conditions"] if each["type"] == "Leaking"]
+    older = {**shown, "message": f"{why}; it is left alone: look for a leak, or raise max"}
+    assert leak_of({"conditions": [older]}) == Leak(why, NOW_S)
 
 
 LEAKED = status_of(facts(leaking=WHY), now_s=NOW_S)

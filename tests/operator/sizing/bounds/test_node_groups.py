@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.sizing.bounds.node_groups import (
     MEMORY_STEP_BYTES,
     MOST_BYTES,
@@ -18,7 +19,7 @@ from plimsoll_operator.sizing.bounds.node_groups import (
     SeenNode,
     read_seen,
 )
-from plimsoll_operator.sizing.bounds.nodes import NO_NODES
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.units import GIB, KIB
 from tests.builders.nodes import NODE_NAME, a_node, nodes_of
 from tests.builders.pods import a_pod
@@ -143,6 +144,19 @@ def test_where_even_taints_make_too_many_classes_nothing_is_capped() -> None:
 
 
 @pytest.mark.slow
+def test_who_saw_a_node_of_karpenter_knows_it_even_when_that_is_gone() -> None:
+    nodes = ClusterNodes()
+    node = {"metadata": {"name": "n", "labels": {"karpenter.sh/nodepool": "default"}}}
+    before = nodes.classes
+    assert nodes.see(node, gone=False), "it is published, though there is no class"
+    assert not nodes.see(node, gone=True)
+    told = nodes.classes.to_document()
+    assert (before.karpenter, nodes.classes.karpenter) == (False, True)
+    assert Nodes.from_document(told) == nodes.classes
+    del told["karpenter"]  # as an older controller
+    assert not Nodes.from_document(told).karpenter
+
+
 def test_as_nodes_come_and_go_the_classes_are_those_of_the_nodes_that_are_there() -> None:
     draw = random.Random(5)
     groups, there = NodeGroups(), dict[str, SeenNode]()

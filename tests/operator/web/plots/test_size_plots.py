@@ -28,6 +28,16 @@ def test_the_timeline_puts_larger_sizes_higher_and_crosses_each_kill() -> None:
     assert float(need) > heights[1]
 
 
+def test_only_memory_that_was_requested_and_not_used_is_drawn_as_a_gap() -> None:
+    """What a run uses above its request, below its limit, was not kept free for it."""
+    roomy = replace(an_attempt("roomy"), request_memory_ran_bytes=512 * MIB)
+    over = replace(an_attempt("over"), request_memory_ran_bytes=128 * MIB, allocation_bytes=GIB)
+    drawn = plots.timeline(thin(points_of([roomy, over]), 100))
+    gaps = re.search(r'd="([^"]*)" class="gap"', drawn)
+    assert gaps
+    assert gaps[1].count("V") == 1
+
+
 def test_a_need_equal_to_its_allocation_lies_on_the_diagonal() -> None:
     even = replace(an_attempt(), allocation_bytes=300 * MIB)
     wide = replace(an_attempt("r2"), allocation_bytes=4 * GIB)

@@ -44,6 +44,7 @@ def test_only_the_first_numbers_by_name_are_kept() -> None:
         f"f{place:02}" for place in range(MOST_FEATURES)
     ]
     assert numeric({"rows": 3, "kind": "wide", "ready": True}) == {"rows": 3.0}
+    assert list(numeric({"rows": 3, "days": 2})) == ["days", "rows"], "as after a restart"
 
 
 def test_a_row_says_in_its_place_what_is_known_and_that_the_rest_is_not() -> None:

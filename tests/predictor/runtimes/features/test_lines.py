@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterable
 
 import pytest
 
 from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES
-from plimsoll_predictor.runtimes.features.lines import NO_READING, Lines, signed_ln
+from plimsoll_predictor.runtimes.features.lines import LONG_ABSENT, NO_READING, Lines, signed_ln
 
 
 def ruled(runs: int, spread: float = 0.05) -> Lines:
     """Runtimes are rows/100; another feature says nothing."""
     dice, lines = random.Random(2), Lines()
-    for _ in range(runs):
+    for run in range(runs):
         rows = dice.lognormvariate(9, 1)
         runtime_ln = math.log(rows / 100) + dice.gauss(0, spread)
-        lines.learn({"day": dice.uniform(0, 31), "rows": rows}, runtime_ln)
+        lines.learn({"day": dice.uniform(0, 31), "rows": rows}, runtime_ln, run)
     return lines
 
 
@@ -38,21 +39,54 @@ def test_a_feature_without_a_past_says_only_where_it_is() -> None:
 
 def test_one_run_is_no_slope() -> None:
     lines = Lines()
-    lines.learn({"rows": 10.0}, 4.0)
+    lines.learn({"rows": 10.0}, 4.0, 1)
     assert lines.read({"rows": 1e6}).line_ln == 4.0
 
 
 def test_a_task_keeps_lines_of_a_bounded_number_of_features() -> None:
     lines = Lines()
     for number in range(50):
-        lines.learn({f"f{number}": 1.0}, 3.0)
+        lines.learn({f"f{number}": 1.0}, 3.0, number)
     assert len(lines.sums) == MOST_FEATURES
+
+
+def learn(lines: Lines, names: Iterable[str], runs: Iterable[int]) -> None:
+    """Runs that take rows/100, and have these features, all with the same value."""
+    dice, names = random.Random(5), tuple(names)
+    for run in runs:
+        rows = dice.lognormvariate(9, 1)
+        lines.learn(dict.fromkeys(names, rows), math.log(rows / 100), run)
+
+
+def test_a_feature_that_was_renamed_gets_a_line_in_place_of_the_old_one() -> None:
+    lines, others = Lines(), [f"f{number}" for number in range(MOST_FEATURES - 1)]
+    learn(lines, [*others, "rows"], range(50))
+    learn(lines, [*others, "row_count"], range(50, 100))
+    assert set(lines.sums) == {*others, "row_count"}
+    reading = lines.read({"row_count": 50_000.0})
+    assert reading.line_ln == pytest.approx(math.log(500), abs=0.15)
+
+
+def test_runs_that_take_turns_with_their_features_keep_their_lines() -> None:
+    lines, first = Lines(), [f"f{number}" for number in range(MOST_FEATURES)]
+    for run in range(100):
+        learn(lines, first if run % 2 == 0 else ["other"], [run])
+    assert set(lines.sums) == set(first)
+    learn(lines, ["other"], range(100, 100 + LONG_ABSENT))
+    assert "other" in lines.sums
+
+
+def test_lines_that_an_older_version_counted_let_go_too() -> None:
+    before = [f"f{number}" for number in range(MOST_FEATURES)]
+    lines = Lines({name: [20.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 300.0] for name in before})
+    learn(lines, [*before[1:], "new"], range(700, 702))
+    assert set(lines.sums) == {*before[1:], "new"}
 
 
 @pytest.mark.parametrize("value", [0.0, -1e300, 1e300, -0.5])
 def test_any_number_has_its_place_on_a_line(value: float) -> None:
     lines = Lines()
-    for _ in range(3):
-        lines.learn({"rows": value}, 3.0)
+    for run in range(3):
+        lines.learn({"rows": value}, 3.0, run)
     reading = lines.read({"rows": -value})
     assert all(map(math.isfinite, reading))

@@ -136,6 +136,9 @@ def test_a_chain_is_told_from_branches(steps: tuple[Step, ...], is_chain: bool) 
             a_document(a_step(elapsed_s=10**400)), "step 'a': elapsed_s is inf", id="too large"
         ),
         pytest.param(
+            a_document(a_step(wait_s=1e308)), "wait_s is 1e\\+308; write seconds", id="endless"
+        ),
+        pytest.param(
             a_document(a_step(elapsed_s="5")), "elapsed_s is str; write a number", id="text"
         ),
         pytest.param(

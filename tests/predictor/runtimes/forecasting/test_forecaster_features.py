@@ -9,6 +9,7 @@ import pytest
 
 from plimsoll_predictor.runtimes.features.asked import Asked
 from plimsoll_predictor.runtimes.features.feature_expert import SHARES, FeatureExpert
+from plimsoll_predictor.runtimes.features.lines import signed_ln
 from plimsoll_predictor.runtimes.forecasting.examples import FinishedRows
 from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
@@ -93,6 +94,33 @@ def test_the_next_run_is_taken_to_ask_for_what_the_last_one_did() -> None:
     forecaster = a_forecaster(an_expert())
     last = ruled_runs()[-1].asked
     assert np.array_equal(quantiles_s(forecaster, None), quantiles_s(forecaster, last))
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_feature_of_the_last_run_counts_for_the_next_one(restarted: bool) -> None:
+    forecaster = Forecaster()
+    forecaster.expert = an_expert(ruling="the feature", asked_ln=signed_ln(1000.0))
+    few, many = Asked(features={"rows": 100.0}), Asked(features={"rows": 9000.0})
+    runs = [
+        run_of(number, many if number % 2 else few, 300.0 if number % 2 else 30.0)
+        for number in range(40)
+    ]
+    play(runs, forecaster)
+    if restarted:
+        saved = forecaster.state.task(TASK)
+        assert saved is not None
+        forecaster.state.restore_task(TASK, saved)
+    of_few, of_many = quantiles_s(forecaster, few), quantiles_s(forecaster, many)
+    assert of_few[10] < 60
+    assert of_many[10] > 200
+    assert np.array_equal(quantiles_s(forecaster, None), of_many)
+
+
+def test_the_load_when_the_last_run_was_submitted_is_not_that_of_the_next_one() -> None:
+    forecaster = a_forecaster(an_expert())
+    crowded = Asked(requested_s=3600.0, busy=1.0, queued=500.0)
+    forecaster.learn(TASK, OWNER, 300.0, NEXT_S - 5000.0, crowded)
+    assert np.array_equal(quantiles_s(forecaster, None), quantiles_s(forecaster, LONG))
 
 
 @pytest.mark.parametrize("until", [0, 7, 40])

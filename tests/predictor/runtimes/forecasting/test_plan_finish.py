@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
-from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
+from plimsoll_predictor.runtimes.forecasting.plan import MOST_SECONDS, Plan, PlanError, Step
 from plimsoll_predictor.runtimes.forecasting.plan_finish import (
     LARGEST_SHARE,
     SAMPLES,
@@ -198,6 +198,40 @@ def test_a_long_plan_holds_a_thousand_steps_of_a_thousand_tasks() -> None:
     sums = drawn_sums(list(forecasts.values()), 1_000)
     assert found.quantile_s(0.5) == pytest.approx(float(np.median(sums)), rel=0.01)
     assert found.error_s < 0.03 * found.quantile_s(0.5)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_chain_is_as_good_as_sure_to_end_long_after_nearly_all_have(steps: int) -> None:
+    steady = {"t": a_forecast(60, spread=0.1, tail=0)}
+    found = finish_of_plan(a_chain(*["t"] * steps), steady, seed=1)
+    late_s = 10 * found.quantile_s(0.99)
+    assert found.chance_by(late_s) > 0.9999
+    assert found.chance_between(late_s)[1] == 1.0
+
+
+def test_beyond_the_grid_a_chains_chance_is_the_least_that_it_may_be() -> None:
+    forecasts = {"t": a_forecast(60, spread=0.3, tail=0.002)}
+    found = finish_of_plan(a_chain("t", "t", "t"), forecasts, seed=1)
+    alone = forecasts["t"]
+    for times in (1.01, 2.0, 5.0, 50.0):
+        seconds = times * found.grid_s
+        # If all three end within a third of the time each, so does their sum.
+        assert found.chance_by(seconds) >= 1 - 3 * alone.longer_than(seconds / 3) - 1e-6
+        assert found.chance_by(seconds) <= 1 - alone.longer_than(seconds)
+        assert found.chance_between(seconds)[1] == 1.0
+    sure_s = 3 * alone.quantile_s(1.0)
+    assert found.chance_by(sure_s) == 1.0
+
+
+@pytest.mark.parametrize("branches", [False, True])
+def test_the_longest_times_of_a_plan_still_give_numbers(branches: bool) -> None:
+    steps = [
+        Step(name="a", task="lab/fetch", elapsed_s=MOST_SECONDS),
+        Step(name="b", task="lab/fetch", after=("a",), wait_s=MOST_SECONDS),
+        Step(name="c", task="lab/fetch", after=("a" if branches else "b",), wait_s=MOST_SECONDS),
+    ]
+    found = finish_of_plan(Plan(tuple(steps)), FORECASTS, seed=1)
+    json.dumps(found.to_dict(MOST_SECONDS), allow_nan=False)
 
 
 def test_what_cannot_be_asked_is_refused_with_what_to_ask() -> None:

@@ -152,6 +152,24 @@ def test_other_tasks_widen_the_evidence_of_one_with_few_runs_and_the_words_say_s
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        pytest.param(0.0, "No run of this task on n2 is known.", id="none as asked"),
+        pytest.param(1.0, "All 50 runs known ran on n2 already.", id="all"),
+    ],
+)
+def test_where_only_other_tasks_tell_nothing_says_that_there_is_nothing_to_compare(
+    new: float, said: str
+) -> None:
+    others = {f"t{seed}": a_task(seed, faster=0.4, usual_s=20 + 30 * seed) for seed in range(8)}
+    answer = estimate(a_task(runs=50, new=new), ON_N2, others)
+    assert changes_of(answer)[Measure.P50].evidence is Evidence.OTHERS
+    assert answer.words[0] == said
+    assert answer.words[1].startswith("Instead, 8 other tasks of the owner")
+
+
+@pytest.mark.slow
 def test_other_tasks_do_not_drown_a_task_that_tells_of_itself() -> None:
     others = {f"t{seed}": a_task(seed, faster=0.8) for seed in range(8)}
     p50 = changes_of(estimate(a_task(50, runs=2000), ON_N2, others))[Measure.P50]

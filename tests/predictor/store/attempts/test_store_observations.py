@@ -296,6 +296,24 @@ def test_an_attempt_without_a_limit_held_its_request(store: Store) -> None:
     assert store.totals.of(TRAIN).allocated_gb_h == pytest.approx(2)
 
 
+@pytest.mark.parametrize(
+    ("ran_bytes", "allocated_gb_h"),
+    [
+        pytest.param(10**9, 1.0, id="nothing was changed"),
+        pytest.param(250_000_000, 0.25, id="the request was lowered, and the limit kept"),
+        pytest.param(0, 0.0, id="nothing was requested in the end"),
+        pytest.param(None, 4.0, id="an older version recorded no such request"),
+    ],
+)
+def test_an_attempt_held_the_request_that_it_ran_with_and_not_its_limit(
+    store: Store, ran_bytes: int | None, allocated_gb_h: float
+) -> None:
+    attempt = an_attempt("u").asking(10**9).given(4 * 10**9).requesting(ran_bytes)
+    store.observations.record([attempt.built])
+    found = store.totals.of(TRAIN)
+    assert (found.requested_gb_h, found.allocated_gb_h) == pytest.approx((1.0, allocated_gb_h))
+
+
 def test_summaries_of_all_tasks_agree_with_each_tasks_own(store: Store) -> None:
     store.observations.record(
         [an_attempt("a").built, an_attempt("b").of(JOIN).ending(Outcome.FAILED).built]
