@@ -32,7 +32,7 @@ from plimsoll_predictor.runtimes.runs.log_run import LogRun
 from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, change_of
 from plimsoll_predictor.runtimes.what_if.contrast import HeldOut, contrast, held_out
 from plimsoll_predictor.runtimes.what_if.estimating import estimate
-from plimsoll_predictor.runtimes.what_if.matching import matched
+from plimsoll_predictor.runtimes.what_if.time_blocks import matched
 from plimsoll_predictor.runtimes.what_if.measures import MEASURES, Measure, log_outlier_of
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 

@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS, Matched
 from plimsoll_predictor.runtimes.what_if.measures import (
     MEASURES,
     FloatArray,
@@ -25,6 +24,7 @@ from plimsoll_predictor.runtimes.what_if.measures import (
     levels,
     student,
 )
+from plimsoll_predictor.runtimes.what_if.time_blocks import FEWEST_BLOCKS, Matched
 
 FEWEST_RUNS: Final = {
     Measure.P50: 5.0,

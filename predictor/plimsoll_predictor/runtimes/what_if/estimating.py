@@ -24,7 +24,6 @@ from plimsoll_predictor.runtimes.what_if.contrast import (
     held_out,
     pooled,
 )
-from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS, Matched, matched
 from plimsoll_predictor.runtimes.what_if.measures import (
     MEASURES,
     FloatArray,
@@ -34,6 +33,7 @@ from plimsoll_predictor.runtimes.what_if.measures import (
 )
 from plimsoll_predictor.runtimes.what_if.past_run import PastRun
 from plimsoll_predictor.runtimes.what_if.scenario import UNKNOWN, Scenario, Sides
+from plimsoll_predictor.runtimes.what_if.time_blocks import FEWEST_BLOCKS, Matched, matched
 from plimsoll_predictor.runtimes.what_if.what_if import Counts, WhatIf
 
 MOST_RUNS: Final = 10_000

@@ -10,8 +10,8 @@ from plimsoll_predictor.core.units import DAY_S, HOUR_S, counted
 from plimsoll_predictor.runtimes.shapes.variation_summary import RuntimeSummary
 from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, MeasureChange
 from plimsoll_predictor.runtimes.what_if.contrast import HeldOut
-from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+from plimsoll_predictor.runtimes.what_if.time_blocks import FEWEST_BLOCKS
 
 _BLOCKS: Final = {
     7 * DAY_S: ("week", "weeks"),

@@ -10,7 +10,6 @@ import pytest
 
 from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, MeasureChange
 from plimsoll_predictor.runtimes.what_if.estimating import estimate
-from plimsoll_predictor.runtimes.what_if.matching import matched
 from plimsoll_predictor.runtimes.what_if.measures import (
     MEASURES,
     Measure,
@@ -19,6 +18,7 @@ from plimsoll_predictor.runtimes.what_if.measures import (
     student,
 )
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+from plimsoll_predictor.runtimes.what_if.time_blocks import matched
 from plimsoll_predictor.runtimes.what_if.what_if import WhatIf
 from tests.builders.runtimes.what_ifs import DAY_S, WEEK_S, a_run, a_task
 
