@@ -91,6 +91,11 @@ NOTES = [
     pytest.param({}, "The agent mounts each node's /sys/fs/cgroup", id="agents beside it"),
     pytest.param({"persistence": {"enabled": False}}, "WARNING: persistence", id="no volume"),
     pytest.param({"policy": {"mode": "recommend"}}, "and changes nothing", id="recommend"),
+    pytest.param(
+        {"monitoring": {"rules": {"enabled": True}}, "networkPolicies": {"enabled": True}},
+        "Name its namespace in networkPolicies.metricsNamespaces",
+        id="no Prometheus is let in",
+    ),
 ]
 
 

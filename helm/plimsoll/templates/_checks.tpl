@@ -20,13 +20,6 @@
 {{- if and $v.certificates.certManager.issuerName (ne $v.certificates.mode "cert-manager") -}}
 {{- fail (printf "certificates.certManager.issuerName is set, but certificates.mode is %s: set the mode to cert-manager, or leave out the issuer" $v.certificates.mode) -}}
 {{- end -}}
-{{- if and $v.networkPolicies.enabled (not $v.networkPolicies.metricsNamespaces) -}}
-{{- range $field, $on := dict "monitoring.serviceMonitor.enabled" $v.monitoring.serviceMonitor.enabled "monitoring.rules.enabled" $v.monitoring.rules.enabled -}}
-{{- if $on -}}
-{{- fail (printf "%s is true, but with networkPolicies.enabled no Prometheus may read the metrics: name its namespace in networkPolicies.metricsNamespaces" $field) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
 {{- if has .Release.Namespace (list "kube-system" "default") -}}
 {{- fail (printf "Plimsoll's own namespace is left alone by its webhook, and %s holds other things: install it into one of its own, as with --namespace plimsoll --create-namespace" .Release.Namespace) -}}
 {{- end -}}
@@ -158,7 +151,9 @@ lookup finds nothing, not even an empty list. */}}
 {{- $models := int64 .Values.admission.modelsMi -}}
 {{- $learns := printf "a training may take controller.training.memoryMi (%dMi) beside 256Mi of the process that starts it" $training -}}
 {{- $reads := printf "models may take three times admission.modelsMi (%dMi) beside 144Mi, while they are read" $models -}}
-{{- $needs := list (list "admission" (add (mul 3 $models) 144) $reads) (list "controller" (add $training 256) $learns) -}}
+{{- $needs := list (list "controller" (add $training 256) $learns) -}}
+{{- /* Few clusters have so many models that admission needs all that modelsMi allows. Who raises it has. */ -}}
+{{- if gt $models 80 }}{{ $needs = append $needs (list "admission" (add (mul 3 $models) 144) $reads) }}{{ end -}}
 {{- if .Values.trainers.enabled }}{{ $needs = append $needs (list "trainers" (add $training 256) $learns) }}{{ end -}}
 {{- range $needs -}}
 {{- $process := index . 0 -}}

@@ -54,6 +54,8 @@ class Server:
     refuses_notes: list[Exception] = field(default_factory=list)
     slow: dict[str, asyncio.Event] = field(default_factory=dict)
     """Limit -> a raise to it is answered after this event."""
+    noting: asyncio.Event | None = None
+    """What a raised pod had before is written after this event."""
     answers: str | None = None
     """Deferred or Infeasible."""
     silent: bool = False
@@ -89,6 +91,8 @@ class Server:
         return APod(kept).built()
 
     async def note_on_pod(self, pod: Pod, annotations: Mapping[str, str | None]) -> Pod:
+        if self.noting is not None:
+            await self.noting.wait()
         kept = self._kept(pod, None)
         self.notes += 1
         if self.refuses_notes:

@@ -124,14 +124,3 @@ def test_every_policy_is_of_both_directions_and_selects_one_process(
 
 def test_none_is_made_unless_asked_for(helm: Helm) -> None:
     assert "NetworkPolicy" not in str(helm.render({}, kinds=True))
-
-
-@pytest.mark.parametrize("part", ["serviceMonitor", "rules"])
-def test_a_prometheus_that_no_policy_lets_in_is_refused(helm: Helm, part: str) -> None:
-    """Without metrics, alerts on what is absent fire for good on a healthy installation."""
-    watched = {"monitoring": {part: {"enabled": True}}}
-    said = helm.refusal({**watched, "networkPolicies": {"enabled": True}})
-    assert f"monitoring.{part}.enabled is true" in said
-    assert "name its namespace in networkPolicies.metricsNamespaces" in said
-    helm.render({**LOCKED, **watched})
-    helm.render(watched)

@@ -281,5 +281,10 @@ def test_the_least_memory_for_the_models_of_admission_is_taken(helm: Helm) -> No
     assert "admission.resources.limits.memory is 1344Mi" in said
 
 
+def test_who_leaves_the_models_as_they_are_may_give_admission_less(helm: Helm) -> None:
+    """Small clusters have few models, and such values were taken before."""
+    helm.render({"admission": {"resources": {"limits": {"memory": "256Mi"}}}})
+
+
 def test_the_namespace_of_everything_else_is_refused(helm: Helm) -> None:
     assert "--namespace plimsoll --create-namespace" in helm.refusal({}, namespace="default")

@@ -58,9 +58,9 @@ class ApiCalls:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def lease(self, namespace: str, name: str) -> Answered:
         """Return a Lease. NotFound if there is none."""
@@ -127,12 +127,12 @@ class ApiCalls:
                 timeout=aiohttp.ClientTimeout(total=within_s),
             ) as response:
                 text = await response.read()
-        except TimeoutError as error:
-            # Other calls go on over the same connections.
-            raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except aiohttp.ClientConnectorError as error:
             # The certificates may have changed: the next call reads them again.
             await self.close()
+            raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
+        except (aiohttp.ClientError, OSError) as error:
+            # Other calls go on over the same connections.
             raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
         if response.status >= 300:
             raise error_of(response.status, text, response.reason)

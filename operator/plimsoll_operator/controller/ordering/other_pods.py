@@ -93,10 +93,16 @@ class OtherPods:
         """Stop listing."""
         if self._coming is not None:
             self._coming.cancel()
+            self._coming = None
 
     def _is_old(self, coming: asyncio.Task[list[Pod]]) -> bool:
         """Say whether a list ended so long ago that it is time for the next one."""
-        return coming.done() and coming.exception() is None and self.are_due()
+        if not coming.done():
+            return False
+        if coming.exception() is not None:
+            # Nobody waited meanwhile: what failed then says nothing of now.
+            return self.now_s() - self._asked_s > SEEN_FOR_S
+        return self.are_due()
 
     async def list(self) -> list[Pod]:
         """Return what matters of all such pods that are not over. Raises ApiError."""

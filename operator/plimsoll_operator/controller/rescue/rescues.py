@@ -38,11 +38,7 @@ from plimsoll_operator.controller.rescue.expected_raises import (
 from plimsoll_operator.controller.rescue.giving_back import GivingBack
 from plimsoll_operator.controller.rescue.granting import grant
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
-from plimsoll_operator.controller.rescue.rescuable_pods import (
-    Pending,
-    Rescuable,
-    RescuablePods,
-)
+from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
 from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.pods.resizes import failed_resize, refusal
@@ -186,7 +182,7 @@ class Rescues:
             lowered = await self._giving_back.carry_out(pod, limit_bytes)
         if lowered is not None:
             self.see(lowered, gone=False)
-            await self._repeat_undone(pod.uid, before, lowered)
+        await self._repeat_undone(pod.uid, before, lowered)
 
     async def idle(self) -> None:
         """Wait until all work in progress is done; for tests."""
@@ -324,10 +320,11 @@ class Rescues:
             self._lose(pod, pending)
         else:
             self.see(resized, gone=False)
+        await self._repeat_undone(pod.uid, pending, resized)  # first: the note may hang, too
+        if resized is not None:
             now = self._pods.get(pod.uid) or pod
             now.note_due_s = self._now_s() + NOTE_AGAIN_S
             await self._raiser.note(now)
-        await self._repeat_undone(pod.uid, pending, resized)
 
     async def _repeat_undone(self, pod_uid: str, sent: Pending | None, answer: Pod | None) -> None:
         """Make a pod's newest raise again, if an older call reached the API server after it."""

@@ -28,11 +28,13 @@ from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 log: Final = logging.getLogger(__name__)
 KEPT_TRAININGS: Final = 100
-"""Trainings that succeeded kept per task, with reports: 15 kB the newest, 5 to 7 kB any other."""
+"""Trainings that succeeded kept per task, with reports: 15 kB the newest ten, or 5 to 7 kB."""
 KEPT_FAILURES: Final = 20
 """Trainings that failed kept per task; they have a count of their own, to displace no others."""
 KEPT_MODELS: Final = 3
 """Trainings whose model itself is kept: the serving one, and two to go back to by hand."""
+MAY_BE_LOGGED: Final = 10
+"""The newest trainings that succeeded: nobody may have logged them to MLflow yet."""
 _FAILURE_CHARS: Final = 2_000
 UNKNOWN_TASKS_KEPT_S: Final = 30 * DAY_S
 """Trainings of tasks without any observation, such as one whose name was mistyped."""
@@ -276,9 +278,14 @@ def _append(
 
 
 def _compress(connection: sa.Connection, succeeded: sa.ColumnElement[bool]) -> None:
-    """Compress the reports of a task's trainings but for the newest. Most were so before."""
+    """Compress the reports of a task's trainings but for the newest. Most were so before.
+
+    An older Plimsoll, after a rollback, cannot read them: so those that are not logged to MLflow
+    yet stay as they are, unless they have waited for so long that nobody may ever log them.
+    """
     plain = table.c.report.not_like(f"{training_reports.BEGINNING}%")
-    older = succeeded & (table.c.id < _older_than(succeeded, 1))
+    is_logged = table.c.tracked.is_not(None) & (table.c.id < _older_than(succeeded, 1))
+    older = succeeded & (is_logged | (table.c.id < _older_than(succeeded, MAY_BE_LOGGED)))
     for row in connection.execute(sa.select(table.c.id, table.c.report).where(older & plain)):
         smaller = table.update().where(table.c.id == row.id)
         connection.execute(smaller.values(report=training_reports.compressed(row.report)))

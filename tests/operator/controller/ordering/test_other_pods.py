@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tracemalloc
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ import pytest
 
 from plimsoll_operator.controller.ordering.other_pods import SEEN_FOR_S, OtherPods
 from plimsoll_operator.kube.api_server import ApiServer
+from plimsoll_operator.kube.errors import Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.pending import pending_of
 from plimsoll_operator.ordering.room import taker_of
@@ -32,10 +34,16 @@ class Listing(ApiServer):
 
     def __init__(self, clock: list[float], takes_s: float = 0.0, pages: int = PAGES) -> None:
         self.clock, self.takes_s, self.pages = clock, takes_s, pages
+        self.fails: Unreachable | None = None
+        self.held: asyncio.Event | None = None
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         assert path in ("", "/api/v1/pods")
         self.clock[0] += self.takes_s
+        if self.held is not None:
+            await self.held.wait()
+        if self.fails is not None:
+            raise self.fails
         page = int((query or {}).get("continue") or 0)
         pod = a_pod().unlabelled().with_cpu("1").with_spec(nodeName="node-1", priority=7)
         built = pod.annotated({labels.HELD: "{}", "large": "x" * 5000}).built()
@@ -109,3 +117,43 @@ async def test_room_that_such_pods_give_back_is_seen_soon(takes_s: float, pause_
     assert others.are_known()
     clock[0] = SEEN_FOR_S + 0.5
     assert not others.are_known()
+
+
+async def test_who_stops_in_the_middle_of_a_list_may_begin_again() -> None:
+    """As after an error in a look, which begins the whole order again."""
+    clock = [0.0]
+    listing = Listing(clock, pages=2)
+    others = OtherPods(listing, lambda: clock[0])
+    listing.held = asyncio.Event()
+    assert await others.news(0.0) is None, "the list goes on"
+    others.stop()
+    await asyncio.sleep(0)
+    listing.held.set()
+    assert len(await others.news(1.0) or []) == 2 * PODS
+
+
+async def a_list_that_failed(clock: list[float]) -> OtherPods:
+    """A list that fails after its call was left."""
+    listing = Listing(clock, pages=1)
+    others = OtherPods(listing, lambda: clock[0])
+    listing.held, listing.fails = asyncio.Event(), Unreachable("no answer")
+    assert await others.news(0.0) is None
+    listing.held.set()
+    await asyncio.sleep(0.01)
+    listing.fails = None
+    return others
+
+
+async def test_a_list_that_failed_while_nobody_waited_is_made_again() -> None:
+    clock = [0.0]
+    others = await a_list_that_failed(clock)
+    clock[0] = 3600.0
+    assert len(await others.news(1.0) or []) == PODS
+
+
+async def test_a_list_that_failed_lately_is_told() -> None:
+    clock = [0.0]
+    others = await a_list_that_failed(clock)
+    clock[0] = SEEN_FOR_S / 2
+    with pytest.raises(Unreachable):
+        await others.news(1.0)

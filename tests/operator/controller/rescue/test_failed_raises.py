@@ -345,3 +345,19 @@ async def test_what_is_given_back_late_does_not_undo_a_newer_raise(tmp_path: Pat
         hangs.set()
         await scene.rescues.idle()
         assert scene.limit() == more
+
+
+@pytest.mark.slow
+async def test_a_raise_that_was_undone_is_repeated_before_anything_is_noted(tmp_path: Path) -> None:
+    """The note is a write to the same pod, and may hang as well."""
+    async with a_scene(tmp_path) as scene:
+        scene.sees(running())
+        hangs = scene.server.slow["165Mi"] = asyncio.Event()
+        await alarmed_at_once(scene, an_alarm(), FAST)
+        scene.server.noting = asyncio.Event()
+        hangs.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert scene.limit() == 384 * MIB
+        scene.server.noting.set()
+        await scene.rescues.idle()

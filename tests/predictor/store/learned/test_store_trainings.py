@@ -12,7 +12,11 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.database.schema import trainings as table
-from plimsoll_predictor.store.learned.trainings import KEPT_TRAININGS, UNKNOWN_TASKS_KEPT_S
+from plimsoll_predictor.store.learned.trainings import (
+    KEPT_TRAININGS,
+    MAY_BE_LOGGED,
+    UNKNOWN_TASKS_KEPT_S,
+)
 from plimsoll_predictor.store.migrations import HEAD
 from tests.builders.older_stores import insert, make_store_of, writing_to
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
@@ -103,13 +107,35 @@ def test_the_reports_of_older_trainings_take_a_third_and_lose_nothing(store: Sto
     kept = store.trainings.newest(TRAIN, limit=1000)
     assert [each.report for each in kept] == reports[: -KEPT_TRAININGS - 1 : -1]
     assert [each.report for each in store.trainings.untracked(limit=30)] == reports[20:50]
+    plain, older = sizes_of_reports(store, MAY_BE_LOGGED)
+    assert plain[0] == len(orjson.dumps(reports[-1])) > 13_000
+    assert min(plain) > 13_000
+    assert max(older) < 0.5 * plain[0]
+    assert sum(older) < KEPT_TRAININGS * 6_000
+
+
+@pytest.mark.slow
+def test_what_is_logged_is_compressed_and_what_is_not_an_older_plimsoll_can_read(
+    store: Store,
+) -> None:
+    for seed in range(3):
+        store.models.save(TRAIN, None, a_long_report(seed))
+    assert min(sizes_of_reports(store, 3)[0]) > 13_000
+    for waiting in store.trainings.untracked(limit=2):
+        store.trainings.mark_tracked(waiting.row, "run-1")
+    store.models.save(TRAIN, None, a_long_report(3))
+    plain, older = sizes_of_reports(store, 2)
+    assert min(plain) > 13_000
+    assert max(older) < 7_000
+
+
+def sizes_of_reports(store: Store, newest: int) -> tuple[list[int], list[int]]:
+    """Characters of the newest reports and of all others, as they are stored."""
     with store._database.read() as connection:
         column = table.c.report
         sizes = connection.execute(sa.select(sa.func.length(column)).order_by(table.c.id.desc()))
-        newest, *older = sizes.scalars()
-    assert newest == len(orjson.dumps(reports[-1])) > 13_000
-    assert max(older) < 0.5 * newest
-    assert sum(older) < KEPT_TRAININGS * 6_000
+        found = list(sizes.scalars())
+    return found[:newest], found[newest:]
 
 
 def test_the_newest_report_stays_as_an_older_plimsoll_reads_it(store: Store) -> None:
