@@ -32,9 +32,9 @@ from plimsoll_predictor.runtimes.runs.log_run import LogRun
 from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, change_of
 from plimsoll_predictor.runtimes.what_if.contrast import HeldOut, contrast, held_out
 from plimsoll_predictor.runtimes.what_if.estimating import estimate
-from plimsoll_predictor.runtimes.what_if.time_blocks import matched
 from plimsoll_predictor.runtimes.what_if.measures import MEASURES, Measure, log_outlier_of
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+from plimsoll_predictor.runtimes.what_if.time_blocks import matched
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SEEDS: Final = 40
