@@ -45,10 +45,10 @@ def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
 
 
 def _needs_more(read: ReadPod) -> bool:
-    """Say whether the task is known to need more than was written.
+    """Say whether the task is known to need more than its written limit.
 
     A run that was killed at what was written needs more, though nobody knows how much. A container
     without a limit may use what its node has.
     """
-    was, need_bytes = read.was, read.knowledge.max_need_bytes or 0
-    return bool(was.limit_bytes) and need_bytes >= max(was.request_bytes or 0, was.limit_bytes or 0)
+    limit_bytes = read.was.limit_bytes
+    return bool(limit_bytes) and (read.knowledge.max_need_bytes or 0) >= (limit_bytes or 0)

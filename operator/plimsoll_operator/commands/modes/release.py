@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
-from plimsoll_operator.kube.api_server import BATCH, CORE, ApiServer, Object, path_of
+from plimsoll_operator.kube.api_server import ApiServer, Object, path_of
 from plimsoll_operator.kube.errors import ApiError, Expired, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
-from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
-from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
+from plimsoll_operator.ordering.waiting_kinds import JOBS, PODS, WaitingKind
 from plimsoll_operator.pods.spec import metadata_of
 
 AFTER_WEBHOOK_S: Final = 5.0
@@ -103,7 +102,7 @@ async def release_pods(objects: ApiServer) -> int:
         if number:
             await asyncio.sleep(PASS_PAUSE_S)
         none_waits = True
-        for kind in (_PODS, _JOBS):
+        for kind in (PODS, JOBS):
             try:
                 async for page in _pages(objects, kind):
                     none_waits = none_waits and not page.found
@@ -114,21 +113,6 @@ async def release_pods(objects: ApiServer) -> int:
         if none_waits:
             return released
     raise ApiError(f"some still wait after {MOST_PASSES} passes; {trouble}; run it again")
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How objects that wait are found and released. release: takes an object and no nodes."""
-
-    group: str
-    plural: str
-    query: Mapping[str, str]
-    waits: Callable[[Object], bool]
-    release: Callable[[Object, Sequence[str]], dict[str, Any]]
-
-
-_PODS: Final = _Kind(CORE, "pods", {"fieldSelector": WITHOUT_NODE}, is_held, release_to)
-_JOBS: Final = _Kind(BATCH, "jobs", {"labelSelector": MARKED}, waits_for_turn, resume_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +127,7 @@ class _Page:
     more: str | None
 
 
-async def _pages(objects: ApiServer, kind: _Kind) -> AsyncIterator[_Page]:
+async def _pages(objects: ApiServer, kind: WaitingKind) -> AsyncIterator[_Page]:
     """Release what waits, page by page: there may be many, most of them others', and each large.
 
     Raises:
@@ -156,7 +140,7 @@ async def _pages(objects: ApiServer, kind: _Kind) -> AsyncIterator[_Page]:
         more = page.more
 
 
-async def _release_page(objects: ApiServer, kind: _Kind, start: str) -> _Page:
+async def _release_page(objects: ApiServer, kind: WaitingKind, start: str) -> _Page:
     """Release what waits in the page that begins there, some at once.
 
     The page is gone when this returns: the next one must not be in memory beside it.
@@ -175,7 +159,7 @@ async def _release_page(objects: ApiServer, kind: _Kind, start: str) -> _Page:
     return _Page(len(held), [why for why in why_not if why is not None], more or None)
 
 
-async def _release(objects: ApiServer, kind: _Kind, held: Object) -> str | None:
+async def _release(objects: ApiServer, kind: WaitingKind, held: Object) -> str | None:
     """Release one. Return in words why it could not be: the others do not wait for it."""
     meta = metadata_of(held)
     path = path_of(kind.group, kind.plural, str(meta.get("namespace")), str(meta.get("name")))

@@ -10,21 +10,20 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from plimsoll_operator.controller.ordering.waiting_jobs import REVIEWS
-from plimsoll_operator.kube.api_server import BATCH, CORE, PAGE, ApiServer, Object, path_of
+from plimsoll_operator.kube.api_server import PAGE, ApiServer, Object, path_of
 from plimsoll_operator.kube.client import ANSWER_WITHIN_S as PATCH_WITHIN_S
 from plimsoll_operator.kube.client import LIST_WITHIN_S
 from plimsoll_operator.kube.errors import ApiError, Unreachable
-from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
 from plimsoll_operator.ordering.namespace_work import NamespaceWork
-from plimsoll_operator.ordering.suspended_jobs import MARKED, resume_to, waits_for_turn
+from plimsoll_operator.ordering.waiting_kinds import JOBS, PODS, WaitingKind
 from plimsoll_operator.pods.spec import mapping, metadata_of
 
 log = structlog.get_logger()
@@ -55,21 +54,6 @@ def is_slow(since_s: float, *, store_is_silent: bool) -> bool:
     return store_is_silent or since_s >= START_WITHIN_S
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How objects that wait are found and released. release: takes an object and no nodes."""
-
-    group: str
-    plural: str
-    query: Mapping[str, str]
-    waits: Callable[[Object], bool]
-    release: Callable[[Object, Sequence[str]], dict[str, Any]]
-
-
-_PODS: Final = _Kind(CORE, "pods", {"fieldSelector": WITHOUT_NODE}, is_held, release_to)
-_JOBS: Final = _Kind(BATCH, "jobs", {"labelSelector": MARKED}, waits_for_turn, resume_to)
-
-
 @dataclass(slots=True)
 class UnstartedLeader:
     """Run it beside a controller's start, and cancel it when the controller has started.
@@ -93,7 +77,7 @@ class UnstartedLeader:
         self._lists = self.api.within(LIST_WITHIN_S)
         self._patches = self.api.within(PATCH_WITHIN_S)
         self.api = self.api.within(ANSWER_WITHIN_S)
-        self._work = {kind.plural: NamespaceWork(AT_ONCE) for kind in (_PODS, _JOBS)}
+        self._work = {kind.plural: NamespaceWork(AT_ONCE) for kind in (PODS, JOBS)}
         self._began_s = self.now_s()
 
     async def run(self) -> None:
@@ -123,7 +107,7 @@ class UnstartedLeader:
         if not is_slow(since_s, store_is_silent=self.store_is_silent()):
             return False
         # Both to their ends: one that fails must not leave the other behind, nor keep it back.
-        both = (self._release_all(_PODS), self._release_jobs())
+        both = (self._release_all(PODS), self._release_jobs())
         for failed in await asyncio.gather(*both, return_exceptions=True):
             if failed is not None:
                 raise failed
@@ -131,7 +115,7 @@ class UnstartedLeader:
 
     async def _release_jobs(self) -> None:
         if await self._may_list_jobs():
-            await self._release_all(_JOBS)
+            await self._release_all(JOBS)
 
     async def _may_list_jobs(self) -> bool:
         """Ask: without the order, a controller has no such right, and a try would be refused."""
@@ -140,7 +124,7 @@ class UnstartedLeader:
         answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
         return mapping(answered.get("status")).get("allowed") is True
 
-    async def _release_all(self, kind: _Kind) -> None:
+    async def _release_all(self, kind: WaitingKind) -> None:
         """Release page by page: there may be many, and each may be large."""
         more, work = "", self._work[kind.plural]
         while True:
@@ -160,7 +144,7 @@ class UnstartedLeader:
             if not more:
                 return
 
-    async def _release_some(self, kind: _Kind, some: list[Object]) -> None:
+    async def _release_some(self, kind: WaitingKind, some: list[Object]) -> None:
         """Release what waits in one namespace, some at once; no more if one call is unanswered.
 
         A webhook of that namespace may be down. The others must not wait for it. Each look takes
@@ -172,7 +156,7 @@ class UnstartedLeader:
             if not all(await asyncio.gather(*(self._release(kind, each) for each in part))):
                 return
 
-    async def _release(self, kind: _Kind, held: Object) -> bool:
+    async def _release(self, kind: WaitingKind, held: Object) -> bool:
         """Release one. Return whether the API server answered."""
         namespace, name = _namespace(held), str(metadata_of(held).get("name"))
         path = path_of(kind.group, kind.plural, namespace, name)
