@@ -16,9 +16,9 @@ from plimsoll_operator.admission.admission_review import (
     read_review,
     uid_in,
 )
-from plimsoll_operator.admission.early import Early, early
 from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
+from plimsoll_operator.admission.waiting_for_lift import AwaitedLift, awaited_lift
 from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import is_held
@@ -83,20 +83,20 @@ class Answerer:
         self.metrics.seconds.observe(self.monotonic() - began_s)
         return text
 
-    def answer_unless_early(self, body: bytes) -> bytes | Early:
-        """As ``answer``; the pod's run if it is worth waiting a moment for its lift."""
+    def answer_unless_lift_awaited(self, body: bytes) -> bytes | AwaitedLift:
+        """As ``answer``; the awaited lift if it is worth waiting a moment for it."""
         began_s = self.monotonic()
-        text = self._answered(body, self._sized_unless_early)
-        if not isinstance(text, Early):
+        text = self._answered(body, self._sized_unless_lift_awaited)
+        if not isinstance(text, AwaitedLift):
             self.metrics.seconds.observe(self.monotonic() - began_s)
         return text
 
-    def has_news(self, of: Early) -> bool:
-        """Say whether the lift that an early pod waits for is there, or nothing will come."""
+    def has_news(self, of: AwaitedLift) -> bool:
+        """Say whether the awaited lift is there, or nothing will come."""
         return of.has_news(self.state) or self._unhealed() is not None
 
-    def answer_waited(self, body: bytes, of: Early) -> bytes:
-        """The answer to a pod that was early, by what is known now."""
+    def answer_waited(self, body: bytes, of: AwaitedLift) -> bytes:
+        """The answer to a pod that waited for its lift, by what is known now."""
         self.metrics.waited(lifted=of.has_news(self.state))
         return self.answer(body)
 
@@ -137,9 +137,9 @@ class Answerer:
     def _sized(self, body: bytes) -> bytes:
         return self._told(*self._decided(body))
 
-    def _sized_unless_early(self, body: bytes) -> bytes | Early:
+    def _sized_unless_lift_awaited(self, body: bytes) -> bytes | AwaitedLift:
         creation, sized = self._decided(body)
-        of = early(creation.object, sized, self.state)
+        of = awaited_lift(creation.object, sized, self.state)
         if of is not None and self._unhealed() is None:
             return of
         return self._told(creation, sized)

@@ -15,7 +15,7 @@ from aiohttp import HttpVersion11, web
 
 from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import Certificate
-from plimsoll_operator.admission.early import Early, longest_s
+from plimsoll_operator.admission.waiting_for_lift import AwaitedLift, longest_s
 from plimsoll_operator.names import labels
 
 SIZING_PATH: Final = "/size"
@@ -24,7 +24,7 @@ UNLABELLED_PATH: Final = "/unlabelled"
 UNLABELLED_JOB_PATH: Final = "/unlabelled-job"
 MAX_BODY_BYTES: Final = 8 * 2**20
 """The API server takes objects of 3 MiB; a review may hold two, escaped."""
-MOST_EARLY: Final = 1000
+MOST_WAITING: Final = 1000
 """Pods that wait for their lift at once; others are answered with what is known."""
 LOOK_S: Final = 0.01
 LONGEST_TURN_S: Final = 0.5
@@ -85,7 +85,7 @@ class SizingServer:
             self._apart.shutdown(wait=False, cancel_futures=True)
 
     async def _size(self, request: web.Request) -> web.StreamResponse:
-        return await self._answered(request, self._answerer.answer_unless_early)
+        return await self._answered(request, self._answerer.answer_unless_lift_awaited)
 
     async def _job(self, request: web.Request) -> web.StreamResponse:
         return await self._answered_job(request, self._answerer.answer_job)
@@ -97,11 +97,11 @@ class SizingServer:
         return await self._answered_job(request, self._answerer.answer_unlabelled_job)
 
     async def _answered(
-        self, request: web.Request, answer_to: Callable[[bytes], bytes | Early]
+        self, request: web.Request, answer_to: Callable[[bytes], bytes | AwaitedLift]
     ) -> web.StreamResponse:
         body, complete = await _read_body(request)
         answer = answer_to(body) if complete else self._answerer.answer_oversized(body)
-        if isinstance(answer, Early):
+        if isinstance(answer, AwaitedLift):
             await self._until_news(answer, longest_s(request.query.get("timeout")))
             answer = self._answerer.answer_waited(body, answer)
         return await self._sent(request, answer)
@@ -146,15 +146,15 @@ class SizingServer:
             response.force_close()
         return response
 
-    async def _until_news(self, early: Early, longest_s: float) -> None:
-        """Wait for the lift of an early pod, and not for long: its engine waits, too."""
-        if self.waiting >= MOST_EARLY:
+    async def _until_news(self, awaited: AwaitedLift, longest_s: float) -> None:
+        """Wait for a pod's lift, and not for long: its engine waits, too."""
+        if self.waiting >= MOST_WAITING:
             return
         self.waiting += 1
         try:
             now_s = asyncio.get_running_loop().time
             until_s = now_s() + longest_s
-            while now_s() < until_s and not self.draining and not self._answerer.has_news(early):
+            while now_s() < until_s and not self.draining and not self._answerer.has_news(awaited):
                 await asyncio.sleep(LOOK_S)
         finally:
             self.waiting -= 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.admission import server as serving
-from plimsoll_operator.admission.early import early, longest_s
+from plimsoll_operator.admission.waiting_for_lift import awaited_lift, longest_s
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.processes.admission import Running
 from plimsoll_operator.sizing.pod_sizing import size
@@ -42,7 +42,7 @@ def known(*lifts: Lift, mode: Mode = Mode.ENFORCE) -> Knowledge:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod that waits for a lift waits longer than any pause of the machine."""
-    monkeypatch.setattr("plimsoll_operator.admission.early.LONGEST_S", 3600.0)
+    monkeypatch.setattr("plimsoll_operator.admission.waiting_for_lift.LONGEST_S", 3600.0)
 
 
 def waited(server: Running, result: str) -> float:
@@ -74,7 +74,7 @@ async def test_without_a_lift_it_is_answered_by_what_is_known(tmp_path: Path) ->
 async def test_where_too_many_wait_it_is_answered_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "MOST_EARLY", 1)
+    monkeypatch.setattr(serving, "MOST_WAITING", 1)
     async with a_server(tmp_path, known()) as (caller, server, board):
         first = asyncio.create_task(caller.review(a_try(2)))
         await until_true(lambda: server.server.waiting == 1)
@@ -126,7 +126,7 @@ def test_only_later_attempts_whose_lift_may_be_on_its_way_are_early(
 ) -> None:
     state = AdmissionState(tasks={TRAIN: knowledge})
     built = pod.built()
-    assert (early(built, size(built, state), state) is not None) is is_early
+    assert (awaited_lift(built, size(built, state), state) is not None) is is_early
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Finds pods that may have come before their lift: later attempts without any news yet.
+"""Which pods wait a moment for their lift: later attempts without any news yet.
 
 An engine can make a run's next pod within milliseconds of a kill. The lift takes a few tens more,
 because it is committed before it is published. Such a pod is answered a moment later.
@@ -25,8 +25,8 @@ _TIMEOUT: Final = re.compile(r"([0-9]{1,3})s")
 
 
 @dataclass(frozen=True, slots=True)
-class Early:
-    """A pod's run. lift: the one known when the pod came, if any."""
+class AwaitedLift:
+    """A lift that may be on its way to a pod. lift: the one known when the pod came, if any."""
 
     task: TaskId
     run: str
@@ -37,8 +37,8 @@ class Early:
         return _lift(state, self.task, self.run) != self.lift
 
 
-def early(pod: Pod, sized: Sized, state: AdmissionState) -> Early | None:
-    """Return the pod's run if its lift may be on its way; None for nearly all pods.
+def awaited_lift(pod: Pod, sized: Sized, state: AdmissionState) -> AwaitedLift | None:
+    """Return what a pod should wait for; None for nearly all pods.
 
     That is so if its engine counts more attempts than the known lift was made for.
     """
@@ -51,7 +51,7 @@ def early(pod: Pod, sized: Sized, state: AdmissionState) -> Early | None:
         return None
     if labels.DECISION in annotations_of(pod):
         return None  # another webhook changed it: it has waited
-    return Early(identity.task, identity.run, _lift(state, identity.task, identity.run))
+    return AwaitedLift(identity.task, identity.run, _lift(state, identity.task, identity.run))
 
 
 def longest_s(timeout: str | None) -> float:
