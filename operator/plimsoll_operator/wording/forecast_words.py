@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
+from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
 TOLD_SHARES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
@@ -19,6 +20,29 @@ def quantiles_dict(forecast: Forecast) -> dict[str, float]:
         f"p{100 * share:.0f}_s": round(float(each), 3)
         for share, each in zip(TOLD_SHARES, quantiles_s, strict=True)
     }
+
+
+class Foretold(Protocol):
+    """A forecast of a run, or of a plan's end."""
+
+    @property
+    def known_share(self) -> float:
+        """Return the share whose times forecasts can tell."""
+
+    @property
+    def beyond_s(self) -> float | None:
+        """Return the least seconds of all others; None if that cannot be told, either."""
+
+    def quantile_s(self, share: float) -> float:
+        """Return seconds; the least possible where the share is above the one that is known."""
+
+
+def words_for_quantile(share: float, foretold: Foretold) -> str:
+    """A quantile in words: `within 5 min`, and where nobody knows `more than 16 d` or `unknown`."""
+    if share > foretold.known_share:
+        least_s = foretold.beyond_s
+        return "unknown" if least_s is None else f"more than {words_for_duration(least_s)}"
+    return f"within {words_for_duration(foretold.quantile_s(share))}"
 
 
 def words_for_odds(share: float) -> str:

@@ -44,6 +44,10 @@ MOST_CATEGORIES: Final = 20
 LEAST_SPREAD: Final = 0.05
 """If the logarithms of needs spread less than this, all needs count as alike."""
 _DATE_CHARS: Final = len("2026-01-31")
+ODD: Final = 4.0
+"""A need that is so many times below what all other runs tell of it ..."""
+ODD_BY: Final = 3.0
+"""... and so many standard deviations, tells nothing of others: that run had nothing to do."""
 WIDE: Final = 50.0
 """If a feature's largest value is so many times its smallest, its logarithm counts."""
 
@@ -171,7 +175,7 @@ def fit(axes: Axes, runs: Sequence[CampaignRun]) -> Fitted:
     """Fit to the known needs of runs; at least one need is known.
 
     The length of each feature and the noise are those of the highest marginal likelihood on a grid,
-    feature by feature.
+    feature by feature. A need that is ODD counts as what the others tell of it.
     """
     known = tuple((tuple(sorted(run.values.items())), run.peak_bytes or 1) for run in runs)
     return _fitted(axes, known)
@@ -181,6 +185,13 @@ def fit(axes: Axes, runs: Sequence[CampaignRun]) -> Fitted:
 def _fitted(axes: Axes, known: tuple[tuple[tuple[tuple[str, str], ...], int], ...]) -> Fitted:
     at = axes.of([dict(values) for values, _ in known])
     logs = np.log(np.asarray([float(need) for _, need in known]))
+    fitted = _fitted_to(axes, at, logs)
+    alone, errors = fitted.left_out()
+    odd = logs < alone - np.maximum(math.log(ODD), ODD_BY * errors)
+    return _fitted_to(axes, at, np.where(odd, alone, logs)) if odd.any() else fitted
+
+
+def _fitted_to(axes: Axes, at: Array, logs: Array) -> Fitted:
     of_feature = np.asarray(axes.features)
     middle, spread = float(logs.mean()), max(float(logs.std()), LEAST_SPREAD)
     goals = (logs - middle) / spread

@@ -20,6 +20,7 @@ from plimsoll_predictor.campaigns.needs import (
     needs_of,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.deciding.memory import SHOWN_BY_KILLS
 from plimsoll_predictor.model.bins import BinLimits, BinOption, search_bins
 
 MOST_BINS: Final = 4
@@ -148,7 +149,8 @@ def _open(
 
 def _saved(known: _Known, later: _Open, reference_bytes: float) -> Saving:
     """Add up what is requested and used, in bytes x seconds."""
-    parts = np.exp(later.logs[:, None] + later.errors[:, None] * _FIFTHS).ravel()
+    most = math.log(SHOWN_BY_KILLS * float(known.needs.max()))
+    parts = np.exp(np.minimum(most, later.logs[:, None] + later.errors[:, None] * _FIFTHS)).ravel()
     needs = np.concatenate([known.needs, parts])
     held_s = np.concatenate([known.held_s, np.repeat(later.held_s / len(_FIFTHS), len(_FIFTHS))])
     option = _best(needs, held_s, reference_bytes)

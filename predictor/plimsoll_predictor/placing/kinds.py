@@ -84,8 +84,11 @@ class Kinds:
 
     def _replace(self, place: int, name: str) -> None:
         del self._places[self.names[place]]
-        self.counts[0] += self.counts[place]
-        self.names[place], self.counts[place] = name, self.candidates.pop(name)
+        count = self.candidates.pop(name)
+        # Its runs so far counted among the others, except for the last one.
+        before = count - self._unit
+        self.counts[0] = max(0.0, self.counts[0] - before) + self.counts[place]
+        self.names[place], self.counts[place] = name, count
         self._places[name] = place
 
     def _rescale(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S, ChunkSums, Costs
-from plimsoll_predictor.splitting.peaks import MOST_BYTES, Peaks, PeakSums
+from plimsoll_predictor.splitting.peaks import IDLE, MOST_BYTES, Peaks, PeakSums, few
 
 KEPT: Final = 500
 """How many of a task's chunks count, the newest ones: a task changes."""
@@ -20,8 +20,17 @@ batches."""
 UNSEEN_S: Final = 0.5
 """The least time of all chunks together. Kubernetes reports whole seconds, so chunks of a few
 milliseconds take 0 s each. On average no time is lost, unless all of them take 0 s."""
+CLOCK_S: Final = 1.0
+"""Such a clock tells no shorter times apart."""
 MOST_KILLED: Final = 8
 """How many limits are kept with the smallest chunk that was killed at each."""
+MOST_USUAL: Final = 0.9
+"""Chunks are compared with what this share of them take or need: half of them may find nothing to
+do."""
+HUNG: Final = 10.0
+"""A chunk that takes so many times as long hung, or a clock jumped."""
+LONGEST_ITEM: Final = 100
+"""One of its items may take as long as so many, and it has not hung."""
 LEAST_WAIT_S: Final = 0.5
 LONGEST_WAIT_S: Final = 600.0
 
@@ -61,7 +70,7 @@ class Learned:
     largest: items of the largest chunk that finished. peaks: None if none was measured. killed:
     items and limit (as written) of chunks that were killed for memory: the smallest chunk at each
     limit, for the largest limits only. failed: how many of the newest ``KEPT`` chunks failed, see
-    ``ChunkRun``.
+    ``ChunkRun``. hung: how many took far too long, so that their times count for nothing.
     """
 
     costs: Costs
@@ -70,6 +79,7 @@ class Learned:
     largest: int
     killed: tuple[tuple[int, int], ...] = ()
     failed: int = 0
+    hung: int = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that cannot be learned: they come over the network."""
@@ -81,8 +91,8 @@ class Learned:
             raise ValueError(f"a spread of {self.costs.spread_s!r} s, a wait of {self.wait_s!r} s")
         if not (0 <= self.costs.item_error_s <= MOST_S and 0 <= self.costs.chunk_error_s <= MOST_S):
             raise ValueError(f"items that take {self.costs.item_s!r} s, nobody knows how surely")
-        if self.failed < 0:
-            raise ValueError(f"{self.failed!r} chunks that failed")
+        if self.failed < 0 or self.hung < 0:
+            raise ValueError(f"{self.failed!r} chunks that failed, {self.hung!r} that hung")
         if self.peaks is not None and not _is_line(self.peaks):
             raise ValueError(f"peaks of {self.peaks.base_bytes!r} bytes and more")
 
@@ -98,16 +108,86 @@ class Learned:
 
 
 def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
-    """Return what these chunks teach; None if none finished. Cost: O(chunks)."""
-    times, peaks = ChunkSums(), PeakSums()
-    done = sum(run.seconds is not None for run in runs)
-    for run in runs:
-        _learn(run, times, peaks, least_s=UNSEEN_S / max(done, 1))
+    """Return what these chunks teach; None if none finished, or nobody could read it.
+
+    Cost: O(chunks).
+    """
+    done = [(run.items, run.seconds, run.peak_bytes) for run in runs if run.seconds is not None]
+    took_s = [(items, seconds) for items, seconds, _ in done]
+    needed = [(items, peak) for items, _, peak in done if peak and 0 < peak <= MOST_BYTES]
+    times = _times_of(took_s)
     costs = times.fit()
     if costs is None or not costs.item_s > 0:
         return None
-    failed = sum(run.failed for run in runs)
-    return Learned(costs, peaks.fit(), _wait_s(runs), times.largest, _killed(runs), failed)
+    try:
+        return Learned(
+            costs=costs,
+            peaks=_peaks_of(needed).fit(),
+            wait_s=_wait_s(runs),
+            largest=times.largest,
+            killed=_killed(runs),
+            failed=sum(run.failed for run in runs),
+            hung=len(done) - round(times.count),
+        )
+    except ValueError:
+        return None
+
+
+def _times_of(took_s: Sequence[tuple[int, float]]) -> ChunkSums:
+    """Return the times of those chunks that have not hung. took_s: items and seconds."""
+    times = ChunkSums()
+    usual = _usual_of([(items, max(CLOCK_S, seconds)) for items, seconds in took_s], HUNG)
+    for items, seconds in took_s:
+        if seconds <= usual.longest_s(items):
+            times.add(items, max(seconds, UNSEEN_S / len(took_s)))
+    return times
+
+
+def _peaks_of(needed: Sequence[tuple[int, int]]) -> PeakSums:
+    """Return the peaks of those chunks that did their items. needed: items and bytes."""
+    peaks = PeakSums()
+    usual = _usual_of(needed, IDLE)
+    for items, peak_bytes in needed:
+        if peak_bytes * IDLE >= usual.least(items):
+            peaks.add_usual(items, peak_bytes)
+    return peaks
+
+
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """amount: the seconds or bytes of MOST_USUAL of the chunks, if they have so many items."""
+
+    items: float
+    amount: float
+
+    def longest_s(self, items: int) -> float:
+        """Return the longest time of a chunk that has not hung."""
+        each_s = self.amount / self.items
+        return HUNG * each_s * (max(self.items, items) + LONGEST_ITEM)
+
+    def least(self, items: int) -> float:
+        """Return the least that is usual for so many items: all of it may be the items'."""
+        return self.amount * min(1.0, items / self.items)
+
+
+def _usual_of(chunks: Sequence[tuple[int, float]], far: float) -> _Usual:
+    """Return what is usual. chunks: items, and seconds or bytes.
+
+    A larger chunk may take more in proportion; a smaller one may take as much. If more than a few
+    take over ``far`` times what nine of ten take, only they did their items, and are usual.
+    """
+    if not chunks:
+        return _Usual(1.0, 0.0)
+    items = statistics.median(items for items, _ in chunks)
+    alike = sorted(amount / max(1.0, each / items) for each, amount in chunks)
+    usual = _most(alike)
+    beyond = [each for each in alike if each > far * usual]
+    return _Usual(items, _most(beyond) if len(beyond) > few(len(alike)) else usual)
+
+
+def _most(amounts: Sequence[float]) -> float:
+    """Return what MOST_USUAL of the amounts are within. amounts: rising, at least one."""
+    return amounts[int(MOST_USUAL * (len(amounts) - 1))]
 
 
 def _is_line(peaks: Peaks) -> bool:
@@ -129,14 +209,6 @@ def _killed(runs: Sequence[ChunkRun]) -> tuple[tuple[int, int], ...]:
             smallest[killed] = min(run.items, smallest.get(killed, run.items))
     largest_limits = sorted(smallest, reverse=True)[:MOST_KILLED]
     return tuple((smallest[limit], limit) for limit in largest_limits)
-
-
-def _learn(run: ChunkRun, times: ChunkSums, peaks: PeakSums, least_s: float) -> None:
-    if run.seconds is None:
-        return
-    times.add(run.items, max(run.seconds, least_s))
-    if run.peak_bytes is not None and 0 < run.peak_bytes <= MOST_BYTES:
-        peaks.add(run.items, run.peak_bytes)
 
 
 def _wait_s(runs: Sequence[ChunkRun]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -87,7 +87,10 @@ def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:
     found = [played_s(row.tolist(), job.workers, begin_s) for row in times]
     mean = float(np.mean(found))
     wide = Z_90 * math.hypot(float(np.std(found)), (mean - job.start_s) * _unsure(costs))
-    return Makespan(mean, max(0.0, mean - wide), mean + wide)
+    # However lucky the draws are, no job ends before its workers have done all items.
+    quick = replace(costs, item_s=max(0.0, costs.item_s - Z_90 * costs.item_error_s))
+    least = min(mean, least_s(chunks.count, job, quick))
+    return Makespan(mean, max(least, mean - wide), mean + wide)
 
 
 def played_s(times: Sequence[float], workers: int, begin_s: float) -> float:

@@ -21,6 +21,21 @@ BASE_SHARE: Final = 0.5
 _MOST_OFF: Final = 20.0
 FURTHEST: Final = 2
 """A line is trusted up to so many times the largest chunk whose peak is known."""
+IDLE: Final = 4.0
+"""A chunk whose peak is so many times below what is usual did not do its items: it found them done,
+say, or was seen only once."""
+IDLE_WEIGHT: Final = 0.01
+"""How much such a chunk counts. It counts a little, as a program may truly need less from now on:
+that is believed once such chunks are some 25 times as many as the others."""
+
+
+def few(chunks: float) -> float:
+    """Return how many of so many chunks may differ and say nothing of the others.
+
+    >>> few(5), few(20), few(100), few(500)
+    (0.5, 2.0, 3.0, 5.0)
+    """
+    return min(max(3.0, chunks / 100), chunks / 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +110,10 @@ class PeakSums:
     """Peaks of chunks, in a few numbers however many they are.
 
     A process's peak never falls: the largest chunk that a worker had until then counts. Noise is a
-    share of a peak, so each peak weighs as the inverse of its square.
+    share of a peak, so each peak weighs as the inverse of its square. A peak that is IDLE times
+    below the usual would outweigh all others by that, so it weighs as little as a usual one, times
+    IDLE_WEIGHT. count: of all chunks with a usual peak. high: of those, how many were IDLE times
+    above what was usual until then.
     """
 
     weight: float = 0.0
@@ -104,6 +122,7 @@ class PeakSums:
     inverse: float = 0.0
     rates: float = 0.0
     count: float = 0.0
+    high: float = 0.0
     largest: int = 0
     killed_items: int | None = None
     killed_bytes: int | None = None
@@ -114,18 +133,27 @@ class PeakSums:
         Raises:
             ValueError: for values that no chunk can have.
         """
-        if not 0 < items <= MOST_ITEMS:
-            raise ValueError(f"a chunk of {items!r} items; it has 1 to {MOST_ITEMS}")
-        if not (0 < peak_bytes <= MOST_BYTES and 0 <= spilled_bytes <= MOST_BYTES):
-            raise ValueError(f"a peak of {peak_bytes!r} and {spilled_bytes!r} spilled bytes")
-        peak = float(peak_bytes + spilled_bytes)
-        each = 1 / peak**2
+        peak = _peak(items, peak_bytes, spilled_bytes)
+        usual = self._compared(items, peak)
+        is_idle = peak * IDLE < usual
+        self._weigh(items, peak, IDLE_WEIGHT / usual**2 if is_idle else 1 / peak**2)
+
+    def add_usual(self, items: int, peak_bytes: int) -> None:
+        """Add a chunk that is known to have done its items, whatever was added before it.
+
+        Raises:
+            ValueError: for values that no chunk can have.
+        """
+        peak = _peak(items, peak_bytes)
+        self._weigh(items, peak, 1 / peak**2)
+
+    def _weigh(self, items: int, peak: float, each: float) -> None:
         self.weight += each
         self.items += items * each
         self.squares += items * items * each
-        self.inverse += 1 / peak
-        self.rates += items / peak
-        self.count += 1
+        self.inverse += peak * each
+        self.rates += items * peak * each
+        self.count += peak * peak * each
         self.largest = max(self.largest, items)
 
     def fade(self, keep: float) -> None:
@@ -136,6 +164,24 @@ class PeakSums:
         self.inverse *= keep
         self.rates *= keep
         self.count *= keep
+        self.high *= keep
+
+    def _compared(self, items: int, peak: float) -> float:
+        """Return the least that is usual for so many items; the peak itself if it is the first.
+
+        Where a need is a line, it is between the mean chunk's and that in proportion to the items.
+        If more than a few peaks are IDLE times above the most of that, the others were idle.
+        """
+        if not self.count:
+            return peak
+        mean, share = self.inverse / self.weight, items * self.weight / self.items
+        most = mean * max(1.0, share)
+        if peak > IDLE * most:
+            self.high += 1
+            if self.high > few(self.count + 1):
+                self.fade(IDLE_WEIGHT * (most / peak) ** 2)
+            return peak
+        return mean * min(1.0, share)
 
     def killed(self, items: int, container_bytes: int) -> None:
         """Note that a chunk was killed for memory, and in how much memory."""
@@ -189,3 +235,11 @@ class PeakSums:
         if base < 0:
             return 0.0, steep, error
         return base, slope, error
+
+
+def _peak(items: int, peak_bytes: int, spilled_bytes: int = 0) -> float:
+    if not 0 < items <= MOST_ITEMS:
+        raise ValueError(f"a chunk of {items!r} items; it has 1 to {MOST_ITEMS}")
+    if not (0 < peak_bytes <= MOST_BYTES and 0 <= spilled_bytes <= MOST_BYTES):
+        raise ValueError(f"a peak of {peak_bytes!r} and {spilled_bytes!r} spilled bytes")
+    return float(peak_bytes + spilled_bytes)

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from plimsoll_predictor.campaigns.needs import axes_of, fit
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.campaigns.saving import Saving, saving_of
 from plimsoll_predictor.core.units import MIB
@@ -75,6 +76,36 @@ def test_what_is_to_learn_grows_less_and_is_nothing_at_the_end() -> None:
     assert left == sorted(left, reverse=True)
     assert left[0] > 0.01
     assert left[-1] == 0
+
+
+@pytest.mark.parametrize("need_mib", [0.3, 5, 20])
+@pytest.mark.parametrize("open_", [(), (3, 11)], ids=["all run", "two open"])
+def test_a_run_that_had_nothing_to_do_makes_no_loss_of_what_sizing_saves(
+    need_mib: float, open_: tuple[int, ...]
+) -> None:
+    """Of 14 scenarios one ended at once, as it had an empty region to look at."""
+    sane = scenarios(14, lambda n: 300 + 200 * n)
+    known = [n for n in range(14) if n not in open_]
+    odd = [
+        replace(run, peak_bytes=int(need_mib * MIB)) if run.scenario == 5 else run for run in sane
+    ]
+    usual, found = (saving_of(only(known, runs), 4000 * MIB) for runs in (sane, odd))
+    assert usual is not None
+    assert found is not None
+    assert 0 <= found.expected == pytest.approx(usual.expected, abs=0.2)
+    assert found.to_learn < usual.to_learn + 0.02
+
+
+def test_needs_that_features_tell_are_believed_however_small_they_are() -> None:
+    """Every second scenario needs a hundredth of the others."""
+    runs = [
+        replace(run, values={**run.values, "kind": "small" if run.scenario % 2 else "large"})
+        for run in scenarios(40, lambda n: 4 if n % 2 else 400)
+    ]
+    axes = axes_of([run.values for run in runs])
+    needs, _ = fit(axes, runs).predict(axes.of([run.values for run in runs]))
+    assert needs[1::2].max() < 6 * MIB
+    assert needs[::2].min() > 300 * MIB
 
 
 def test_features_that_do_not_tell_the_needs_make_a_small_estimate() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_predictor.splitting.chunk_runs import ChunkRun, learned_of
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S, ChunkSums, Costs
 
 
@@ -23,6 +24,12 @@ def fitted(chunks: list[tuple[int, float]]) -> Costs:
     costs = sums(chunks).fit()
     assert costs is not None
     return costs
+
+
+def test_chunks_at_the_bounds_that_teach_what_nobody_could_read_teach_nothing() -> None:
+    longest = [(MOST_ITEMS, MOST_S), (MOST_ITEMS, MOST_S), (1000, MOST_S)]
+    assert fitted(longest).chunk_s > MOST_S
+    assert learned_of([ChunkRun(items, seconds) for items, seconds in longest]) is None
 
 
 def test_chunks_of_two_sizes_tell_what_a_chunk_costs_from_what_an_item_costs() -> None:

@@ -90,6 +90,52 @@ def test_a_killed_chunk_bounds_those_in_as_little_memory() -> None:
     assert fitted(known, (6, 100 * MB)).most_items(200 * MB) == free
 
 
+@pytest.mark.parametrize("odd_first", [True, False])
+def test_a_peak_far_below_the_usual_moves_the_line_of_no_size(odd_first: bool) -> None:
+    usual, odd = [(n, line(n)) for n in (1, 2, 4, 8, 16, 32)] * 5, [(16, 2 * MB), (1, 3 * MB)]
+    peaks = fitted([*odd, *usual] if odd_first else [*usual, *odd])
+    assert peaks.mean_bytes(20) == pytest.approx(line(20), rel=0.03)
+    assert peaks.noise < 0.1
+
+
+@pytest.mark.parametrize("after", [0, 10, 40])
+def test_a_single_peak_far_above_the_usual_counts_like_any_other(after: int) -> None:
+    usual, high = (100, 1_000 * MB), (100, 6_000 * MB)
+    peaks = fitted([*[usual] * 40, high, *[usual] * after])
+    assert peaks.mean_bytes(100) < 1_100 * MB
+    assert peaks.container_bytes(100) < 2 * high[1]
+    assert peaks.most_items(2_000 * MB) > 50
+
+
+@pytest.mark.parametrize("idle", [1, 30, 500])
+def test_if_more_than_a_few_peaks_are_far_above_those_before_the_others_had_nothing_to_do(
+    idle: int,
+) -> None:
+    peaks = fitted([(100, 8 * MB)] * idle + [(100, 1_000 * MB)] * 20)
+    assert peaks.mean_bytes(100) == pytest.approx(1_000 * MB, rel=0.05)
+
+
+def test_small_chunks_of_a_task_without_a_base_are_not_odd() -> None:
+    peaks = fitted([(n, 5 * n * MB) for n in (64, 32, 1, 2, 128)])
+    assert peaks.base_bytes == pytest.approx(0, abs=1)
+    assert peaks.slope_bytes == pytest.approx(5 * MB)
+
+
+def test_a_program_that_needs_a_tenth_from_now_on_is_believed_after_some_jobs() -> None:
+    told, jobs = PeakSums(), 0
+    for peak in [100 * MB] * 10 + [10 * MB] * 20:
+        told.fade(0.8)
+        for _ in range(40):
+            told.add(8, peak)
+        found = told.fit()
+        assert found is not None
+        if peak < 100 * MB:
+            jobs += 1
+            if found.mean_bytes(8) < 20 * MB:
+                break
+    assert 2 < jobs <= 20
+
+
 @pytest.mark.parametrize(
     ("items", "peak", "spilled"),
     [

@@ -124,6 +124,94 @@ def test_a_chunk_that_was_killed_bounds_the_next_ones(
     assert cut(CuttableJob(240, 4, 240, 2**30), found).pods == pods
 
 
+def needing(peak_bytes: int, chunks: int) -> list[ChunkRun]:
+    """Chunks of 100 items that took a minute each, their peaks within 6% of each other."""
+    return [
+        ChunkRun(100, 60.0, 20.0, round(peak_bytes * (1 + 0.03 * (at % 3 - 1))))
+        for at in range(chunks)
+    ]
+
+
+@pytest.mark.parametrize("odd", [1, 4, 20])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_chunks_that_had_nothing_to_do_have_no_pod_do_more_than_its_memory_holds(
+    odd: int, first: bool
+) -> None:
+    """Of 40 chunks that need 1 GB some found their output there, and ended with 8 MB."""
+    real, idle = needing(10**9, 40 - odd), needing(8 * 10**6, odd)
+    found = learned_of([*idle, *real] if first else [*real, *idle])
+    assert found is not None
+    assert found.peaks is not None
+    low, high = found.peaks.interval_bytes(100)
+    assert low < 10**9 < high
+    assert found.peaks.container_bytes(100) < 2 * 10**9
+    assert cut(CuttableJob(4_000, 20, 40, 1_300_000_000), found).items <= 130
+
+
+@pytest.mark.parametrize("place", [0, 250, 489, 499])
+@pytest.mark.parametrize("most", [4_500_000_000, 5 * 10**9, 16 * 10**9])
+def test_one_peak_far_above_all_others_leaves_no_chunk_a_single_item(place: int, most: int) -> None:
+    runs = needing(10**9, 500)
+    runs[place] = replace(runs[place], peak_bytes=most)
+    found = learned_of(runs)
+    assert found is not None
+    assert found.peaks is not None
+    assert found.peaks.container_bytes(100) < 2 * 10**9
+    assert found.peaks.most_items(2 * 10**9) > 50
+
+
+@pytest.mark.parametrize(("idle", "works"), [(1, 1), (80, 20), (475, 25)])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_where_most_chunks_had_nothing_to_do_those_that_worked_count(
+    idle: int, works: int, first: bool
+) -> None:
+    """As in a Job that is run again after nearly all of it was done."""
+    real, done = needing(10**9, works), [ChunkRun(100, 1.0, 20.0, 8 * 10**6)] * idle
+    found = learned_of([*done, *real] if first else [*real, *done])
+    assert found is not None
+    assert found.peaks is not None
+    assert found.hung == 0
+    assert found.costs.item_s == pytest.approx((works * 0.6 + idle * 0.01) / (works + idle))
+    assert found.peaks.mean_bytes(100) == pytest.approx(10**9, rel=0.05)
+    assert found.peaks.container_bytes(100) < 2 * 10**9
+
+
+def test_one_that_hung_among_those_that_worked_is_found_where_most_had_nothing_to_do() -> None:
+    idle, works = [ChunkRun(100, 1.0)] * 475, [ChunkRun(100, 60.0)] * 24
+    found = learned_of([*idle, *works, ChunkRun(100, 86_400.0)])
+    assert found is not None
+    assert found.hung == 1
+
+
+@pytest.mark.parametrize("hung_s", [3_600.0, 86_400.0])
+def test_a_chunk_that_hung_does_not_have_a_job_cut_into_many_pods(hung_s: float) -> None:
+    job, runs = CuttableJob(4_000, 20, 20, 2**32), runs_of(100, 200, 0.6, 0.3)
+    sane, odd = learned_of(runs), learned_of([*runs[1:], replace(runs[0], seconds=hung_s)])
+    assert sane is not None
+    assert odd is not None
+    assert (sane.hung, odd.hung) == (0, 1)
+    assert cut(job, odd).pods <= 2 * cut(job, sane).pods
+    assert odd.costs.spread_s == pytest.approx(sane.costs.spread_s, rel=0.1)
+
+
+def test_a_long_item_has_not_hung_nor_has_a_chunk_among_many_that_had_nothing_to_do() -> None:
+    long_item = learned_of([*runs_of(1, 200, 0.6, 0.5), ChunkRun(1, 100 * 0.6)])
+    rarely_work = learned_of([ChunkRun(100, 60.0)] * 20 + [ChunkRun(100, 0.0)] * 80)
+    for found in (long_item, rarely_work):
+        assert found is not None
+        assert found.hung == 0
+
+
+def test_no_job_is_expected_to_end_before_its_items_could_be_done() -> None:
+    found = learned_of([*runs_of(100, 10, 0.6, 0.3), ChunkRun(100, 1_000.0)])
+    assert found is not None
+    assert found.costs.spread_s > 10 * found.costs.item_s, "the draws differ widely"
+    usual = cut(CuttableJob(4_000, 20, 20, None), found).proposal.usual
+    assert usual is not None
+    surest_s = found.costs.item_s - 2 * found.costs.item_error_s
+    assert usual.makespan.low_s >= 4_000 / 20 * max(0.0, surest_s) + found.wait_s
+
+
 FAILED = ChunkRun(1, failed=True)
 
 
@@ -190,7 +278,7 @@ def test_every_cut_has_as_many_pods_as_are_borne(
 
 
 def test_what_is_learned_is_the_same_after_its_way_over_the_network() -> None:
-    found = replace(learned(125, 16, 5.0, 1.5), failed=3)
+    found = replace(learned(125, 16, 5.0, 1.5), failed=3, hung=2)
     text = msgspec.json.encode(found.to_document())
     assert Learned.from_document(msgspec.json.decode(text)) == found
 
@@ -201,6 +289,7 @@ def test_what_is_learned_is_the_same_after_its_way_over_the_network() -> None:
         pytest.param({"largest": 0}, id="no items"),
         pytest.param({"wait_s": -1.0}, id="a negative wait"),
         pytest.param({"failed": -1}, id="fewer than no chunks that failed"),
+        pytest.param({"hung": -1}, id="fewer than no chunks that hung"),
         pytest.param({"costs": {"item_s": 0.0}}, id="items that take no time"),
         pytest.param({"costs": {"spread_s": 1e300}}, id="a spread beyond all bounds"),
         pytest.param({"costs": None}, id="no costs"),

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
-from plimsoll_predictor.runtimes.forecasting.grid import FloatArray
+from plimsoll_predictor.runtimes.forecasting.grid import BoolArray, FloatArray
 from plimsoll_predictor.runtimes.forecasting.plan import Plan, Step
 
 SAMPLES: Final = 1_000
 """Shares are within three of 100, nineteen times in twenty."""
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

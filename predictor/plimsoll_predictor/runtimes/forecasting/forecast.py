@@ -126,6 +126,11 @@ class Forecast:
         """The share of the forecast before the grid's last bin."""
         return float(self._cdf[-2])
 
+    @property
+    def beyond_s(self) -> float:
+        """The runtime in seconds that the run exceeds if it is in the grid's last bin."""
+        return self.quantile_s(self.known_share)
+
     def share_below(self, runtime_s: float) -> float:
         """The share of the forecast that is known to be below a runtime.
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.floating]
+BoolArray = npt.NDArray[np.bool_]
 
 LOW: Final = -0.95
 N_BINS: Final = 152
@@ -31,7 +32,8 @@ EDGES_S: Final = np.exp(EDGES)
 GRID: Final = EDGES[:-1] + WIDTH / 2
 KNOWN_TO_S: Final = float(EDGES_S[-2])
 """Where the last bin begins: it does not tell how long the runs in it last."""
-for _array in (EDGES, EDGES_S, GRID):
+_BEYOND: Final[FloatArray] = np.eye(1, N_BINS, N_BINS - 1, dtype=np.float32)[0]
+for _array in (EDGES, EDGES_S, GRID, _BEYOND):
     _array.setflags(write=False)
 
 
@@ -56,7 +58,8 @@ class Bumps:
     """The masses that a run adds to the bins: a Gaussian around its ln(runtime), with sum 1.
 
     Its deviation is √(k² + (.29 / runtime)²): k for how alike two runs of one task are, the rest
-    for a clock of whole seconds. Rows are computed once, for eight positions in each bin.
+    for a clock of whole seconds. Rows are computed once, for eight positions in each bin. A run
+    beyond the grid is all in the last bin: how far it is from the others is not known.
     """
 
     def __init__(self, k: float) -> None:
@@ -64,6 +67,8 @@ class Bumps:
 
     def at(self, ln_runtime: float) -> FloatArray:
         """(N_BINS,) float32, read-only."""
+        if ln_runtime > EDGES[-1]:
+            return _BEYOND
         position = int((ln_runtime - LOW) * (_FINE / WIDTH))
         row: FloatArray = self._rows[min(max(position, 0), len(self._rows) - 1)]
         return row

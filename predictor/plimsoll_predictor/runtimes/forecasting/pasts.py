@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
 from plimsoll_predictor.runtimes.features.lines import Lines
 from plimsoll_predictor.runtimes.features.row import KEPT, Newest
@@ -54,9 +55,14 @@ class _Past:
         return Newest(self.runs, self.newest_ln, self.last_finish_s)
 
     def finished(self, runtime_ln: float, at_s: float) -> None:
-        """Count a run that finished at this time; a clock that goes back changes no time."""
+        """Count a run that finished at this time.
+
+        Runs may be told a little out of order; if one finished a day before the last one, the clock
+        of the last one was ahead.
+        """
         self.newest_ln = (runtime_ln, *self.newest_ln[: KEPT - 1])
-        if self.last_finish_s is None or at_s > self.last_finish_s:
+        last_s = self.last_finish_s
+        if last_s is None or at_s > last_s or at_s < last_s - DAY_S:
             self.last_finish_s = at_s
 
 

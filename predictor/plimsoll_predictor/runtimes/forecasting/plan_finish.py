@@ -3,20 +3,23 @@
 A chain, one step after another, is a sum: its distribution is computed by convolution. A plan with
 branches is simulated, with a seed. Both assume that steps are independent given their forecasts: if
 one cause slows several steps at once, long plans are likelier than this says.
+
+A run in the last bin of the forecasts' grid takes sixteen days or more, nobody knows how long. So
+a plan with such a run counts as ended at no time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 
 from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES, Forecast
-from plimsoll_predictor.runtimes.forecasting.grid import FloatArray
+from plimsoll_predictor.runtimes.forecasting.grid import BoolArray, FloatArray
 from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
 
 SAMPLES: Final = 20_000
@@ -34,6 +37,8 @@ _MOST_NARROWINGS: Final = 8
 _BEYOND_BOUND: Final = 1e-4
 _TILT: Final = 24.0
 """Sums that run off the grid come back with a weight of e^-_TILT: below 1e-10."""
+_NEARLY_ALL: Final = 1 - 1e-6
+"""If so many plans have no run beyond the forecasts' grid, the rest is not computed apart."""
 
 
 class Method(StrEnum):
@@ -43,11 +48,14 @@ class Method(StrEnum):
     SIMULATION = "simulation"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Finish:
     """When all steps of a plan have ended, in seconds from now.
 
-    times_s: (n,), rising. shares: (n,): how likely all has ended by then.
+    times_s: (n,), rising. shares: (n,): how likely all has ended by then, if runs beyond the
+        forecasts' grid take as long as its last bin: the most that is possible.
+    known_shares: (n,): the same without the plans that have such a run.
+    known_share: of plans without such a run.
     error_s: a bound on the error from a grid of times, except for one chance in 10,000; 0 for a
         simulation. samples: of a simulation; None for a convolution.
     grid_s: where the grid of times ends; the shares beyond are the least that they may be.
@@ -56,38 +64,54 @@ class Finish:
     method: Method
     times_s: FloatArray
     shares: FloatArray
+    known_shares: FloatArray
+    known_share: float
     error_s: float
     samples: int | None
     grid_s: float = math.inf
 
     def quantile_s(self, share: float) -> float:
-        """Seconds from now by which all has ended, with this probability.
+        """Seconds from now by which all is known to have ended, with this probability.
+
+        It is the least that it may be where the share is above ``known_share``.
 
         Raises:
             ValueError: for a share outside of 0 to LARGEST_SHARE.
         """
         if not 0 <= share <= LARGEST_SHARE:
             raise ValueError(f"a share of {share}; ask for one from 0 to {LARGEST_SHARE}")
-        return float(np.interp(share, self.shares, self.times_s))
+        shares = self.known_shares if share <= self.known_share else self.shares
+        return float(np.interp(share, shares, self.times_s))
+
+    @property
+    def beyond_s(self) -> float | None:
+        """The least seconds from now of the endings that nobody can tell; None without such."""
+        if self.known_share <= self.shares[0]:
+            return None
+        return float(np.interp(self.known_share, self.shares, self.times_s))
 
     def chance_by(self, seconds: float) -> float:
-        """The probability that all has ended so many seconds from now."""
-        if math.isnan(seconds):
-            raise ValueError("a time that is no number; give seconds from now")
-        before = float(self.shares[0]) if seconds >= self.times_s[0] else 0.0
-        return float(np.interp(seconds, self.times_s, self.shares, left=before))
+        """The probability that all is known to have ended so many seconds from now."""
+        return self._share_by(seconds, self.known_shares)
 
     def chance_between(self, seconds: float) -> tuple[float, float]:
-        """The least and most that the chance may truly be: by the grid's bound, or 95% of luck."""
+        """The least and most that the chance may truly be: by the grid's bound, or 95% of luck.
+
+        The most counts runs beyond the forecasts' grid as no longer than that.
+        """
         if self.samples is None:
             by_s = seconds + self.error_s
-            most = self.chance_by(by_s) if by_s <= self.grid_s else 1.0
+            most = self._share_by(by_s, self.shares) if by_s <= self.grid_s else 1.0
             return self.chance_by(seconds - self.error_s), most
-        # Wilson's interval: it has width even if none or all of the samples were in time.
-        share, n, z2 = self.chance_by(seconds), self.samples, 1.96**2
-        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-        half = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n) / (1 + z2 / n)
-        return max(0.0, middle - half), min(1.0, middle + half)
+        least, _ = _wilson(self.chance_by(seconds), self.samples)
+        _, most = _wilson(self._share_by(seconds, self.shares), self.samples)
+        return least, most
+
+    def _share_by(self, seconds: float, shares: FloatArray) -> float:
+        if math.isnan(seconds):
+            raise ValueError("a time that is no number; give seconds from now")
+        before = float(shares[0]) if seconds >= self.times_s[0] else 0.0
+        return float(np.interp(seconds, self.times_s, shares, left=before))
 
     def to_dict(self, within_s: float | None = None) -> dict[str, Any]:
         """Plain JSON types: the protocol's quantiles, and the chance to end ``within_s``."""
@@ -106,6 +130,14 @@ class Finish:
                 "chance_most": most,
             }
         return written
+
+
+def _wilson(share: float, samples: int) -> tuple[float, float]:
+    """Wilson's interval: it has width even if none or all of the samples were in time."""
+    n, z2 = samples, 1.96**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n) / (1 + z2 / n)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def finish_of_plan(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
@@ -167,6 +199,20 @@ class _Left:
         early_s: FloatArray = at_s * below - np.interp(at_s, self.edges_s, self.sooner_s)
         return early_s
 
+    @property
+    def known_share(self) -> float:
+        """The share of runs that end before the last bin."""
+        return float(self.cumulated[-2])
+
+    def known(self) -> _Left:
+        """The same without the runs in the last bin, so that not all runs end."""
+        return replace(
+            self,
+            edges_s=self.edges_s[:-1],
+            cumulated=self.cumulated[:-1],
+            sooner_s=self.sooner_s[:-1],
+        )
+
     def at(self, shares: FloatArray) -> FloatArray:
         """Seconds left within which such a share of runs ends."""
         left_s = np.exp(np.interp(shares, self.cumulated, np.log(self.edges_s))) - self.elapsed_s
@@ -186,26 +232,65 @@ def _convolved(plan: Plan, forecasts: Mapping[str, Forecast]) -> Finish:
     """
     steps = [step for step in plan.steps if not step.ended]
     waits_s = sum(step.wait_s for step in steps if step.elapsed_s is None)
+    parts = _alike(steps, forecasts)
+    if not parts:
+        return Finish(
+            method=Method.CONVOLUTION,
+            times_s=np.zeros(1),
+            shares=np.ones(1),
+            known_shares=np.ones(1),
+            known_share=1.0,
+            error_s=0.0,
+            samples=None,
+        )
+    horizon_s = _narrowed(parts, len(steps))
+    cells = min(_MOST_CELLS, 2 ** int(math.log2(_MOST_WORK / len(parts))))
+    cell_s = horizon_s / cells
+    times_s = (np.arange(cells) + 0.5) * cell_s
+    on_grid = _ended(parts, horizon_s, cells)
+    late_s, late = _after_grid(parts, len(steps), float(times_s[-1]), float(on_grid[-1]))
+    shares = known_shares = np.append(on_grid, late)
+    known_share = math.prod(left.known_share**times for left, times in parts)
+    if known_share < _NEARLY_ALL:
+        known_parts = [(left.known(), times) for left, times in parts]
+        known = np.minimum(on_grid, _ended(known_parts, horizon_s, cells))
+        known_shares = np.append(known, np.maximum(known[-1], late - (1 - known_share)))
+    return Finish(
+        method=Method.CONVOLUTION,
+        times_s=np.append(times_s, late_s) + waits_s,
+        shares=shares,
+        known_shares=known_shares,
+        known_share=known_share,
+        error_s=cell_s * (0.5 + _moved_cells(len(steps))),
+        samples=None,
+        grid_s=float(times_s[-1]) + waits_s,
+    )
+
+
+def _alike(steps: list[Step], forecasts: Mapping[str, Forecast]) -> list[tuple[_Left, int]]:
+    """The rest of each step, and how many steps have the same."""
     alike: dict[tuple[int, float | None], tuple[_Left, int]] = {}
     for step in steps:
         forecast = forecasts[step.task]
         key = (id(forecast), step.elapsed_s)
         left, times = alike.get(key) or (_Left.of(step, forecast), 0)
         alike[key] = (left, times + 1)
-    if not alike:
-        return Finish(Method.CONVOLUTION, np.zeros(1), np.ones(1), 0.0, None)
-    parts = list(alike.values())
-    horizon_s = _narrowed(parts, len(steps))
-    cells = min(_MOST_CELLS, 2 ** int(math.log2(_MOST_WORK / len(parts))))
-    cumulated = np.cumsum(_sum_of(parts, horizon_s, cells))
-    cell_s = horizon_s / cells
-    times_s, shares = (np.arange(cells) + 0.5) * cell_s, np.minimum(cumulated, 1.0)
-    grid_s, error_s = float(times_s[-1]), cell_s * (0.5 + _moved_cells(len(steps)))
-    latest_s = _latest_s(parts, len(steps), _BEYOND)
-    beyond = (latest_s > grid_s) & (shares[-1] < _BEYOND)
-    times_s = np.append(times_s, latest_s[beyond]) + waits_s
-    shares = np.append(shares, _BEYOND[beyond])
-    return Finish(Method.CONVOLUTION, times_s, shares, error_s, None, grid_s + waits_s)
+    return list(alike.values())
+
+
+def _after_grid(
+    parts: list[tuple[_Left, int]], steps: int, grid_s: float, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Times after the grid's end, and the least shares of plans that have ended by then, (n,)."""
+    latest_s = _latest_s(parts, steps, _BEYOND)
+    after = (latest_s > grid_s) & (share < _BEYOND)
+    return latest_s[after], _BEYOND[after]
+
+
+def _ended(parts: list[tuple[_Left, int]], horizon_s: float, cells: int) -> FloatArray:
+    """The shares of plans that have ended half a cell after 0, 1, … cells - 1 cells, (cells,)."""
+    ended: FloatArray = np.minimum(np.cumsum(_sum_of(parts, horizon_s, cells)), 1.0)
+    return ended
 
 
 def _moved_cells(steps: int) -> float:
@@ -267,14 +352,25 @@ def _simulated(plan: Plan, forecasts: Mapping[str, Forecast], seed: int) -> Fini
         step.name: _Left.of(step, forecasts[step.task]) for step in plan.steps if not step.ended
     }
     batches = [_ends(plan, left, random) for _ in range(SAMPLES // _BATCH)]
-    times_s = np.sort(np.concatenate(batches))
-    return Finish(Method.SIMULATION, times_s, np.arange(1, SAMPLES + 1) / SAMPLES, 0.0, SAMPLES)
+    times_s, known = (np.concatenate(each) for each in zip(*batches, strict=True))
+    order = np.argsort(times_s)
+    return Finish(
+        method=Method.SIMULATION,
+        times_s=times_s[order],
+        shares=np.arange(1, SAMPLES + 1) / SAMPLES,
+        known_shares=np.cumsum(known[order]) / SAMPLES,
+        known_share=math.prod(each.known_share for each in left.values()),
+        error_s=0.0,
+        samples=SAMPLES,
+    )
 
 
-def _ends(plan: Plan, left: Mapping[str, _Left], random: np.random.Generator) -> FloatArray:
-    """When the last step ends, in each of _BATCH simulations."""
+def _ends(
+    plan: Plan, left: Mapping[str, _Left], random: np.random.Generator
+) -> tuple[FloatArray, BoolArray]:
+    """When the last step ends, and whether all steps' ends are known, in _BATCH simulations."""
     ended_s: dict[str, FloatArray] = {}
-    last_s = np.zeros(_BATCH)
+    last_s, known = np.zeros(_BATCH), np.ones(_BATCH, dtype=np.bool_)
     for step in plan.steps:
         if step.ended:
             ended_s[step.name] = np.zeros(_BATCH)
@@ -283,6 +379,8 @@ def _ends(plan: Plan, left: Mapping[str, _Left], random: np.random.Generator) ->
         for name in step.waits_for:
             begins_s = np.maximum(begins_s, ended_s[name])
         wait_s = step.wait_s if step.elapsed_s is None else 0.0
-        ended_s[step.name] = begins_s + wait_s + left[step.name].at(random.random(_BATCH))
+        shares = random.random(_BATCH)
+        known &= shares < left[step.name].known_share
+        ended_s[step.name] = begins_s + wait_s + left[step.name].at(shares)
         last_s = np.maximum(last_s, ended_s[step.name])
-    return last_s
+    return last_s, known

@@ -30,6 +30,49 @@ def test_the_line_of_the_feature_that_rules_a_task_speaks(rows: float) -> None:
     assert reading.off < 0.3 * reading.off_mean
 
 
+@pytest.mark.parametrize("odd", [1e300, 1e18, -1.0])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_value_that_stands_for_an_unknown_one_switches_no_line_off(
+    odd: float, times: int
+) -> None:
+    dice, lines, missed = random.Random(2), Lines(), list[float]()
+    for run in range(160):
+        rows = dice.lognormvariate(10, 1)
+        runtime_ln = math.log(rows / 100) + dice.gauss(0, 0.05)
+        if run >= 150:
+            missed.append(abs(lines.read({"rows": rows}).line_ln - runtime_ln))
+        lines.learn({"rows": odd if 100 <= run < 100 + times else rows}, runtime_ln, run)
+    assert sum(missed) / len(missed) < (0.1 if times == 1 else 0.4)
+
+
+@pytest.mark.parametrize("every", [7, 12, 30])
+@pytest.mark.parametrize("full", [1e6, 1e9])
+def test_a_full_load_among_many_runs_that_find_nothing_to_do_is_learned(
+    full: float, every: int
+) -> None:
+    dice, lines, missed = random.Random(1), Lines(), list[float]()
+    for run in range(300):
+        is_full = run % every == every - 1
+        rows = full * dice.lognormvariate(0, 0.3) if is_full else 0.0
+        runtime_ln = math.log(3600 if is_full else 60) + dice.gauss(0, 0.1)
+        if is_full and run > 100:
+            missed.append(abs(lines.read({"rows": rows}).line_ln - runtime_ln))
+        lines.learn({"rows": rows}, runtime_ln, run)
+    assert sum(missed) / len(missed) < 0.3
+
+
+def test_a_feature_that_is_counted_in_another_unit_from_now_on_is_learned_again() -> None:
+    dice, lines, missed = random.Random(2), Lines(), list[float]()
+    for run in range(300):
+        rows = dice.lognormvariate(3, 1)
+        runtime_ln = math.log(rows) + dice.gauss(0, 0.05)
+        told = rows if run < 100 else rows * 1e9
+        if run >= 280:
+            missed.append(abs(lines.read({"rows": told}).line_ln - runtime_ln))
+        lines.learn({"rows": told}, runtime_ln, run)
+    assert sum(missed) / len(missed) < 0.5
+
+
 def test_a_feature_without_a_past_says_only_where_it_is() -> None:
     assert Lines().read({}) == NO_READING
     reading = Lines().read({"rows": math.e - 1})

@@ -121,6 +121,12 @@ def test_a_runtime_beyond_the_grid_counts_as_its_end() -> None:
     assert forecast.longer_than(1e6) > 0.8
 
 
+def test_a_runtime_beyond_the_grid_says_nothing_of_the_times_before_its_end() -> None:
+    forecast = a_forecaster([30 * 86_400.0] * 30).forecast(TASK, OWNER, START_S + 1e10)
+    assert forecast.known_share < 0.1
+    assert forecast.longer_than(16 * 86_400.0) > 0.9
+
+
 @pytest.mark.parametrize("time_s", [math.nan, math.inf])
 def test_what_is_no_time_is_refused(time_s: float) -> None:
     forecaster = a_forecaster([100.0])

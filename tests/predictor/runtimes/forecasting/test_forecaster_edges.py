@@ -11,6 +11,7 @@ from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, FloatA
 from plimsoll_predictor.runtimes.forecasting.mixture import Mixture, parent_experts
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, SETTINGS
+from plimsoll_predictor.runtimes.forecasting.shared import N_AGES
 from tests.builders.runtimes.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster
 
 TASK_EXPERTS = len(SETTINGS.task_half_lives)
@@ -45,6 +46,24 @@ def test_a_run_that_ended_is_what_the_next_ones_age_is_counted_from(learning: st
     soon = forecaster._submitted(TASK, OWNER, at_s + 1).context
     late = forecaster._submitted(TASK, OWNER, at_s + 100 * 86400).context
     assert soon != late
+
+
+@pytest.mark.parametrize("ahead_s", [2 * 86400, 80 * 365 * 86400])
+def test_a_clock_that_was_ahead_is_forgotten_with_the_next_run(ahead_s: float) -> None:
+    """Daily runs; the clock of one was ahead."""
+    forecaster, at_s = a_forecaster([60.0] * 5), START_S + 100 * 86400
+    forecaster.learn(TASK, OWNER, 60.0, at_s + ahead_s)
+    forecaster.learn(TASK, OWNER, 60.0, at_s)
+    owner = forecaster._memory.owners[OWNER]
+    assert forecaster._memory.tasks[TASK].last_finish_s == owner.last_finish_s == at_s
+    assert forecaster._submitted(TASK, OWNER, at_s + 2 * 86400).context[1] == N_AGES - 1
+
+
+def test_runs_that_are_told_a_little_out_of_order_change_no_time() -> None:
+    forecaster, at_s = a_forecaster([60.0] * 5), START_S + 100 * 86400
+    forecaster.learn(TASK, OWNER, 60.0, at_s)
+    forecaster.learn(TASK, OWNER, 60.0, at_s - 3600)
+    assert forecaster._memory.tasks[TASK].last_finish_s == at_s
 
 
 def test_a_state_that_is_restored_late_leaves_the_tasks_runs_open() -> None:

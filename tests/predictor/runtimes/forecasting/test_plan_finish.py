@@ -24,6 +24,7 @@ FORECASTS = {
     "lab/train": a_forecast(600, spread=0.8),
     "lab/report": a_forecast(5, spread=0.1, tail=0.05),
 }
+DAY_S = 86_400.0
 SHARES = (0.01, 0.1, 0.5, 0.9, 0.95, 0.99)
 
 
@@ -221,6 +222,61 @@ def test_beyond_the_grid_a_chains_chance_is_the_least_that_it_may_be() -> None:
         assert found.chance_between(seconds)[1] == 1.0
     sure_s = 3 * alone.quantile_s(1.0)
     assert found.chance_by(sure_s) == 1.0
+
+
+def with_a_long_step(unknown: float, *, branches: bool) -> Finish:
+    """A plan with a step of a day, or of nobody knows how long, then one of a minute."""
+    masses = (1 - unknown) * a_forecast(DAY_S, spread=0.2, tail=0.0).masses
+    masses[-1] += unknown
+    forecasts = {**FORECASTS, "long": Forecast(masses, 30, DAY_S)}
+    chain = a_chain("long", "lab/report")
+    plan = Plan((*chain.steps, Step(name="b", task="lab/fetch"))) if branches else chain
+    return finish_of_plan(plan, forecasts, seed=1)
+
+
+@pytest.mark.parametrize("branches", [False, True])
+@pytest.mark.parametrize("unknown", [0.4, 1.0])
+def test_a_plan_with_a_run_beyond_the_forecasts_grid_is_known_to_end_at_no_time(
+    unknown: float, branches: bool
+) -> None:
+    found = with_a_long_step(unknown, branches=branches)
+    assert found.known_share == pytest.approx(1 - unknown, abs=1e-6)
+    for within_d in (10, 17, 20, 10_000):
+        least, most = found.chance_between(within_d * DAY_S)
+        chance = found.chance_by(within_d * DAY_S)
+        assert chance == pytest.approx(1 - unknown, abs=0.02)
+        assert least <= chance <= most
+        assert most > 1 - 1e-3 or within_d < 20
+
+
+@pytest.mark.parametrize("branches", [False, True])
+def test_a_plan_has_ended_by_a_time_that_is_given_with_the_share_it_is_given_for(
+    branches: bool,
+) -> None:
+    """Of forty steps of three days each, some may end after those that nobody can tell."""
+    forecasts = {**FORECASTS, "t": a_forecast(3 * DAY_S, spread=0.3, tail=0.01)}
+    plan = a_chain(*["t"] * 40)
+    if branches:
+        plan = Plan((*plan.steps, Step(name="b", task="lab/fetch")))
+    found = finish_of_plan(plan, forecasts, seed=1)
+    assert found.known_share < 0.99
+    for share in np.linspace(0.05, found.known_share - 0.01, 20):
+        assert found.chance_by(found.quantile_s(share)) == pytest.approx(share, abs=1e-4)
+    beyond_s = found.beyond_s
+    assert beyond_s is not None
+    assert beyond_s <= found.quantile_s(0.999)
+
+
+@pytest.mark.parametrize("branches", [False, True])
+def test_a_step_that_has_run_for_longer_than_forecasts_can_tell_gives_the_plan_no_time(
+    branches: bool,
+) -> None:
+    steps = [Step(name="a", task="lab/fetch", elapsed_s=25 * DAY_S)]
+    if branches:
+        steps.append(Step(name="b", task="lab/fetch"))
+    found = finish_of_plan(Plan(tuple(steps)), FORECASTS, seed=1)
+    assert found.known_share == 0.0
+    assert found.beyond_s is None
 
 
 @pytest.mark.parametrize("branches", [False, True])
