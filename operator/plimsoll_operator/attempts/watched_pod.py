@@ -11,6 +11,7 @@ from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.attempts import attempts_of
+from plimsoll_operator.pods.engines.row import Executions
 from plimsoll_operator.pods.features import read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
@@ -55,6 +56,7 @@ class WatchedPod:
     attempts: the attempts that are made of its run, and which of them it is.
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
     mode: the least of its policy's and of admission's, when it was read; see ``mode_by``.
+    executions: how many executions of the task may have the key of its run.
     note: admission's decision; None if admission was not asked or failed open.
     sandboxed: its RuntimeClass has an overhead, as those of virtual machines and gVisor have.
     raised_bytes: the limit in its spec, if a rescue may have raised it to that; else None.
@@ -74,6 +76,7 @@ class WatchedPod:
     cpu_request: float
     sandboxed: bool
     raised_bytes: int | None = None
+    executions: Executions = Executions.ONE
 
     def mode_by(self, own: Mode) -> Mode:
         """Return the mode by a newer policy, which has ``own`` for it.
@@ -169,6 +172,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         cpu_request=_cpu(pod),
         sandboxed=bool(overhead_of(pod)),
         raised_bytes=sized.limit_bytes if _may_be_rescued(pod, own) else None,
+        executions=identity.executions,
     )
 
 

@@ -28,11 +28,17 @@ _GENERATED: Final = re.compile(
 )
 _ONLY_GENERATED: Final = re.compile(r"[0-9]{6,}")
 _BY_API_SERVER: Final = re.compile(r"[-_.][bcdfghjklmnpqrstvwxz2456789]{5}$")
-_PERHAPS_GENERATED: Final = re.compile(
-    r"(?:^|[-_.])(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[0-9a-f]{7,64}|[a-z][0-9a-f]{11})$"
+_LONG_DRAWN: Final = (
+    r"(?![0-9]+(?:x[0-9]+)+[a-z]?$)[bcdfghjklmnpqrstvwxz2456789]{8,10}"  # no dimensions
 )
-"""Also endings that a person may have written: endings of the API server and of uuid without a
-letter after a digit, and the names that Kubeflow's SDK makes up."""
+"""Letters of Kubernetes' alphabet, as many as no word has without a vowel."""
+_PERHAPS_DRAWN: Final = re.compile(rf"(?:^|[-_.]){_LONG_DRAWN}$")
+_PERHAPS_GENERATED: Final = re.compile(
+    r"(?:^|[-_.])(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[0-9a-f]{7,64}|[a-z][0-9a-f]{11}"
+    rf"|{_LONG_DRAWN})$"
+)
+"""Also endings that a person may have written: endings of the API server, of controllers and of
+uuid without a letter after a digit, and the names that Kubeflow's SDK makes up."""
 
 
 def recurring_name(name: str) -> str | None:
@@ -64,6 +70,18 @@ def surely_recurring(name: str) -> str | None:
     """
     root = recurring_name(name)
     return None if root is None or _PERHAPS_GENERATED.search(root) else root
+
+
+def may_be_drawn(name: str) -> bool:
+    """Say whether a controller may have drawn the ending, as Katib does for each of its trials.
+
+    It is for names without the API server's endings.
+
+    >>> may_be_drawn("random-bcdfghjk"), may_be_drawn("load-tpcds"), may_be_drawn("fft-64x64x64")
+    (True, False, False)
+    """
+    root = recurring_name(name)
+    return root is not None and bool(_PERHAPS_DRAWN.search(root))
 
 
 def name_before_generated(name: str) -> str | None:

@@ -99,6 +99,9 @@ SCENARIO: Final = "plimsoll.dev/scenario"
 """Label written by Plimsoll beside it: which scenario, from 0, and which attempt at it, from 1."""
 LEADER: Final = "plimsoll.dev/leader"
 """Label on the controller's pod that leads: its Services select it."""
+STORE_REACHED_BY: Final = "plimsoll.dev/store-reached-by"
+"""Annotation on the Lease while its holder does not reach the store: the standby that does; empty
+until one has said so."""
 CERTIFICATE: Final = "plimsoll.dev/certificate"
 """Annotation on admission's pods: the time until which the newest certificate is valid."""
 

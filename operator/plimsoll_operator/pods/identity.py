@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.generated import recurring_name
-from plimsoll_operator.pods.engines.row import EngineRun, count, joined
+from plimsoll_operator.pods.engines.row import EngineRun, Executions, count, joined
 from plimsoll_operator.pods.engines.table import JOB_NAMES, engine_run
 from plimsoll_operator.pods.owners import (
     controller_of,
@@ -85,6 +85,7 @@ class RunIdentity:
     run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
     reach: which of the run's attempts have this key.
     shares_work: whether the work of a lost pod goes to other pods of its run, which run already.
+    executions: how many executions of the task may have the run's key.
     work: the workflow's run and the item; features are looked up by them.
     attempts: how many in all its engine makes of the run; None if the pod does not say it.
     attempt: which of them the pod is by its engine or Job; 1 if neither says it.
@@ -98,6 +99,7 @@ class RunIdentity:
     attempt: int = 1
     reach: Reach = Reach.RUN
     shares_work: bool = False
+    executions: Executions = Executions.ONE
 
 
 def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
@@ -127,6 +129,7 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
         attempt=max(engine.attempt if engine is not None else 1, _of_its_index(pod, owner)),
         reach=reach,
         shares_work=engine is not None and engine.shares_work,
+        executions=_executions(written, engine),
     )
 
 
@@ -187,6 +190,12 @@ def _run_key(
         return f"run:{run}", Reach.POD
     first = annotations_of(pod).get(labels.RUN_OF) or metadata_of(pod).get("uid")
     return f"pod:{first}" if first else None, Reach.POD
+
+
+def _executions(written: Work, engine: EngineRun | None) -> Executions:
+    """Return how many executions may have the key, which is its author's or else its engine's."""
+    by_author = written.run and written.item
+    return Executions.ONE if by_author or engine is None else engine.executions
 
 
 def _night(job: Mapping[str, Any] | None) -> str:

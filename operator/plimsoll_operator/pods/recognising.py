@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.generated import surely_recurring
+from plimsoll_operator.names.generated import may_be_drawn, surely_recurring
 from plimsoll_operator.pods.engines.table import ENGINES, engine_run
 from plimsoll_operator.pods.identity import can_be_task, name_of_job
 from plimsoll_operator.pods.owners import controller_of, cronjob_of, is_job, is_service
@@ -82,11 +82,16 @@ def _named(maker: str, task: str | None) -> Recognition:
 
 
 def _job(pod: Pod, owner: Mapping[str, Any]) -> str | None:
-    # The Job's own admission wrote how often it tries, and its prefix, if it had one.
-    if annotations_of(pod).get(labels.JOB_ATTEMPTS) or cronjob_of(owner):
-        return name_of_job(pod, owner)
-    name = str(owner.get("name", ""))
-    return name_of_job(pod, owner) if surely_recurring(name) is not None else None
+    name, notes = str(owner.get("name", "")), annotations_of(pod)
+    if cronjob_of(owner):
+        known = True
+    elif notes.get(labels.JOB_ATTEMPTS):
+        # The Job's own admission wrote how often it tries, and its prefix, if it had one. Without a
+        # prefix its maker gave it the whole name, and that may be a controller.
+        known = bool(notes.get(labels.JOB_NAME)) or not may_be_drawn(name)
+    else:
+        known = surely_recurring(name) is not None
+    return name_of_job(pod, owner) if known else None
 
 
 def patch_for_recognised(pod: Pod) -> list[dict[str, Any]]:

@@ -92,6 +92,8 @@ class PrometheusClient:
             self._session = HttpSession(server, most_bytes=MAX_ANSWER_BYTES)
         except SessionError as error:
             raise PrometheusError(str(error)) from error
+        self._answered = False
+        """Whether the server has answered before: then it is the right address."""
         self.warnings: dict[str, None] = {}
         """Warnings of the server, for instance that an answer lacks a store's part."""
 
@@ -117,7 +119,13 @@ class PrometheusClient:
             except SessionError as error:
                 raise PrometheusError(f"{self._server.where}: {error}") from error
             except (aiohttp.ClientError, OSError, _NotNow) as error:
-                if isinstance(error, TimeoutError):
+                unreached = isinstance(error, aiohttp.ConnectionTimeoutError)
+                if unreached and not self._answered:
+                    raise PrometheusError(
+                        f"{self._server.where} cannot be reached within"
+                        f" {self._server.connect_s:.0f} s; is the address right?"
+                    ) from error
+                if isinstance(error, TimeoutError) and not unreached:
                     raise TooMuch(
                         f"{self._server.where} did not answer within {self._server.timeout_s:.0f} s"
                     ) from error
@@ -132,6 +140,7 @@ class PrometheusClient:
             "api/v1/query",
             data={"query": promql, "time": f"{at_s:.3f}", "timeout": self._timeout()},
         )
+        self._answered = True
         return self._judged(answer)
 
     def _judged(self, answer: Answer) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.attempts.truth_table import CLUSTER_REASONS, DEADLINE
+from plimsoll_operator.attempts.truth_table import CLUSTER_REASONS, COMPLETED, DEADLINE
 from plimsoll_operator.prometheus_history.client import PrometheusClient, Sample
 from plimsoll_operator.prometheus_history.past_pods import PastContainer, PastPod
 from plimsoll_operator.prometheus_history.promql import (
@@ -83,6 +83,9 @@ async def name(client: PrometheusClient, window: Window, where: Where, pods: Pod
 async def fill(client: PrometheusClient, window: Window, where: Where, pods: Pods) -> None:
     """Add the ends, sizes and peaks of these pods."""
     narrow = where.narrowed([pod.namespace for pod in pods.values()])
+    for container in (each for pod in pods.values() for each in pod.containers.values()):
+        # Whatever lasts is in this window, too. What an earlier one showed ended an earlier life.
+        container.ended = None
     by_cgroup = _ByCgroup(pods.values())
 
     def pod_of(series: Sample) -> PastPod | None:
@@ -170,6 +173,16 @@ def _exit_before(container: PastContainer, series: Sample) -> None:
         container.exit_code_before = int(series.value)
 
 
+def _end(container: PastContainer, series: Sample) -> None:
+    """Note why its last life ended, though a window may show the end of an earlier one as well.
+
+    What has completed is not restarted. Of two other ends, the earlier is known as the one before.
+    """
+    earlier = container.ended in (None, container.ended_before) and container.ended != COMPLETED
+    if series.value > 0 and (earlier or series.get("reason") == COMPLETED):
+        container.ended = series.get("reason")
+
+
 def _reason(pod: PastPod, series: Sample) -> None:
     """Note why the cluster ended it; if a pod has two such reasons, SAYS_LITTLE gives way."""
     if series.value > 0 and (pod.reason is None or pod.reason == SAYS_LITTLE):
@@ -218,8 +231,9 @@ _OF_CONTAINERS: Final[Sequence[tuple[Question, Take]]] = (
         _by_resource(memory=_raise("limit_bytes", MOST_BYTES)),
     ),
     (_of_container("state_started"), _raise("started_s")),
-    (_of_container("status_terminated_reason", "reason"), _note("ended", "reason")),
     (_of_container("status_last_terminated_reason", "reason"), _note("ended_before", "reason")),
+    # After the one before: it says which of two ends is the later.
+    (_of_container("status_terminated_reason", "reason"), _end),
     (_of_container("status_last_terminated_exitcode"), _exit_before),
     (_of_container("status_restarts_total"), _restarts),
 )

@@ -142,13 +142,35 @@ class ReadingRules:
 def identity_of(pod: PastPod, how: ReadingRules) -> RunIdentity | None:
     """The run of the pod by the operator's own rules; None if it belongs to no batch task."""
     pod_labels = dict(pod.labels)
-    named = pod_labels.get(labels.TASK)
-    if named is None and how.task_label is not None:
-        named = pod.other_labels.get(metric_label(how.task_label))
+    named = _named(pod, how)
     if named is None and recognise(as_pod(pod, pod_labels)).why is not None:
         return None
     pod_labels[labels.TASK] = named or AUTO
     return identify(as_pod(pod, pod_labels))
+
+
+def unknown_by(pod: PastPod, how: ReadingRules) -> str | None:
+    """The annotation that the name of its engine's task needs and that no series shows, or None.
+
+    Without it the pod would seem to be of another task than the live ones.
+    """
+    if _named(pod, how) not in (None, AUTO):
+        return None
+    notes = (
+        note
+        for engine in ENGINES
+        if not pod.labels.keys().isdisjoint(engine.marks)
+        for note in engine.naming_notes
+    )
+    return next((note for note in notes if note not in pod.annotations), None)
+
+
+def _named(pod: PastPod, how: ReadingRules) -> str | None:
+    """The task by a label that people wrote; None if there is none."""
+    named = pod.labels.get(labels.TASK)
+    if named is None and how.task_label is not None:
+        named = pod.other_labels.get(metric_label(how.task_label))
+    return named
 
 
 def as_pod(pod: PastPod, pod_labels: Mapping[str, str]) -> dict[str, Any]:

@@ -13,8 +13,11 @@ from plimsoll_predictor.core.task import TaskId
 
 KEPT: Final = 100_000
 """The most runs that are remembered, so that their next attempt counts as theirs."""
-_BY_OWNERS_NAME: Final = ("job:", "owner:")
-"""Keys in which an owner's name stands in for its UID. Another owner may have it again."""
+_BY_OWNERS_NAME: Final = tuple(
+    f"{maker}:" for maker in ("job", "owner", "argo", "jobset", "kubeflow", "ray", "spark")
+)
+"""Beginnings of keys that may have an owner's name in place of its UID, or in any case. Another
+owner may have it again."""
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from plimsoll_operator.prometheus_history.past_pods import (
     ReadingRules,
     identity_of,
     sized_container_of,
+    unknown_by,
 )
 from plimsoll_operator.prometheus_history.promql import Where
 from plimsoll_operator.prometheus_history.runs import PastRuns
@@ -34,6 +35,8 @@ LONGEST_WINDOW_S: Final = 6 * 3600
 SHORTEST_WINDOW_S: Final = 60
 GROWS_AFTER: Final = 4
 """After so many windows in a row with an answer, windows grow."""
+STILL_RUNNING: Final = "still running, or no end was seen"
+END_UNSEEN: Final = "its end was not seen"
 
 
 @dataclass(slots=True)
@@ -78,7 +81,7 @@ class PastReader:
             at_s += length_s
             self.progress.done_s = min(at_s, end_s) - start_s
             yield []
-        self.progress.left_out["still running, or no end was seen"] += len(self._running)
+        self.progress.left_out[STILL_RUNNING] += len(self._running)
 
     async def _window(self, window: Window, start_s: float) -> AsyncIterator[list[Observation]]:
         try:
@@ -121,7 +124,7 @@ class PastReader:
             await gathering.fill(self._client, window, self._where, pods)
         self._ended &= there.keys()
         self._running = {uid: pod for uid, pod in pods.items() if uid in there}
-        self.progress.left_out["its end was not seen"] += len(pods) - len(self._running)
+        self.progress.left_out[END_UNSEEN] += len(pods) - len(self._running)
         return pods
 
     def _observations_of_ended(self, pods: Pods, start_s: float) -> list[Observation]:
@@ -138,6 +141,9 @@ class PastReader:
             if sized_container_of(pod) is None:
                 self.progress.left_out["it is not known which of its containers is sized"] += 1
                 continue
+            if note := unknown_by(pod, self._how):
+                self.progress.left_out[_not_shown(note)] += 1
+                continue
             how = replace(self._how, interval_s=self._interval_s.get(pod.node or ""))
             observations += [self._runs.place(each) for each in observations_of(pod, identity, how)]
         self._named = {uid: self._named[uid] for uid in self._running}
@@ -150,6 +156,13 @@ class PastReader:
             interval_s = seconds_a_sample(pod, pod.containers[name]) if name else None
             if interval_s is not None:
                 self._interval_s[node] = min(interval_s, self._interval_s.get(node, interval_s))
+
+
+def _not_shown(note: str) -> str:
+    return (
+        f"its task is unknown without its annotation {note}; kube-state-metrics shows that with"
+        f" --metric-annotations-allowlist=pods=[{note}]"
+    )
 
 
 def _copy(pod: PastPod) -> PastPod:

@@ -28,15 +28,25 @@ def dated_job(chance: Chance, name: str) -> Json:
 
 def generated_job(chance: Chance, prefix: str, seen: bool) -> Json:
     """A pod of a Job created with generateName. seen: whether admission saw the Job itself."""
+    notes = _notes({"generateName": prefix}) if seen else {}
+    return a_jobs_pod(f"{prefix}{chance.ending()}", chance.uid(), annotations=notes)
+
+
+def trial(chance: Chance, experiment: str) -> Json:
+    """A pod of a Job that Katib made for a trial: it draws eight letters, without generateName."""
+    name = f"{experiment}-{chance.ending(8)}"
+    return a_jobs_pod(name, chance.uid(), annotations=_notes({"name": name}))
+
+
+def _notes(metadata: Json) -> Json:
+    """What admission writes on the pods of a Job whose creation it sees."""
     manifest = {
-        "metadata": {"generateName": prefix},
+        "metadata": metadata,
         "spec": {"template": {"metadata": {}, "spec": {"restartPolicy": "Never"}}},
     }
-    notes = {}
-    if seen:
-        template = APod(manifest).patched(patch_for_unlabelled_job(manifest)).built()["spec"]
-        notes = template["template"]["metadata"]["annotations"]
-    return a_jobs_pod(f"{prefix}{chance.ending()}", chance.uid(), annotations=notes)
+    template = APod(manifest).patched(patch_for_unlabelled_job(manifest)).built()["spec"]
+    notes: Json = template["template"]["metadata"]["annotations"]
+    return notes
 
 
 def cronjob(chance: Chance, name: str) -> Json:
@@ -51,6 +61,8 @@ TASKS = (
     Task("job", "with a date", partial(dated_job, name="backup")),
     Task("job", "generated", partial(generated_job, prefix="train-", seen=True)),
     Task("job", "never seen", partial(generated_job, prefix="score-", seen=False), 0.6),
+    # One in seven of such endings has no letter after a digit.
+    Task("job", "a trial", partial(trial, experiment="grid"), 0.7),
     Task("cronjob", "a CronJob", partial(cronjob, name="nightly")),
     Task("cronjob", "another", partial(cronjob, name="nightly-bcdfg")),
 )

@@ -90,6 +90,11 @@ def training(chance: Chance, name: str, role: str, kind: str = "PyTorchJob") -> 
     return a_pod(pod, labels=labels, owner=owner, restart="OnFailure", containers=("pytorch",))
 
 
+def trial(chance: Chance, experiment: str) -> Json:
+    """A worker of a PyTorchJob that Katib made for a trial; see ``jobs.trial``."""
+    return training(chance, f"{experiment}-{chance.ending(8)}", "worker")
+
+
 def ray(chance: Chance, name: str, group: str, of: str = "RayJob", old: bool = False) -> Json:
     """A pod of a cluster of Ray. of: the kind that people made."""
     cluster = name
@@ -118,6 +123,7 @@ TASKS = (
     Task("kubeflow", "the master", partial(training, name="bert", role="master")),
     Task("kubeflow", "of a kind", partial(training, name="bert", role="worker", kind="TFJob")),
     Task("kubeflow", "as if generated", partial(training, name="load-tpcds", role="worker"), 0),
+    Task("kubeflow", "a trial", partial(trial, experiment="bayes"), 0.7),
     Task("ray", "workers", partial(ray, name="tune", group="cpu")),
     Task("ray", "of older KubeRay", partial(ray, name="sweep", group="cpu", old=True)),
     Task("ray", "other workers", partial(ray, name="tune", group="gpu")),

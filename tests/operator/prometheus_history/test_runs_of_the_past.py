@@ -32,8 +32,12 @@ def test_a_kill_and_its_retry_are_one_run_and_what_comes_after_is_another() -> N
     ]
 
 
-def test_imports_of_two_days_have_different_runs_of_a_jobs_name() -> None:
-    monday, tuesday = names(a_pod("u1"), a_pod("u2")), names(a_pod("u3"), a_pod("u4"))
+@pytest.mark.parametrize("key", [JOB, "kubeflow:bert:worker:0", "argo:nightly:", "ray:ml:cpu"])
+def test_imports_of_two_days_have_different_runs_of_an_owners_name(key: str) -> None:
+    monday, tuesday = (
+        names(a_pod("u1", key), a_pod("u2", key)),
+        names(a_pod("u3", key), a_pod("u4", key)),
+    )
     assert len({run for run, _ in (*monday, *tuesday)}) == 4
 
 

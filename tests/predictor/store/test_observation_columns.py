@@ -21,7 +21,7 @@ from plimsoll_predictor.core.record import (
 from plimsoll_predictor.placing.kinds import UNLABELLED
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.tables.history import read_history, write_history
-from tests.builders.stores import JOIN, TRAIN, open_store_at
+from tests.builders.stores import JOIN, NOON_S, TRAIN, open_store_at
 
 LIVE_ONLY = {
     "kernel_peak_bytes",
@@ -113,7 +113,9 @@ def test_the_use_of_its_node_costs_an_observation_some_bytes(tmp_path: Path) -> 
 def test_every_field_is_exported_and_imported_but_what_only_watching_tells(
     tmp_path: Path, name: str
 ) -> None:
-    write_history(tmp_path / name, lambda: [[full()]])
+    times = [each.name for each in COLUMNS if each.unit is Unit.TIME]
+    ours: dict[str, Any] = {each: NOON_S + place for place, each in enumerate(times)}
+    write_history(tmp_path / name, lambda: [[replace(full(), **ours)]])
     unexported: dict[str, Any] = dict.fromkeys(LIVE_ONLY)
-    expected = replace(full(), neighbours=(), beside=None, **unexported)
+    expected = replace(full(), **ours, neighbours=(), beside=None, **unexported)
     assert list(read_history(tmp_path / name)) == [expected]

@@ -17,8 +17,10 @@ by then, and amended when more is known (``late_peaks``).
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -36,12 +38,14 @@ from plimsoll_operator.controller.placing.node_loads import NodeLoads, NodeUsed
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.pods.engines.row import Executions
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus, read_status
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.stays import with_unlabelled
 from plimsoll_predictor.store import Novelty, Store, Writer
 
@@ -70,6 +74,10 @@ class AttemptLedger:
     """Ended attempts whose repeated events cost nothing; those of older attempts cost a query."""
     _given_back: FirstTimes = field(init=False, default_factory=FirstTimes)
     """The same for tasks that are switched off; they are observed once they are switched on."""
+
+    _turns: WeakValueDictionary[tuple[TaskId, str], asyncio.Lock] = field(
+        init=False, default_factory=WeakValueDictionary
+    )
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
         """Handle one event of a labelled pod. gone: it was deleted from the API server."""
@@ -159,13 +167,27 @@ class AttemptLedger:
         """
         watched = await self._as_it_ran(watched, status)
         observation, why = await self._judged(watched, status, unread)
-        novelty = await self.writer.record(observation)
+        observation, novelty = await self._recorded(observation, watched)
         # Nothing may come in between: from here on, sums over the store count this observation.
         ended = AttemptEnded(observation, novelty, pod, watched, status)
         self.hub.publish(ended)
         if novelty.new or novelty.revised:
             _log(observation, why)
         return await self.lifts.follow(ended) and not _waits_for_its_phase(ended)
+
+    async def _recorded(
+        self, observation: Observation, watched: WatchedPod
+    ) -> tuple[Observation, Novelty]:
+        """Record an observation; return it with its run, which may be one of several of its key."""
+        if watched.executions is Executions.ONE:
+            return observation, await self.writer.record(observation)
+        records, in_turn = self.store.observations, watched.executions is Executions.IN_TURN
+        found = records.run_in_turn if in_turn else records.run_at_once
+        # Two first successes would be one run.
+        async with self._turns.setdefault((observation.task, observation.run), asyncio.Lock()):
+            run = await read_patiently(self.writer, found, observation)
+            observation = replace(observation, run=run)
+            return observation, await self.writer.record(observation)
 
     async def _judged(
         self, watched: WatchedPod, status: AttemptStatus, unread: AttemptEnd

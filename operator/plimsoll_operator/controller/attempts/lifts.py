@@ -5,7 +5,9 @@ The lift is committed before it is in the feed, and both before a retry is inten
 A lift stays until the pod that it was made for has succeeded: after an attempt that was evicted,
 preempted or failed by itself, the next one has the lifted size. Pods of one Job may share a run,
 and so do the executions of a cleared Airflow task. So times tell which pod a lift was made for:
-that pod was made after the run's latest kill.
+that pod was made after the run's latest kill. Where siblings have one key (``Executions.AT_ONCE``),
+nothing tells whose pod succeeded: the lift stays until it is old, and all of them have its size. A
+killed pod that is still there after that is not lifted again.
 
 While a task is paused, or not enforced any more, only runs that were lowered before are lifted, and
 only to what was written (``attempts/healing.py``). The same lift follows an attempt below its
@@ -29,9 +31,14 @@ from weakref import WeakValueDictionary
 from prometheus_client import Counter
 
 from plimsoll_operator.attempts.healing import Healing, healing_of
+from plimsoll_operator.attempts.last_attempt import (
+    counts_siblings,
+    did_its_work,
+    is_given_up,
+    is_last,
+)
 from plimsoll_operator.attempts.over import ended_s
 from plimsoll_operator.attempts.refused import grew_while_waiting, was_refused_raised
-from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.hub.habits import read_patiently
@@ -39,10 +46,11 @@ from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.pods.engines.row import Executions
 from plimsoll_operator.pods.identity import Retrier
-from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
+from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.wording import event_words
-from plimsoll_predictor.core.policy import Mode, Retry
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.giving_back import (
@@ -62,6 +70,7 @@ from plimsoll_predictor.deciding.lifting import (
 from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, Writer
+from plimsoll_predictor.store.attempts.lifts import KEPT_S
 
 Spares = Callable[[Pod], Awaitable[bool]]
 """Says whether a killed pod's next attempt will need less, so that it may have as much memory."""
@@ -91,7 +100,12 @@ class Lifts:
     )
 
     async def follow(self, ended: AttemptEnded) -> bool:
-        """Return whether all is done; otherwise the pod must be looked at again."""
+        """Return whether all is done; otherwise the pod must be looked at again.
+
+        A lift belongs to the key that its pods have, of however many executions.
+        """
+        of_key = replace(ended.observation, run=ended.watched.attempt.run)
+        ended = replace(ended, observation=of_key)
         outcome = ended.observation.outcome
         if outcome is Outcome.SUCCEEDED:
             await self._succeeded(ended)
@@ -131,7 +145,7 @@ class Lifts:
         healing = self._healing(ended)
         if healing is Healing.NONE:
             return await self._leave(ended)
-        if _is_given_up(watched) or await self._got_through(ended):
+        if is_given_up(watched) or await self._got_through(ended):
             return True
         if not failed.failed_by_itself:
             await self._used(ended)
@@ -159,7 +173,7 @@ class Lifts:
         Other evictions have nothing to do with its size. What people allow now does not matter: see
         ``healing.py``.
         """
-        if _is_given_up(ended.watched) or await self._got_through(ended):
+        if is_given_up(ended.watched) or await self._got_through(ended):
             return True
         if ended.observation.was_pressed_out:
             return await self.retries.follow(ended, await self._give_back(ended))
@@ -206,12 +220,19 @@ class Lifts:
         task, run = ended.observation.task, ended.observation.run
         # Without a note nobody knows which attempt it was; then the run is over.
         attempt = ended.observation.attempt if ended.watched.note is not None else None
-        lift = self.book.settle(task, run, attempt, ended.observation.submitted_s)
+        submitted_s = ended.observation.submitted_s
+        if ended.watched.executions is Executions.AT_ONCE:
+            async with self._turns.setdefault((task, run), asyncio.Lock()):
+                there = self.book.look(task).lifts.get(run)
+                if there and not there.answered and there.is_answered_by(attempt, submitted_s):
+                    await self._put(ended.observation, replace(there, answered=True))
+            return
+        lift = self.book.settle(task, run, attempt, submitted_s)
         if lift is not None:
             await self.writer.call(self.store.lifts.close, task, run, lift.killed_s)
 
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
-        if _did_its_work(ended):
+        if did_its_work(ended.pod, ended.watched, ended.status):
             # A child was killed. If the pod fails all the same, its maker makes a next attempt.
             return ended.status.phase in ("Succeeded", "Failed")
         healing = self._healing(ended)
@@ -219,9 +240,9 @@ class Lifts:
             return await self._leave(ended)
         if await self._got_through(ended):
             return True  # the pod was seen late, and the run has succeeded meanwhile
-        refused = await self._refused_before(ended.observation)
-        if _is_last(ended.watched, refused):
-            self._say_that_nobody_retries(ended)
+        refused = await self._refused_before(ended)
+        if is_last(ended.watched, refused):
+            self._say_that_no_lift_follows(ended)
             return True
         if healing is Healing.AS_WRITTEN:
             return await self.retries.follow(ended, await self._give_back(ended))
@@ -245,8 +266,21 @@ class Lifts:
         return healing_of(watched.mode, paused=paused, lowered=ended.observation.is_lowered)
 
     async def _got_through(self, ended: AttemptEnded) -> bool:
+        """Return whether the run succeeded after the attempt, or may be given up, being so old."""
+        if ended.watched.executions is Executions.AT_ONCE:
+            # A success may be that of a sibling's pod. Its engine may keep a killed pod for months.
+            end_s = ended_s(ended.pod, ended.status)
+            return end_s is not None and self.now_s() - end_s > KEPT_S
         found = self.store.observations.got_through
-        return await read_patiently(self.writer, found, ended.observation)
+        return await read_patiently(self.writer, found, await self._in_its_execution(ended))
+
+    async def _in_its_execution(self, ended: AttemptEnded) -> Observation:
+        """Return the attempt in the run that it is stored in, which may be one of several."""
+        if ended.watched.executions is not Executions.IN_TURN:
+            return ended.observation
+        found = self.store.observations.run_in_turn
+        run = await read_patiently(self.writer, found, ended.observation)
+        return replace(ended.observation, run=run)
 
     async def _leave(self, ended: AttemptEnded) -> bool:
         """Leave a run to its owner, as its attempt had what was written and nothing is enforced."""
@@ -263,15 +297,16 @@ class Lifts:
         if may_be_sized and ended.watched.retrier is Retrier.PLIMSOLL:
             await self.retries.pass_over(ended)
 
-    def _say_that_nobody_retries(self, ended: AttemptEnded) -> None:
+    def _say_that_no_lift_follows(self, ended: AttemptEnded) -> None:
         """Announce the kill, and promise no retry: only the next run is sized by what it taught."""
         watched, killed = ended.watched, ended.observation
+        at_bytes = killed.allocation_bytes or 0
         if watched.retrier is Retrier.KUBELET:
             self._announce(event_words.stuck(), ended)
+        elif counts_siblings(watched):
+            self._announce(event_words.not_lifted(at_bytes, killed.cause), ended)
         else:
-            happening = event_words.not_retried(
-                killed.allocation_bytes or 0, watched.attempts.by, killed.cause
-            )
+            happening = event_words.not_retried(at_bytes, watched.attempts.by, killed.cause)
             self._announce(happening, ended)
 
     async def _lift(self, ended: AttemptEnded, refused: int) -> Lift | None:
@@ -283,7 +318,7 @@ class Lifts:
         if lift is not None and _lifts_over(lift, killed, killed_s):
             if killed_s > (lift.killed_s or 0):
                 # Due again: a pod that was made before this kill must not end it.
-                await self._put(killed, replace(lift, killed_s=killed_s))
+                await self._put(killed, replace(lift, killed_s=killed_s, answered=False))
             return lift
         failed = FailedAttempt(
             allocation_bytes=killed.allocation_bytes,
@@ -305,9 +340,13 @@ class Lifts:
         answer = next_allocation(failed, knowledge, bounds)
         if killed.is_lowered and (isinstance(answer, Leaking) or answer.as_written):
             return None  # it gets what was written
+        used_up = failed.lifts >= knowledge.policy.max_lifts > 0
+        if isinstance(answer, Leaking) and used_up and counts_siblings(watched):
+            self._say_that_no_lift_follows(ended)
+            return None
         if isinstance(answer, Leaking):
-            self.leaking.leaked(killed, answer.reason)
-            self._announce(event_words.leaking(answer.reason, killed.run), ended)
+            self.leaking.leaked(killed, answer.words)
+            self._announce(event_words.leaking(answer.words, killed.run), ended)
             return None
         await self._put(killed, replace(answer, killed_s=killed_s))
         self.made.inc()
@@ -322,11 +361,12 @@ class Lifts:
         self._announce(happening, ended)
         return answer
 
-    async def _refused_before(self, killed: Observation) -> int:
+    async def _refused_before(self, ended: AttemptEnded) -> int:
         """Return how many attempts before it used up no lift, because nodes refused their pods."""
-        if killed.attempt == 1:
+        if ended.observation.attempt == 1:
             return 0
-        return await read_patiently(self.writer, self.store.observations.never_tried, killed)
+        found = self.store.observations.never_tried
+        return await read_patiently(self.writer, found, await self._in_its_execution(ended))
 
     async def _put(self, killed: Observation, lift: Lift) -> None:
         await self.writer.call(self.store.lifts.put, killed.task, killed.run, lift)
@@ -341,46 +381,6 @@ class Lifts:
         now_s = self.now_s()
         ended_s = now_s if killed.finished_s is None else killed.finished_s
         return float(math.floor(min(now_s, ended_s)))
-
-
-def _did_its_work(ended: AttemptEnded) -> bool:
-    """Say whether nobody repeats what a killed attempt did, as far as is known now.
-
-    The kubelet shows the end of the container about a second before that of the pod.
-    """
-    phase, terminated = ended.status.phase, ended.status.terminated
-    if phase == "Succeeded" or terminated is None or terminated.exit_code != 0:
-        return phase == "Succeeded"
-    if restart_policy(ended.pod) is RestartPolicy.ALWAYS:
-        return False
-    return phase != "Failed" or ended.watched.retrier is Retrier.PLIMSOLL
-
-
-def _is_last(watched: WatchedPod, refused: int = 0) -> bool:
-    """Say whether nobody makes the next attempt; ``next_allocation`` refuses too many lifts.
-
-    refused: how many attempts before it used up no lift.
-
-    Plimsoll makes one for a bare pod that it lowered, whatever number people wrote meanwhile: an
-    older version lowered pods whose author wrote that there is one attempt.
-    """
-    attempts = watched.attempts
-    by_plimsoll = watched.retrier is Retrier.PLIMSOLL and watched.retry is Retry.AUTO
-    # ``next_allocation`` counts the lifts, and Plimsoll's own number of attempts stands for them.
-    counts_lifts = attempts.most == watched.policy.max_lifts + 1
-    if by_plimsoll and (watched.has_less or counts_lifts):
-        return False
-    return attempts.left == 0 and attempts.number - refused <= watched.policy.max_lifts
-
-
-def _is_given_up(watched: WatchedPod) -> bool:
-    """Say whether a run is not even given back what was written: nobody makes the next attempt.
-
-    Plimsoll makes one for a bare pod, also if people have lowered ``maxLifts`` meanwhile.
-    """
-    if watched.retrier is Retrier.PLIMSOLL:
-        return _is_last(watched)
-    return watched.attempts.left == 0
 
 
 def _lifts_over(lift: Lift, killed: Observation, killed_s: float) -> bool:

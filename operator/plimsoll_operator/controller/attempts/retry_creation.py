@@ -68,7 +68,8 @@ EXCLUDED = Ending(PASSED_OVER.key, "passed over: its namespace is excluded")
 GONE = Ending("gone", "not made: the killed pod is gone or being deleted")
 EXPIRED = Ending(
     "expired",
-    "not made: a day has passed since it was planned, as when a quota is full or its task paused",
+    "not made within a day: a quota was full, its task was paused, or the API server did not"
+    " answer",
 )
 GIVEN_UP: Final = "given-up"
 KEYS: Final = (

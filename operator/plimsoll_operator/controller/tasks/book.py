@@ -157,15 +157,11 @@ class TaskBook:
     ) -> Lift | None:
         """Forget and return the run's lift, if the attempt that succeeded ends it.
 
-        attempt, submitted_s: None if not known. An attempt before the lifted one does not end it,
-        and neither does a pod made before the run's latest kill: pods of one Job may share a run,
-        and the pod that the lift was made for may still have to come.
+        attempt, submitted_s: as in ``Lift.is_answered_by``.
         """
         knowledge = self.get(task)
         lift = knowledge.lifts.get(run)
-        if lift is None or (attempt is not None and attempt < lift.attempt):
-            return None
-        if submitted_s is not None and submitted_s < (lift.killed_s or 0):
+        if lift is None or not lift.is_answered_by(attempt, submitted_s):
             return None
         self._replace(knowledge, lifts=_without(knowledge.lifts, run))
         return lift

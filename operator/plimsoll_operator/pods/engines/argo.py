@@ -130,6 +130,7 @@ ARGO: Final = Engine(
     _read,
     marks=(_WORKFLOW,),
     annotations=(_NODE, _TEMPLATE),
+    naming_notes=(_NODE,),
     main_containers=("main",),
     missing=(
         "a workflow whose whole name was generated: write generateName, or the label in"

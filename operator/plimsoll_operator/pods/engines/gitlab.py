@@ -6,7 +6,14 @@ import re
 from typing import Final
 
 from plimsoll_operator.names.objects import Pod, annotations_of
-from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, joined, text
+from plimsoll_operator.pods.engines.row import (
+    Engine,
+    EngineRun,
+    Executions,
+    Labels,
+    joined,
+    text,
+)
 
 _JOB: Final = "job.runner.gitlab.com/name"
 _JOB_ID: Final = "job.runner.gitlab.com/id"
@@ -31,7 +38,9 @@ def _read(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     known = of != ":"
     key = f"{project}:{name}:{of}" if known else f"{project}:{text(notes, _JOB_ID)}"
     task = joined("gitlab", where, _plain(_SHARE.sub("", name)))
-    return EngineRun("gitlab", task, key, outlives_pod=known)
+    # So has the job of a later pipeline, as of each night, if nobody committed meanwhile.
+    executions = Executions.IN_TURN if known else Executions.ONE
+    return EngineRun("gitlab", task, key, outlives_pod=known, executions=executions)
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,14 @@ from typing import Final
 
 from plimsoll_operator.names.labels import MAX_LABEL_CHARS
 from plimsoll_operator.names.objects import Pod
-from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, joined, text
+from plimsoll_operator.pods.engines.row import (
+    Engine,
+    EngineRun,
+    Executions,
+    Labels,
+    joined,
+    text,
+)
 
 _PROCESS: Final = "nextflow.io/processName"
 _RUN: Final = "nextflow.io/runName"
@@ -26,7 +33,16 @@ def _read(_: Pod, pod_labels: Labels) -> EngineRun | None:
     task = joined("nextflow", process) if _is_whole(process, name) else None
     if _may_be_cut(name, tag):
         return EngineRun("nextflow", task, None, f"nextflow:{run}")
-    return EngineRun("nextflow", task, f"{run}:{name}", f"nextflow:{run}", item)
+    return EngineRun(
+        "nextflow",
+        task,
+        f"{run}:{name}",
+        f"nextflow:{run}",
+        item,
+        # Tags need not differ: a sample's shards mostly have the sample's tag. A tag may be a
+        # number, too, such as a chromosome's.
+        executions=Executions.AT_ONCE,
+    )
 
 
 def _is_whole(process: str, task: str) -> bool:

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names.objects import Pod
 
 Labels = Mapping[str, Any]
 _LONGEST_COUNT: Final = 6
+
+
+class Executions(StrEnum):
+    """How many executions of a task may have the key that their engine's names make."""
+
+    ONE = "one"
+    IN_TURN = "in-turn"
+    """Several, as a rule one after the other: nothing on a pod tells a later one apart."""
+    AT_ONCE = "at-once"
+    """Several, also at the same time: nothing on a pod tells one from its siblings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,7 @@ class EngineRun:
     not say it. attempt: which of them the pod is; 1 if the pod does not say it.
     shares_work: whether the work of a lost pod goes to other pods of its run, which run already at
     the sizes that they have.
+    executions: how many may have the name in ``run``.
     """
 
     engine: str
@@ -39,6 +51,7 @@ class EngineRun:
     attempt: int = 1
     outlives_pod: bool = True
     shares_work: bool = False
+    executions: Executions = Executions.ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,7 @@ class Engine:
     read: the run; None if the pod is not this engine's.
     marks: labels that only its pods have. labels, annotations: all others that ``read`` reads.
     note_marks: annotations that only its pods have, for an engine that may write no labels.
+    naming_notes: annotations without which its task has another name; live pods always have them.
     shared_marks: labels so plain that others' pods may have them: ``read`` looks for more.
     main_containers: its names for the container that does the work, if a pod has several.
     missing: what its pods may lack for a recurring name, and what to write; for people.
@@ -60,6 +74,7 @@ class Engine:
     labels: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
     note_marks: tuple[str, ...] = ()
+    naming_notes: tuple[str, ...] = ()
     shared_marks: tuple[str, ...] = ()
     main_containers: tuple[str, ...] = ()
     missing: str = ""

@@ -5,7 +5,8 @@ Pods of Kubeflow's Trainer belong to a JobSet, which has its TrainJob's name.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from plimsoll_operator.names.generated import (
     name_before_generated,
@@ -64,13 +65,16 @@ def _training(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     name, role = text(pod_labels, _TRAINING), text(pod_labels, _REPLICA_TYPE, _ROLE)
     if name is None or role is None:
         return None
-    kind, uid = "job", name
-    for reference in sequence(metadata_of(pod).get("ownerReferences")):
-        if mapping(reference).get("controller") is True:
-            kind = str(mapping(reference).get("kind")).lower()
-            uid = str(mapping(reference).get("uid"))
+    owner = _controller(pod)
+    kind, uid = (text(owner, "kind") or "job").lower(), text(owner, "uid") or name
     task = joined("kubeflow", kind, surely_recurring(name), role.lower())
     return EngineRun("kubeflow", task, f"{uid}:{role}:{text(pod_labels, _REPLICA_INDEX) or '0'}")
+
+
+def _controller(pod: Pod) -> Mapping[str, Any]:
+    """Return the owner reference of the pod's controller; empty if it has none."""
+    references = map(mapping, sequence(metadata_of(pod).get("ownerReferences")))
+    return next((each for each in references if each.get("controller") is True), {})
 
 
 TRAINING_OPERATOR: Final = Engine(
@@ -92,7 +96,7 @@ _HEADS: Final = "headgroup"
 _SERVES: Final = "ray.io/serve"
 
 
-def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
+def _ray(pod: Pod, pod_labels: Labels) -> EngineRun | None:
     cluster, group = text(pod_labels, _CLUSTER), text(pod_labels, _GROUP)
     if cluster is None or group is None:
         return None
@@ -102,8 +106,9 @@ def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
     return EngineRun(
         "ray",
         None if _SERVES in pod_labels else _rays_task(cluster, group, stem),
-        # A lost worker is made again under another name; only its group is the same.
-        f"{cluster}:{group}",
+        # A lost worker is made again under another name; only its group is the same. A cluster
+        # that is deleted and made again keeps its name.
+        f"{text(_controller(pod), 'uid') or cluster}:{group}",
         # A RayJob that is tried again makes another cluster.
         outlives_pod=stem == cluster,
         # Ray gives a lost worker's tasks to the others.

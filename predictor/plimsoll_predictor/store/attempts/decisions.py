@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final
@@ -60,10 +61,16 @@ def put(connection: sa.Connection, decisions: Sequence[DecisionRecord], now_s: f
         {
             "attempt_uid": each.attempt_uid,
             "task": str(each.task),
-            "bids": orjson.dumps(dict(each.bids), option=orjson.OPT_SERIALIZE_NUMPY).decode(),
+            "bids": _as_json(each.bids),
             "put_s": now_s,
         }
         for each in decisions
         if each.bids
     ]
     insert_new(connection, bid_table, "attempt_uid", bids)
+
+
+def _as_json(bids: Mapping[str, float]) -> str:
+    # JSON has no NaN, and no reader should meet null.
+    finite = {name: bid for name, bid in bids.items() if math.isfinite(bid)}
+    return orjson.dumps(finite, option=orjson.OPT_SERIALIZE_NUMPY).decode()

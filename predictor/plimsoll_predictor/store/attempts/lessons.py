@@ -180,5 +180,19 @@ def _lesson(row: sa.Row[Any]) -> Lesson:
         cause=row.cause or "",
         features={} if trained else document,
         times=document if trained else {},
-        bids=None if row.bids is None else orjson.loads(row.bids),
+        bids=None if row.bids is None else read_bids(row.bids),
     )
+
+
+def read_bids(text: str) -> dict[str, float] | None:
+    """Bids as they are stored; None if they cannot be read.
+
+    An older version wrote null for a bid that was no number: it is left out.
+    """
+    try:
+        bids = orjson.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(bids, dict):
+        return None
+    return {name: bid for name, bid in bids.items() if bid is not None}

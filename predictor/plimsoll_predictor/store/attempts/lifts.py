@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
-from plimsoll_predictor.knowledge.knowledge import EXACTLY, Lift
+from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import lifts as table
 from plimsoll_predictor.store.database.upsert import upsert
@@ -82,10 +82,8 @@ class LiftRecords(Records):
                 row.allocation_bytes,
                 row.attempt,
                 row.after_bytes,
-                as_written=bool(row.as_written),
                 killed_s=row.put_s,
-                exactly=row.as_written == EXACTLY,
-            )
+            ).with_written(row.as_written or 0)
             if len(lifts) > KEPT_PER_TASK:
                 del lifts[next(iter(lifts))]
         return by_task

@@ -72,7 +72,7 @@ def record(
     before, added_up = _needs(connection, runs), totals.of_attempts(connection, uids)
     timed = sightings.timed(connection, uids)
     revisable = _revisable(connection, observations)
-    past = [(each, _ordered_s(each, now_s)) for each in observations if history]
+    past = [(each, ordered_s(each, now_s)) for each in observations if history]
     too_late = outdated(connection, past)
     new = _write(connection, observations, now_s)
     after = _needs(connection, runs)
@@ -116,21 +116,21 @@ def _lessons(
         run, need = _run(each), each.need
         if each.failed_by_itself and each.attempt_uid in new:
             lesson = _lesson(each, LessonKind.FAILED, 0)
-            taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+            taught[(each.attempt_uid,)] = (ordered_s(each, now_s), lesson)
         if each.was_pressed_out and each.attempt_uid in new:
             lesson = _lesson(each, LessonKind.PRESSED_OUT, each.request_memory_ran_bytes or 0)
-            taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+            taught[(each.attempt_uid,)] = (ordered_s(each, now_s), lesson)
         if need is None:
             continue
         if need.censored:
             if each.attempt_uid in new and need.size_bytes > 0:
                 lesson = _lesson(each, LessonKind.EXCEEDED, need.size_bytes)
-                taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+                taught[(each.attempt_uid,)] = (ordered_s(each, now_s), lesson)
         elif (before_bytes := before.get(run, 0)) != after.get(run, 0) > 0:
             # A run is learned from once, however many observations of it come together.
             kind = LessonKind.CORRECTED if before_bytes > 0 else LessonKind.ENDED
             lesson = _lesson(each, kind, after[run], max(before_bytes, 0))
-            taught[run] = (_ordered_s(each, now_s), lesson)
+            taught[run] = (ordered_s(each, now_s), lesson)
     return [lesson for _, lesson in sorted(taught.values(), key=lambda pair: pair[0])]
 
 
@@ -229,7 +229,7 @@ def _row(observation: Observation, now_s: float) -> dict[str, Any]:
         "task": str(observation.task),
         "run": observation.run,
         "attempt": observation.attempt,
-        "ordered_s": _ordered_s(observation, now_s),
+        "ordered_s": ordered_s(observation, now_s),
     }
 
 
@@ -245,7 +245,8 @@ def _changeable(observation: Observation) -> dict[str, Any]:
     }
 
 
-def _ordered_s(observation: Observation, now_s: float) -> float:
+def ordered_s(observation: Observation, now_s: float) -> float:
+    """When it ended, or else the best guess, Unix seconds: observations are in this order."""
     times: list[float | None] = [getattr(observation, name) for name in _TIMES]
     return next((time for time in times if time is not None), now_s)
 

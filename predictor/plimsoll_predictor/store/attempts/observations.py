@@ -14,7 +14,7 @@ from plimsoll_predictor.core.cpu import RunCpu
 from plimsoll_predictor.core.item_needs import MOST_EARLIER
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store.attempts import observation_rows, totals
+from plimsoll_predictor.store.attempts import executions, observation_rows, totals
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import imports
@@ -140,6 +140,17 @@ class ObservationRecords(Records):
             ItemNeed(TaskId.parse(row.task), row.workflow_run, row.item, row.peak_bytes)
             for row in reversed(rows)
         ]
+
+    def run_at_once(self, ended: Observation) -> str:
+        """The run of an attempt whose siblings have its key, too; see ``executions``."""
+        with self._database.read() as connection:
+            return executions.at_once(connection, ended)
+
+    def run_in_turn(self, ended: Observation) -> str:
+        """The run of an attempt whose key other executions have later; see ``executions``."""
+        ended_s = observation_rows.ordered_s(ended, self._clock())
+        with self._database.read() as connection:
+            return executions.in_turn(connection, ended, ended_s)
 
     def got_through(self, killed: Observation) -> bool:
         """Whether the run of a killed attempt succeeded after it.

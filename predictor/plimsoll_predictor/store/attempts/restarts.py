@@ -14,6 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Outcome, PeakSource
+from plimsoll_predictor.core.shared_keys import key_of
 from plimsoll_predictor.store.attempts.runs import Run, given, of_given_runs
 from plimsoll_predictor.store.database.schema import observations as table
 
@@ -68,21 +69,27 @@ def waited_by(connection: sa.Connection, attempt_uids: Collection[str]) -> dict[
     where no attempt is a run's second.
     """
     followers = table.c.attempt_uid.in_(attempt_uids) & table.c.started_s.is_not(None) & _LATER
-    mine = connection.execute(sa.select(table.c.task, table.c.run).where(followers & _LIVE))
-    runs = {(row.task, row.run) for row in mine}
+    mine = connection.execute(sa.select(table).where(followers & _LIVE)).all()
+    runs = {(row.task, run) for row in mine for run in (row.run, _run_of_kills(row))}
     if not runs:
         return {}
     dialect = connection.dialect.name
     newest = _KILLED_OR_LATER.order_by(table.c.id.desc()).limit(MOST_ATTEMPTS)
     attempts: defaultdict[Run, list[AttemptTimes]] = defaultdict(list)
     for row in connection.execute(of_given_runs(newest, dialect), given(runs, dialect)):
-        attempts[row.task, row.run].append(_times(row))
+        attempts[row.task, _run_of_kills(row)].append(_times(row))
     return {
         each.uid: seconds
         for run in attempts.values()
         for each in run
         if each.uid in attempt_uids and (seconds := waited_s(each, run)) is not None
     }
+
+
+def _run_of_kills(row: sa.Row[Any]) -> str:
+    """The run in which the kills before an attempt are stored."""
+    succeeded = row.outcome == Outcome.SUCCEEDED.value
+    return key_of(row.run, row.attempt_uid) if succeeded else str(row.run)
 
 
 def _gap_s(kill: AttemptTimes, attempt: AttemptTimes) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from plimsoll_predictor.core.task_groups import TaskUse
 from plimsoll_predictor.store.attempts import totals
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import totals as table
+
+log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +73,13 @@ class TotalRecords(Records):
         return {each.task: each for each in summaries}
 
     def cpu_uses(self) -> dict[TaskId, CpuUse]:
-        """The CPU that each task's newest runs used; without the tasks that nobody measured."""
+        """The CPU that each task's newest runs used; without the tasks that nobody measured.
+
+        One that cannot be read is left out, and logged: the task's next run replaces it.
+        """
         measured = sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None))
-        return {
-            TaskId.parse(row.task): from_document(
-                CpuUse, orjson.loads(row.cpu), f"{row.task}: CPU use"
-            )
-            for row in self._database.rows(measured)
-        }
+        uses = {row.task: _cpu_use(row) for row in self._database.rows(measured)}
+        return {TaskId.parse(task): use for task, use in uses.items() if use is not None}
 
     def task_uses(self) -> list[TaskUse]:
         """Each task's requests and use, over all its runs that succeeded and were measured."""
@@ -105,6 +107,14 @@ _SUMMARIES: Final = sa.select(*(table.c[name] for name in TaskSummary.__dataclas
 
 def _summary(row: sa.RowMapping) -> TaskSummary:
     return TaskSummary(**{**row, "task": TaskId.parse(row["task"])})
+
+
+def _cpu_use(row: sa.Row[Any]) -> CpuUse | None:
+    try:
+        return from_document(CpuUse, orjson.loads(row.cpu), "its CPU use")
+    except ValueError as error:
+        log.error("task %s: what it used of the CPU cannot be read: %s", row.task, error)
+        return None
 
 
 def _use(row: sa.Row[Any]) -> TaskUse:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.cpu import MIN_RUNTIME_S, WINDOW_RUNS, RunCpu, use_of
+from plimsoll_predictor.core.cpu import MIN_RUNTIME_S, MOST_CORES, WINDOW_RUNS, RunCpu, use_of
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.record import Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -72,7 +72,8 @@ def _uses() -> list[sa.ColumnElement[Any]]:
     """Sums over runs that succeeded, were timed and measured; means are made of them."""
     column = observed.c
     used = TIMED & column.peak_bytes.is_not(None)
-    cores = column.cpu_s / RUNTIME_S
+    # As in RunCpu.is_possible.
+    cores = sa.case((column.cpu_s <= MOST_CORES * RUNTIME_S, column.cpu_s / RUNTIME_S))
     highest = sa.func.coalesce(column.peak_cores, cores)
 
     def of_used(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:

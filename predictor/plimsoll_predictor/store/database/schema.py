@@ -135,7 +135,7 @@ lifts: Final = sa.Table(
     *required(sa.BigInteger, "allocation_bytes"),
     *required(sa.Integer, "attempt"),
     *required(sa.BigInteger, "after_bytes"),
-    # 1 if its attempts get no less than their author wrote.
+    # As ``Lift.written``.
     *optional(sa.Integer, "as_written"),
     written_at(),
 )

@@ -34,7 +34,10 @@ _MOST_WHY: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class LastTry:
-    """How the last fit ended. known: attempts stored then. failure: None if it went well."""
+    """How the last fit ended. known: attempts to learn from, then.
+
+    failure: None if it went well, or if too few of them succeeded.
+    """
 
     at_s: Finite
     known: int
@@ -75,7 +78,7 @@ class FeatureRecords(Records):
             return None
 
     def keep(self, expert: FeatureExpert, explanation: FeatureExplanation, known: int) -> None:
-        """Keep an expert, in place of the one fitted before. known: attempts stored."""
+        """Keep an expert, in place of the one fitted before. known: attempts to learn from."""
         self._put(
             {
                 _FITTED: expert.to_bytes(),
@@ -87,6 +90,10 @@ class FeatureRecords(Records):
     def record_failure(self, at_s: float, known: int, why: str) -> None:
         """Note that a fit failed; what was fitted before stays."""
         self._put({_LAST_TRY: _written(LastTry(at_s, known, why[:_MOST_WHY]))})
+
+    def record_too_few(self, at_s: float, known: int) -> None:
+        """Note that too few runs succeeded yet to fit to; what was fitted before stays."""
+        self._put({_LAST_TRY: _written(LastTry(at_s, known))})
 
     def _put(self, states: dict[str, bytes]) -> None:
         with self._database.write() as connection:

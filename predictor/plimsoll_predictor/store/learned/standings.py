@@ -92,7 +92,7 @@ class StandingRecords(Records):
         """The bids for an attempt whose lesson is not folded; None if there are none."""
         mine = sa.select(bid_table.c.bids).where(bid_table.c.attempt_uid == attempt_uid)
         bids = self._database.value(mine)
-        return None if bids is None else _readable(bids)
+        return None if bids is None else lessons.read_bids(bids)
 
 
 def _through(connection: sa.Connection) -> int:

@@ -242,9 +242,8 @@ async def test_a_retry_that_is_refused_is_not_told_as_made_and_its_end_is(
     ((reason, pod, words),) = told
     assert (reason, pod) == ("NotRetried", "uid-train-1")
     assert words == (
-        f"attempt 2 of this run, pod {intent.new_pod}, is given up:"
-        " the pod violates PodSecurity; nobody makes it: mend the cause, and run the pod again"
-        " yourself"
+        f"attempt 2 of this run (pod {intent.new_pod}) was given up:"
+        " the pod violates PodSecurity; remove the cause, then run the pod again yourself"
     )
 
 
@@ -303,7 +302,7 @@ async def test_a_retry_that_waited_for_a_day_is_told_as_not_made(
         await closed(inside, expired=1)
     ((reason, _, words),) = told
     assert reason == "NotRetried"
-    assert "is not made: a day has passed since it was planned" in words
+    assert "was not made within a day: a quota was full, its task was paused, or" in words
 
 
 @pytest.mark.slow

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.engines.row import Executions
 from plimsoll_operator.pods.identity import Reach, RunIdentity, identify
 from tests.builders.engines.orchestrators import dagster, flyte
 from tests.builders.engines.pipelines import nextflow
 from tests.builders.engines.runs import Chance
 from tests.builders.engines.trainings import ray
-from tests.builders.pods import APod
+from tests.builders.pods import APod, a_pod
 
 
 def identified(pod: APod) -> RunIdentity:
@@ -109,6 +110,40 @@ def test_a_sample_whose_name_fits_is_known_again() -> None:
 def test_a_tag_whose_signs_became_fewer_may_have_been_cut_though_it_is_short() -> None:
     found = a_nextflow_pod(SHORT, ", ".join("abcdefghijklmnopq"), "1")
     assert found.reach is Reach.POD
+
+
+def test_shards_with_one_tag_share_their_key_at_once_unless_people_say_which_is_which() -> None:
+    first, second = (a_nextflow_pod(SHORT, "patient", uid) for uid in ("1", "2"))
+    assert (first.run, first.executions) == (second.run, Executions.AT_ONCE)
+    shard = APod(nextflow(Chance(1), SHORT, "patient_"))
+    named = identified(shard.annotated({labels.RUN: "r", labels.ITEM: "patient/chr1"}))
+    assert (named.run, named.executions) == ("run:r/patient/chr1", Executions.ONE)
+
+
+def test_a_name_that_was_cut_is_no_key_that_is_shared() -> None:
+    assert a_nextflow_pod(LONG, "patient_tumor", "tumor").executions is Executions.ONE
+
+
+@pytest.mark.parametrize(
+    ("notes", "executions"),
+    [
+        ({"sha": "abc", "ref": "main"}, Executions.IN_TURN),
+        ({"id": "1"}, Executions.ONE),
+    ],
+)
+def test_gitlabs_jobs_of_one_commit_share_their_key(
+    notes: dict[str, str], executions: Executions
+) -> None:
+    pod = a_pod().with_labels({"project.runner.gitlab.com/id": "7"})
+    written = {f"job.runner.gitlab.com/{name}": text for name, text in notes.items()}
+    found = identified(pod.annotated({"job.runner.gitlab.com/name": "etl", **written}))
+    assert found.executions is executions
+
+
+def test_a_cluster_of_ray_that_is_made_again_is_another_run() -> None:
+    pods = [APod(ray(Chance(seed), "tune", "cpu", of="RayCluster")) for seed in (1, 1, 2)]
+    worker, next_worker, of_the_next = (identified(pod).run for pod in pods)
+    assert worker == next_worker != of_the_next
 
 
 @pytest.mark.parametrize(

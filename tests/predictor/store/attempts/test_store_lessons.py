@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import GIB
@@ -164,6 +166,26 @@ def test_no_other_end_that_is_imported_late_teaches_either(
     old = an_attempt("old").ending(outcome).given(limit_bytes).peaking(None).built
     store.observations.record_history([replace(old, exit_code=exit_code)])
     assert ("run-of-old" in {each.run for each in store.experts.lessons(0)}) is teaches
+
+
+def test_a_bid_that_is_no_number_is_neither_stored_nor_read(store: Store) -> None:
+    decide(store, "u", request=4.0, curves=math.nan, latest=math.inf)
+    assert store.experts.bids("u") == {"request": 4.0}
+    with store._database.write() as connection:
+        older = '{"request": 4.0, "curves": null}'
+        connection.execute(sa.text("UPDATE bids SET bids = :older"), {"older": older})
+    assert store.experts.bids("u") == {"request": 4.0}
+    store.observations.record([an_attempt("u").built])
+    assert only_lesson(store).bids == {"request": 4.0}
+
+
+@pytest.mark.parametrize("spoilt", ["{", "[4.0]"])
+def test_bids_that_cannot_be_read_cost_only_themselves(store: Store, spoilt: str) -> None:
+    decide(store, "u", request=4.0)
+    store.observations.record([an_attempt("u").built])
+    with store._database.write() as connection:
+        connection.execute(sa.text("UPDATE bids SET bids = :spoilt"), {"spoilt": spoilt})
+    assert only_lesson(store).bids is None
 
 
 def test_bids_stay_as_they_were_when_the_attempt_was_seen_first(store: Store) -> None:

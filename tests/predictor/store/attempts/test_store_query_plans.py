@@ -157,3 +157,18 @@ def test_a_measured_run_is_found_among_as_many_as_are_looked_at(store: Store) ->
     assert run.mean_cores == 0.5
     put_unmeasured(store, CPU_LOOKED_FOR - 1, 1)
     assert store.observations.run_cpus([TRAIN])[TRAIN] == []
+
+
+def test_a_run_of_a_shared_key_is_found_by_the_index_of_task_and_run(store: Store) -> None:
+    store.observations.record([an_attempt("first").in_run("r").built])
+    second = an_attempt("second").in_run("r").built
+    with selects_of(store) as selects:
+        store.observations.run_at_once(second)
+        store.observations.run_in_turn(second)
+    plans = [plan_of(store, *select) for select in selects]
+    assert all("(attempt_uid=?)" in by_uid for by_uid in (plans[0], plans[2]))
+    assert all(OF_ONE_RUN in by_run for by_run in (plans[1], plans[3]))
+    [around] = plans[4:]
+    for bound in ("<", ">"):
+        assert f"ix_observations_task_ordered_s_id (task=? AND ordered_s{bound}?)" in around
+    assert "TEMP B-TREE" not in around, "the latest one is the first that is read"

@@ -99,3 +99,14 @@ def test_of_pods_that_share_a_run_the_first_after_the_kill_counts(store: Store) 
 def test_a_kill_that_became_known_later_changes_nothing(store: Store) -> None:
     second, first = a_try("b", 2, 20, 30), a_kill("a", 1, 0, 10)
     assert recorded(store, second, first) == {"b": None, "a": None}
+
+
+def test_a_run_named_by_its_success_waited_after_a_kill_that_has_the_key(store: Store) -> None:
+    first = a_try("a", 1, -30, -20)
+    kill, success = a_kill("b", 1, 0, 10), a_try("c", 2, 22, 30, run="r#c")
+    assert recorded(store, first, kill, success) == {"a": None, "b": None, "c": 12.0}
+
+
+def test_a_run_named_by_its_kill_waited_after_that(store: Store) -> None:
+    kill, success = a_kill("b", 1, 0, 10, "r#b"), a_try("c", 2, 22, 30, run="r#b")
+    assert recorded(store, kill, success) == {"b": None, "c": 12.0}

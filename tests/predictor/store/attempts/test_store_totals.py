@@ -137,6 +137,27 @@ def test_the_cpu_that_is_kept_is_that_of_the_newest_runs(store: Store) -> None:
     assert set(store.totals.cpu_uses()) == {TRAIN}
 
 
+def test_cpu_in_another_unit_adds_up_to_nothing(store: Store) -> None:
+    attempt = an_attempt().running(NOON_S, NOON_S + 60).built
+    store.observations.record([replace(attempt, cpu_s=960_000_000.0)])
+    assert store.totals.cpu_uses() == {}
+    [use] = store.totals.task_uses()
+    assert (use.used_cores, use.most_cores) == (None, None)
+
+
+@pytest.mark.parametrize("text", ['{"runs": 1, "high_cores": 16000000.0}', "{", "null"])
+def test_a_cpu_that_an_older_version_spoilt_costs_only_its_task(
+    store: Store, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, task in enumerate((TRAIN, TaskId("a", "b"))):
+        attempt = an_attempt(f"u{number}").of(task).running(NOON_S, NOON_S + 60).built
+        store.observations.record([replace(attempt, cpu_s=30.0)])
+    with store._database.write() as connection:
+        connection.execute(table.update().where(table.c.task == str(TRAIN)).values(cpu=text))
+    assert set(store.totals.cpu_uses()) == {TaskId("a", "b")}
+    assert f"task {TRAIN}: what it used of the CPU cannot be read" in caplog.text
+
+
 def statements_of(store: Store, work: Any) -> list[str]:
     said: list[str] = []
 

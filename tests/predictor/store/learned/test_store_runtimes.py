@@ -360,7 +360,9 @@ def test_a_load_that_is_none_is_told_with_its_column(
     tmp_path: Path, column: str, cell: str
 ) -> None:
     path = tmp_path / "h.csv"
-    path.write_text(f"namespace,task,finished_s,peak_bytes,{column}\nshop,train,9,7,{cell}\n")
+    path.write_text(
+        f"namespace,task,finished_s,peak_bytes,{column}\nshop,train,1700000000,70000,{cell}\n"
+    )
     [bad] = list(read_history(path))
     assert isinstance(bad, BadRow)
     assert column in bad.reason
