@@ -27,6 +27,27 @@
 {{- include "plimsoll.sizes" . -}}
 {{- include "plimsoll.volume" . -}}
 {{- include "plimsoll.othersNamespace" . -}}
+{{- include "plimsoll.another" . -}}
+{{- end }}
+
+{{/* Two in a cluster would write each other's statuses over, and with `--take-ownership` Helm gives one the
+other's rights and webhooks. An upgrade, which may rename its release by a value, makes no second one, and
+whoever upgrades need not be allowed to list webhooks. */}}
+{{- define "plimsoll.another" -}}
+{{- if .Release.IsInstall -}}
+{{- range (lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" "").items -}}
+{{- $configuration := .metadata.name -}}
+{{- range .webhooks -}}
+{{- $service := (.clientConfig).service -}}
+{{- if and (eq .name "size.plimsoll.dev") $service -}}
+{{- $ours := and (eq $service.namespace $.Release.Namespace) (eq $service.name (printf "%s-admission" (include "plimsoll.fullname" $))) -}}
+{{- if not $ours -}}
+{{- fail (printf "Plimsoll is in namespace %s already (MutatingWebhookConfiguration %s), and a cluster has one: upgrade that release, or uninstall it first; if nothing else is left of it: kubectl delete mutatingwebhookconfiguration %s" $service.namespace $configuration $configuration) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* With `--take-ownership`, Helm takes a namespace of others. Ours has the release's annotations, or

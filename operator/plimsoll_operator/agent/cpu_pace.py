@@ -8,14 +8,15 @@ from typing import Final
 WINDOW_S: Final = 60.0
 """Shorter bursts use what the node has idle; they are not worth a request."""
 LONGEST_WINDOW_S: Final = 2 * WINDOW_S
-"""Over a longer window there were no readings, or the clock jumped: it shows no pace."""
+"""Over a longer window there were no readings: it shows no pace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """CPU used since a window began. Windows follow each other; the last one may stay open.
 
-    since_s: when it began, Unix seconds; None before the first reading.
+    since_s: when it began, by the monotonic clock: the wall clock may be set within a window, which
+        would then be longer than it seems. A later boot counts anew; None before the first reading.
     since_cpu_s: CPU seconds used by then.
     peak_cores: of the busiest window that was closed; None before the first.
     """

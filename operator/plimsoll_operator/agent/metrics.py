@@ -59,7 +59,7 @@ class AgentMetrics(Collector):
         )
         words = "Reports that the controller has not taken."
         yield GaugeMetricFamily("plimsoll_agent_reports_waiting", words, len(self._outbox))
-        words = "Reports dropped because too many waited, or for too long."
+        words = "Reports dropped: too many waited, or for too long, or the controller refused them."
         yield CounterMetricFamily("plimsoll_agent_reports_dropped", words, self._outbox.dropped)
         yield from self._rescues()
 

@@ -74,10 +74,13 @@ class Peaks:
             return None
         return self.since_s
 
-    def advance(self, reading: CgroupSample, at_s: float | None = None) -> Peaks:
+    def advance(
+        self, reading: CgroupSample, at_s: float | None = None, clock_s: float | None = None
+    ) -> Peaks:
         """The maxima after one more reading of the same cgroup.
 
-        at_s: when it was read, Unix seconds; None if no pace is wanted.
+        at_s: when it was read, Unix seconds; None if nobody wants to know. clock_s: the same by the
+        monotonic clock; None if no pace is wanted.
         """
         last, is_first = self.last, self.last is None
         if last is not None and _started_anew(last, reading):
@@ -101,8 +104,8 @@ class Peaks:
             limit_bytes=reading.limit_bytes,
             last=reading,
             pace=self.pace
-            if at_s is None or reading.cpu_s is None
-            else self.pace.advance(at_s, reading.cpu_s),
+            if clock_s is None or reading.cpu_s is None
+            else self.pace.advance(clock_s, reading.cpu_s),
             since_s=at_s if is_first else self.since_s,
             before_bytes=reading.kernel_peak_bytes if is_first else self.before_bytes,
         )

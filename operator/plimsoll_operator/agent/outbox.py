@@ -51,7 +51,7 @@ class Outbox:
 
     @property
     def dropped(self) -> int:
-        """How many reports were dropped to stay within the bounds."""
+        """How many reports were dropped to stay within the bounds, or since they were refused."""
         return self._dropped
 
     def offer(self, reports: Iterable[PeakReport]) -> None:
@@ -75,13 +75,16 @@ class Outbox:
         return sorted(reports, key=lambda report: not report.final)[:most]
 
     def acknowledge(self, reports: Sequence[PeakReport]) -> None:
-        """Remove reports that the controller has, or will never take. Newer ones stay."""
+        """Remove reports that the controller has. Newer ones stay."""
         with self._lock:
             for report in reports:
-                key = (report.pod_uid, report.container_id)
-                entry = self._reports.get(key)
-                if entry is not None and entry.report == report:
-                    self._remove(key)
+                self._settle(report)
+
+    def drop(self, report: PeakReport) -> None:
+        """Remove a report that the controller will never take. A newer one stays."""
+        with self._lock:
+            self._settle(report)
+            self._dropped += 1
 
     def waiting(self) -> list[Waiting]:
         """All reports, oldest first."""
@@ -100,6 +103,12 @@ class Outbox:
         size_bytes = len(json.dumps(to_document(report)))
         self._reports[key] = _WaitingReport(report, since_s, size_bytes)
         self._size_bytes += size_bytes
+
+    def _settle(self, report: PeakReport) -> None:
+        key = (report.pod_uid, report.container_id)
+        entry = self._reports.get(key)
+        if entry is not None and entry.report == report:
+            self._remove(key)
 
     def _remove(self, key: Key) -> None:
         self._size_bytes -= self._reports.pop(key).size_bytes

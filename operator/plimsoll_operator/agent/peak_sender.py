@@ -125,7 +125,9 @@ def deliver(
         log.error(
             "controller refused a report; dropped", why=reply.why, report=to_document(batch[0])
         )
-    elif reply.answered.controller:
+        outbox.drop(batch[0])
+        return True
+    if reply.answered.controller:
         learn(reply.answered)
     outbox.acknowledge(batch)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -56,10 +57,12 @@ class Sampler:
         restored: Mapping[Key, Peaks],
         wall_s: Callable[[], float],
         known: KnownNeeds | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """restored: maxima of cgroups that an earlier agent followed; those gone end at once.
 
         known: what need not be reported before the end; None reports every rise.
+        clock_s: for intervals; wall_s: for times, as it may be set meanwhile.
         """
         v1 = version is Version.V1
         self._glance = glance_v1 if v1 else glance_v2
@@ -69,11 +72,12 @@ class Sampler:
         # Version 2 counts a child's limit hits in its parents, version 1 does not.
         self._hits_of_children_count = v1
         self._wall_s = wall_s
+        self._clock_s = clock_s
         self._known = known or KnownNeeds()
         self._renewed = self._known.renewed
         self._ticks = 0
         with_containers = {pod_uid for pod_uid, container_id in restored if container_id}
-        self._tick_s = 0.0
+        self._tick_s = self._tick_clock_s = 0.0
         # They count as reported: the outbox, which is restored too, has the unacknowledged ones.
         self._watched = {
             key: _Watched(
@@ -122,7 +126,7 @@ class Sampler:
     def tick(self, pods: list[PodCgroup]) -> list[PeakReport]:
         """Read all ``pods``, and report once what changed and what ended."""
         self._ticks += 1
-        self._tick_s = self._wall_s()
+        self._tick_s, self._tick_clock_s = self._wall_s(), self._clock_s()
         self._begin_again_for_another_controller()
         self._known.keep_only({pod.uid for pod in pods})
         reports = [report for pod in pods for report in self._pod(pod)]
@@ -173,7 +177,7 @@ class Sampler:
             if glance != watched.glance or self._ticks % FULL_READING_EVERY == 0:
                 reading, watched.glance = self._steady_reading(files, glance, hits_below)
                 reading = replace(reading, least_below_bytes=least_below)
-                watched.peaks = watched.peaks.advance(reading, self._tick_s)
+                watched.peaks = watched.peaks.advance(reading, self._tick_s, self._tick_clock_s)
         except OSError:
             pass  # it went away between the scan and now; the next tick ends it
         return watched

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -75,6 +76,15 @@ class ApiServer:
         self._api = api
         self._within_s = within_s
         self._most_bytes = most_bytes
+        self._told: str | None = None
+
+    @property
+    def clock_s(self) -> float | None:
+        """Return its own time at its last answer, in whole Unix seconds; None if it told none."""
+        try:
+            return None if self._told is None else parsedate_to_datetime(self._told).timestamp()
+        except ValueError:
+            return None
 
     @property
     def settings(self) -> client.Configuration:
@@ -108,14 +118,19 @@ class ApiServer:
     ) -> list[dict[str, Any]]:
         """Return a list, read page by page: MOST_OBJECTS at most."""
         objects: list[dict[str, Any]] = []
-        more = ""
-        while True:
-            paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
-            page = _document(path, await self._call("GET", path, paged, headers={"Accept": accept}))
-            objects += page.get("items") or []
-            more = (page.get("metadata") or {}).get("continue") or ""
-            if not more or len(objects) >= MOST_OBJECTS:
-                return objects[:MOST_OBJECTS]
+        async for page in self._pages(path, query, accept):
+            objects += page
+            if len(objects) >= MOST_OBJECTS:
+                break
+        return objects[:MOST_OBJECTS]
+
+    async def names(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return UID -> ``namespace/name`` of a whole list, however long. 20,000 take 5 MB."""
+        found: dict[str, str] = {}
+        async for page in self._pages(path, query, METADATA):
+            for meta in (each.get("metadata") or {} for each in page):
+                found[str(meta.get("uid"))] = f"{meta.get('namespace')}/{meta.get('name')}"
+        return found
 
     async def create(self, path: str, body: Object) -> dict[str, Any]:
         """Create an object in the list at ``path``."""
@@ -143,6 +158,18 @@ class ApiServer:
         body = None if preconditions is None else {"preconditions": dict(preconditions)}
         query = None if propagation is None else {"propagationPolicy": propagation}
         await self._call("DELETE", path, query=query, body=body)
+
+    async def _pages(
+        self, path: str, query: Mapping[str, str] | None, accept: str
+    ) -> AsyncIterator[list[dict[str, Any]]]:
+        more = ""
+        while True:
+            paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
+            page = _document(path, await self._call("GET", path, paged, headers={"Accept": accept}))
+            yield page.get("items") or []
+            more = (page.get("metadata") or {}).get("continue") or ""
+            if not more:
+                return
 
     async def _call(
         self,
@@ -194,6 +221,7 @@ class ApiServer:
                 _return_http_data_only=True,
                 _request_timeout=self._within_s,
             )
+            self._told = answer.headers.get("Date")
             text = await self._read(answer, path)
         except client.ApiException as error:
             raise error_of(error.status, error.body, error.reason) from error

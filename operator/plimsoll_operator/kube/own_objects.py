@@ -46,6 +46,18 @@ class OwnObjects:
         metadata = {"name": name, "resourceVersion": version}
         return await api.patch(self._leases(name), {"metadata": metadata, "spec": dict(spec)})
 
+    async def mark_lease(
+        self, name: str, value: str | None, version: str, within_s: float
+    ) -> dict[str, Any]:
+        """Set who reaches the store on exactly this resourceVersion of a Lease; None removes it.
+
+        Raises ``Changed`` if the Lease has another version by now.
+        """
+        annotations = {labels.STORE_REACHED_BY: value}
+        metadata = {"name": name, "resourceVersion": version, "annotations": annotations}
+        api = self._kube.api.within(within_s)
+        return await api.patch(self._leases(name), {"metadata": metadata})
+
     async def secret(self, namespace: str, name: str) -> dict[str, Any]:
         """Return one Secret."""
         return await self._api.get(path_of(CORE, "secrets", namespace, name))

@@ -26,8 +26,32 @@ class Permission:
 NEEDED: Final = (
     Permission("watch", "", "pods", "no pod is seen"),
     Permission("create", "", "pods", "killed bare pods are not run again"),
-    Permission("delete", "", "pods", "a copy of a retry that lost a race is left"),
-    Permission("patch", "", "pods", "waiting pods are not decided again"),
+    Permission(
+        "delete",
+        "",
+        "pods",
+        "killed pods that restart in place, or whose other containers go on, are not replaced: they"
+        " are killed again at the same size",
+    ),
+    Permission(
+        "patch",
+        "",
+        "pods",
+        "waiting pods are not decided again, and what was retried, lent or given is not written on"
+        " pods",
+    ),
+    Permission(
+        "patch",
+        "",
+        "pods/resize",
+        "no pod is resized: waiting pods keep their size, and none lends or is rescued",
+    ),
+    Permission(
+        "patch",
+        "",
+        "pods/status",
+        "Jobs that ask not to count kills at lowered limits count them",
+    ),
     Permission("watch", "", "limitranges", "sizes may be outside what a namespace allows"),
     Permission("watch", "", "resourcequotas", "pods may be raised where a quota counts them"),
     Permission("watch", "", "nodes", "pods may be raised above the largest node"),

@@ -29,6 +29,9 @@ log = structlog.get_logger()
 
 AGAIN_AFTER_S: Final = 0.2
 """A renewal that failed is tried again after this pause."""
+HANDS_OVER_AFTER_S: Final = 6.0
+"""A leader steps down this long after an answer: when a store is back, one candidate sees it first,
+and the leader, which still has to write what it saw meanwhile, within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,10 @@ class Fitness(Protocol):
         """Say why not to become the leader now; None to compete."""
 
     def unfit_to_lead(self) -> str | None:
-        """Say why a leader must step down; None to stay."""
+        """Say why a leader must step down, even if no other could do better; None to stay."""
+
+    def would_hand_over(self) -> str | None:
+        """Say why a leader steps down for a candidate that reaches the store; None to stay."""
 
     def unanswered(self) -> str | None:
         """Say why a leader's work waits at present; None if nothing is known to keep it."""
@@ -71,6 +77,7 @@ class AlwaysFit:
         return None
 
     unfit_to_lead = unfit_to_compete
+    would_hand_over = unfit_to_compete
     unanswered = unfit_to_compete
 
 
@@ -93,6 +100,10 @@ class Election:
         self._end = end
         self._watchdog = Watchdog(terms.patience_s, end=end)
         self._sighting: Sighting | None = None
+        self._asks = False
+        """Whether this leader has asked on the Lease who reaches the store."""
+        self._answered_s: float | None = None
+        """When it first saw an answer; None while there is none."""
         self.leads = False
         self.trouble: str | None = None
 
@@ -123,25 +134,28 @@ class Election:
         pause_s = self._terms.renew_every_s
         while True:
             await asyncio.sleep(pause_s)
-            unfit = self._fitness.unfit_to_lead()
+            began_s = boot_clock_s()
+            try:
+                await self._renew()
+                await self._ask()
+            except ApiError as error:
+                self._note(f"lease {self._terms.name} cannot be written: {error}")
+                # The call may have taken its whole time, and the watchdog counts on.
+                pause_s = AGAIN_AFTER_S
+            else:
+                self._note(None)
+                # The watchdog does not wait longer because a slow API server took a mark, too.
+                pause_s = max(0.0, self._terms.renew_every_s - (boot_clock_s() - began_s))
+            if self.leader != self._terms.me:
+                self._end(f"{self.leader or 'nobody'} holds the lease")
+                return
+            unfit = self._fitness.unfit_to_lead() or self._outdone()
             if unfit is not None:
                 log.error("steps down", why=unfit)
                 # A thread may go on writing until the process ends, so it ends at once; the store
                 # and the objects' names keep anything from being done twice.
                 await self.give_up()
                 self._end(unfit)
-                return
-            try:
-                await self._renew()
-            except ApiError as error:
-                self._note(f"lease {self._terms.name} is not renewed: {error}")
-                # The call may have taken its whole time, and the watchdog counts on.
-                pause_s = AGAIN_AFTER_S
-            else:
-                self._note(None)
-                pause_s = self._terms.renew_every_s
-            if self.leader != self._terms.me:
-                self._end(f"{self.leader or 'nobody'} holds the lease")
                 return
 
     async def give_up(self) -> None:
@@ -161,12 +175,51 @@ class Election:
     async def _try(self) -> None:
         await self._look()
         if not may_hold(self._sighting, self._terms.me, boot_clock_s()):
+            await self._answer()
             return
         try:
             await self._hold()
         except (Changed, AlreadyThere, NotFound):
             return  # another was faster
         self.leads = True
+
+    async def _answer(self) -> None:
+        """Tell a leader that asks: this candidate reaches the store."""
+        if self._lease is not None and self._lease.store_reached_by == "":
+            await self._mark(self._lease, self._terms.me)
+
+    async def _ask(self) -> None:
+        """Ask who reaches the store, once, when this leader does not; take it back when it does."""
+        lease, asks = self._lease, self._fitness.would_hand_over() is not None
+        if lease is None or asks == self._asks == (lease.store_reached_by is not None):
+            return
+        marked = await self._mark(lease, "" if asks else None)
+        self._asks = asks and marked
+
+    def _outdone(self) -> str | None:
+        """Say why to step down: another answered a while ago that it reaches the store."""
+        why = self._fitness.would_hand_over()
+        able = self._lease.store_reached_by if self._lease and self._asks else None
+        if why is None or not able:
+            self._answered_s = None
+            return None
+        now_s = boot_clock_s()
+        self._answered_s = now_s if self._answered_s is None else self._answered_s
+        if now_s - self._answered_s < HANDS_OVER_AFTER_S:
+            return None
+        return f"{why}; {able} reaches it"
+
+    async def _mark(self, lease: Lease, value: str | None) -> bool:
+        """Write who reaches the store; say whether that was done before another change."""
+        terms = self._terms
+        try:
+            document = await self._objects.mark_lease(
+                terms.name, value, lease.version, terms.renew_every_s
+            )
+        except (Changed, NotFound):
+            return False  # the next look shows what it is now
+        self._sighting = sighted(None, read_lease(document), boot_clock_s())
+        return True
 
     async def _renew(self) -> None:
         try:

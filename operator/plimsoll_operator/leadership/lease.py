@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from plimsoll_operator.names import labels
+
 LONGEST_S: Final = 300.0
 """A Lease that says it lasts longer is believed no longer than this."""
 RENEWALS: Final = 5
@@ -26,12 +28,15 @@ class Lease:
 
     holder: None if nobody holds it. duration_s: how long a holder may be silent.
     transitions: how often the holder changed. version: differs for each write.
+    store_reached_by: the candidate that reaches the store, empty until one has said so; None unless
+        the holder does not reach it.
     """
 
     holder: str | None
     duration_s: float
     transitions: int
     version: str
+    store_reached_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +73,13 @@ def read_lease(document: Mapping[str, Any]) -> Lease:
     spec = document.get("spec") or {}
     holder, duration = spec.get("holderIdentity"), spec.get("leaseDurationSeconds")
     transitions = spec.get("leaseTransitions")
+    annotations = document["metadata"].get("annotations") or {}
     return Lease(
         holder=holder if isinstance(holder, str) and holder else None,
         duration_s=min(float(duration), LONGEST_S) if isinstance(duration, int) else LONGEST_S,
         transitions=transitions if isinstance(transitions, int) else 0,
         version=str(document["metadata"]["resourceVersion"]),
+        store_reached_by=annotations.get(labels.STORE_REACHED_BY),
     )
 
 

@@ -1,7 +1,8 @@
 """Stands by for the lead, but not for ever with a store that is out of reach.
 
 A process reads its settings once. After the database's password was changed, only a new start reads
-the new one; a leader steps down by itself and starts again, and a standby would wait for ever.
+the new one; a leader whose login is refused starts again by itself, and a standby would wait for
+ever.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -30,14 +30,23 @@ KINDS: Final = {
 
 
 @contextlib.contextmanager
-def a_cluster_with(folder: Path, objects: Objects) -> Iterator[Path]:
-    """Serve the objects; the kubeconfig that names the server."""
+def a_cluster_with(
+    folder: Path, objects: Objects, unlisted: Collection[str] = ()
+) -> Iterator[Path]:
+    """Serve the objects; the kubeconfig that names the server.
+
+    unlisted: the kinds that its user may not list.
+    """
+    forbidden = {"{}/{}".format(*KINDS[kind]) for kind in unlisted}
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            document = _answer(self.path.partition("?")[0], objects)
-            status = 200 if document is not None else 404
-            body = json.dumps(document or _not_found()).encode()
+            path = self.path.partition("?")[0]
+            document = None if path in forbidden else _answer(path, objects)
+            status, reason = (403, "Forbidden") if path in forbidden else (404, "NotFound")
+            if document is not None:
+                status = 200
+            body = json.dumps(document or _failure(status, reason)).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -83,8 +92,9 @@ def _resources(group: str, version: str) -> dict[str, Any]:
     return {"kind": "APIResourceList", "groupVersion": version, "resources": found}
 
 
-def _not_found() -> dict[str, Any]:
-    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound"}
+def _failure(code: int, reason: str) -> dict[str, Any]:
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+    return {**status, "reason": reason, "code": code}
 
 
 def _kubeconfig(folder: Path, url: str) -> Path:

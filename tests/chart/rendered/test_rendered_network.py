@@ -105,6 +105,12 @@ def test_agents_that_know_the_address_need_no_names(helm: Helm) -> None:
     assert _rules(policy, "egress") == {(8081, "controller")}
 
 
+def test_agents_reach_a_controller_at_an_address_of_its_own_whatever_its_port(helm: Helm) -> None:
+    agent = {"namespace": "agents", "controllerUrl": "https://gateway.mesh.svc"}
+    policy = named(helm.render({**LOCKED, "agent": agent}), "NetworkPolicy", f"{NAME}-agent")
+    assert policy["spec"]["egress"][-1] == {}, "the gateway's pods may have another than 443"
+
+
 def test_a_database_is_reached_at_its_port_alone(helm: Helm) -> None:
     documents = helm.render({**LOCKED, "database": {"existingSecret": "db"}})
     policy = named(documents, "NetworkPolicy", f"{NAME}-controller")

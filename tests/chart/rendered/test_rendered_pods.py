@@ -10,6 +10,7 @@ import yaml
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME, VALUE_SETS
 
+from plimsoll_operator.commands.past_runs.history_files import MOST_HELD_BYTES
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.processes.run_webhook import webhook_configuration
@@ -34,6 +35,19 @@ def _containers(documents: list[Document]) -> list[tuple[str, Document]]:
         for name, spec in pod_specs(documents).items()
         for container in spec["containers"]
     ]
+
+
+def test_files_that_people_import_fill_half_of_the_controllers_tmp_at_most(
+    rendered: list[Document],
+) -> None:
+    """The kubelet evicts a pod that fills it, and a training has files of its own there."""
+    pod = next(
+        spec
+        for spec in pod_specs(rendered).values()
+        if spec["containers"][0]["name"] == "controller"
+    )
+    [tmp] = [each for each in pod["volumes"] if each["name"] == "tmp"]
+    assert parse_bytes(tmp["emptyDir"]["sizeLimit"]) >= 2 * MOST_HELD_BYTES
 
 
 def test_every_container_satisfies_what_restricted_asks_and_more(rendered: list[Document]) -> None:
@@ -230,6 +244,18 @@ def test_an_address_is_that_of_a_service_beside_the_pod(helm: Helm, values: dict
     }
     assert asked
     assert asked <= services
+
+
+def test_the_leader_is_reached_also_while_its_store_keeps_it_from_being_ready(helm: Helm) -> None:
+    published = {
+        each["metadata"]["name"]: each["spec"].get("publishNotReadyAddresses", False)
+        for each in helm.render({"leases": {"enabled": True}})
+        if each["kind"] == "Service"
+    }
+    assert {name for name, so in published.items() if so} == {
+        *("plimsoll-controller", "plimsoll-leases", "plimsoll-page")
+    }
+    assert "plimsoll-admission" in published
 
 
 def _asks_at(documents: list[Document]) -> dict[str, str]:

@@ -12,9 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.leadership.lease import read_lease
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
-from tests.apiserver.leading.candidates import LOST, Candidate, a_candidate, environment
+from tests.apiserver.leading.candidates import (
+    LEASE,
+    LOST,
+    Candidate,
+    a_candidate,
+    environment,
+    own_objects,
+)
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
 from tests.ha.leading.bursts import Burst
@@ -33,10 +41,11 @@ TAKES_OVER_WITHIN_S = 20.0
 
 @dataclass(slots=True)
 class Pair:
-    """Two controllers, each behind a network of its own."""
+    """Two controllers, each behind networks of its own: to the API server and to the database."""
 
     candidates: dict[str, Candidate]
     networks: dict[str, Network]
+    ways_to_store: dict[str, Network]
     store: Store
 
     async def roles(self) -> tuple[Candidate, Candidate]:
@@ -59,11 +68,12 @@ async def a_pair(
 ) -> AsyncIterator[Pair]:
     url = postgresql.url(postgresql.new_database(), "127.0.0.1")
     async with contextlib.AsyncExitStack() as stack:
-        candidates, networks = {}, {}
+        candidates, networks, ways_to_store = {}, {}, {}
         for name in ("one", "two"):
             network = networks[name] = await stack.enter_async_context(a_network())
             kubeconfig = await kubeconfig_through(network, node, folder / f"{name}.kubeconfig")
-            port = await network.way_to("127.0.0.1", postgresql.port)
+            way = ways_to_store[name] = await stack.enter_async_context(a_network())
+            port = await way.way_to("127.0.0.1", postgresql.port)
             told = environment(
                 own,
                 folder,
@@ -77,7 +87,7 @@ async def a_pair(
             )
         store = Store.open(url)
         stack.callback(store.close)
-        yield Pair(candidates, networks, store)
+        yield Pair(candidates, networks, ways_to_store, store)
 
 
 def at_s(record: dict[str, str]) -> float:
@@ -114,6 +124,7 @@ async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
         await until("some are over", burst.some_are_over)
         lost_s = datetime.now().timestamp()
         pair.networks[leader.name].cut()
+        pair.ways_to_store[leader.name].cut()
         assert await asyncio.wait_for(leader.process.wait(), PATIENCE_S) == LOST
         ended_s = datetime.now().timestamp() - lost_s
         assert not other.logged("leads")  # never two at once
@@ -124,6 +135,44 @@ async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
     FIGURES.note("ha.leader_cut_off_ends_itself_s", ends)
     words = speed.within("the takeover", takes_s, TAKES_OVER_WITHIN_S)
     FIGURES.note("ha.leader_cut_off_takeover_s", words)
+
+
+async def test_a_leader_that_alone_is_cut_off_from_the_database_hands_over(
+    own: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    async with a_pair(own, node, postgresql, tmp_path) as pair:
+        leader, other = await pair.roles()
+        pair.ways_to_store[leader.name].cut()
+        assert await asyncio.wait_for(leader.process.wait(), PATIENCE_S) == LOST
+        (stepped,) = leader.logged("steps down")
+        assert f"{other.name} reaches it" in stepped["why"]
+        await until("the other leads", other.leads)
+
+
+async def test_a_leader_stays_without_the_database_if_no_other_reaches_it_and_saves_what_it_saw(
+    own: Shop, shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    async with (
+        a_pair(own, node, postgresql, tmp_path) as pair,
+        own_objects(node.kubeconfig, own.namespace) as objects,
+    ):
+
+        async def asks() -> bool:
+            return read_lease(await objects.lease(LEASE, 5.0)).store_reached_by == ""
+
+        leader, other = await pair.roles()
+        burst = Burst(shop, "away")
+        with postgresql.away():
+            await burst.begin(PODS, OVER_S)
+            await until("it asks who reaches the database", asks)
+
+            async def all_killed() -> bool:
+                return await burst.killed() == PODS
+
+            await until("all are killed", all_killed)
+        await burst.nothing_lost_nothing_doubled(pair.store, 2 * LEASE_S / 5)
+        assert await leader.leads()
+        assert not other.logged("leads")
 
 
 async def test_a_controller_whose_database_is_down_waits_for_it_and_says_so(

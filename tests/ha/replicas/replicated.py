@@ -13,6 +13,7 @@ from typing import Any
 from deploy.chart.rendering import NAME
 from deploy.local.layout import NODE_ADDRESS
 
+from plimsoll_operator.names.labels import STORE_REACHED_BY
 from tests.apiserver.controllers import until
 from tests.apiserver.crds import read_at
 from tests.chart.helm import Helm
@@ -73,21 +74,30 @@ class Replicated:
             f"/apis/discovery.k8s.io/v1/namespaces/{NAME}/endpointslices",
             labelSelector=f"kubernetes.io/service-name={NAME}-controller",
         )["items"]
+        endpoints = [each for found in slices for each in found.get("endpoints") or []]
+        # Its Service publishes it also while it is not ready; these conditions say what it is.
         ready = [
-            endpoint["targetRef"]["name"]
-            for each in slices
-            for endpoint in each.get("endpoints") or []
-            if endpoint["conditions"].get("ready")
+            each["targetRef"]["name"]
+            for each in endpoints
+            if each["conditions"].get("serving") and not each["conditions"].get("terminating")
         ]
         assert len(ready) <= 1
         return ready[0] if ready else None
 
     def holder(self) -> str | None:
         """The holder of the Lease; empty if it was given back."""
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}-controller"
-        lease = self._read(path)
-        found: str | None = lease["spec"].get("holderIdentity")
+        found: str | None = self._lease()["spec"].get("holderIdentity")
         return found
+
+    def store_reached_by(self) -> str | None:
+        """The standby that reaches the store, empty if none does; None while the leader does."""
+        annotations = self._lease()["metadata"].get("annotations") or {}
+        found: str | None = annotations.get(STORE_REACHED_BY)
+        return found
+
+    def _lease(self) -> Any:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}-controller"
+        return self._read(path)
 
     def stands_by(self, pod: str) -> bool:
         """Whether a controller's pod says that it waits for the end of another."""

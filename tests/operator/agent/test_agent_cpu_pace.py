@@ -44,7 +44,7 @@ def test_a_minute_that_was_not_watched_tells_nothing() -> None:
     assert after((0, 0), (LONGEST_WINDOW_S + 1, 9000)).peak_cores is None
 
 
-def test_a_clock_that_jumps_back_begins_a_new_minute() -> None:
+def test_a_clock_that_counts_from_another_boot_begins_a_new_minute() -> None:
     pace = after((1000, 0), (900, 100), (960, 130))
     assert pace.peak_cores == 0.5
 
@@ -71,31 +71,45 @@ A_READING = CgroupSample(
 
 def test_a_killed_agent_carries_on_within_the_minute(tmp_path: Path) -> None:
     key = ("uid", None)
-    begun = Peaks().advance(A_READING, 1000.0)
+    begun = Peaks().advance(A_READING, clock_s=1000.0)
     Spool(tmp_path).save(Spooled({key: begun}))
     restored = Spool(tmp_path).load().running[key]
     assert restored == begun
-    ended = restored.advance(replace(A_READING, cpu_s=90.0), 1060.0)
+    ended = restored.advance(replace(A_READING, cpu_s=90.0), clock_s=1060.0)
     assert ended.pace.peak_cores == 1.5
 
 
 def test_where_cpu_cannot_be_read_there_is_no_pace() -> None:
     blind = replace(A_READING, cpu_s=None)
-    assert Peaks().advance(blind, 0.0).advance(blind, 60.0).pace == Pace()
+    assert Peaks().advance(blind, clock_s=0.0).advance(blind, clock_s=60.0).pace == Pace()
 
 
 @pytest.mark.slow
 def test_a_task_whose_memory_stands_still_is_still_seen_to_spin(tmp_path: Path) -> None:
     """The sampler sometimes reads CPU even where nothing else moves; the last report has it."""
     pod = f"kubepods/burstable/pod{UID}"
-    tree, now_s = RecordedTree(tmp_path), 1_700_000_000.0
-    sampler = Sampler(Version.V2, {}, lambda: now_s)
+    tree, clock_s = RecordedTree(tmp_path), 0.0
+    sampler = Sampler(Version.V2, {}, lambda: 1_700_000_000.0, clock_s=lambda: clock_s)
     hierarchy = find_hierarchy(tree.root)
     for second in range(3 * FULL_READING_EVERY + 65):
-        now_s = 1_700_000_000.0 + second
+        clock_s = float(second)
         tree.write(pod, usage_usec=2_500_000 * second)
         sampler.tick(scan(hierarchy, find_kubepods(hierarchy)))
     tree.remove(pod)
     (last,) = sampler.tick(scan(hierarchy, find_kubepods(hierarchy)))
     assert last.final
     assert last.peak_cores == pytest.approx(2.5)
+
+
+@pytest.mark.slow
+def test_a_wall_clock_that_is_set_back_makes_no_minute_longer(tmp_path: Path) -> None:
+    pod = f"kubepods/burstable/pod{UID}"
+    tree, clock_s, set_back_s = RecordedTree(tmp_path), 0.0, 0.0
+    sampler = Sampler(Version.V2, {}, lambda: 1.7e9 + clock_s - set_back_s, clock_s=lambda: clock_s)
+    hierarchy = find_hierarchy(tree.root)
+    for second in range(4 * 60):
+        clock_s, set_back_s = float(second), 50.0 if second > 55 else 0.0
+        tree.write(pod, usage_usec=1_000_000 * second)
+        sampler.tick(scan(hierarchy, find_kubepods(hierarchy)))
+    (peaks,) = (each for each in sampler.running().values() if each.pace.peak_cores)
+    assert peaks.pace.peak_cores == pytest.approx(1.0)

@@ -76,6 +76,7 @@ def test_one_bad_report_is_given_up_and_costs_no_other() -> None:
     assert deliver(outbox, outbox.batch(100), post)
     assert sorted(post.taken) == sorted(set(names) - {"pod-17"})
     assert uids(outbox) == []
+    assert outbox.dropped == 1
     assert post.calls <= 15  # halved, not one by one
 
 

@@ -4,45 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from kubernetes_asyncio import client
 
+from plimsoll_operator.kube import api_server
 from plimsoll_operator.kube.api_server import (
     CORE,
     MERGE_PATCH,
     STRATEGIC_PATCH,
-    ApiServer,
     custom_path,
     path_of,
 )
 from plimsoll_operator.kube.errors import AlreadyThere, Refused, Unreachable
+from tests.rigs.servers.api_servers import an_api_server
 
 POD = path_of(CORE, "pods", "shop", "train-x7")
-Answering = Callable[[web.Request], Awaitable[web.Response]]
-
-
-@asynccontextmanager
-async def an_api_server(
-    answer: Answering, most_bytes: int | None = None
-) -> AsyncIterator[ApiServer]:
-    """Something that answers every request as ``answer`` says."""
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    [(_, port)] = [address[:2] for address in runner.addresses]
-    settings = client.Configuration(host=f"http://127.0.0.1:{port}")
-    try:
-        async with client.ApiClient(settings) as api:
-            yield ApiServer(api, most_bytes=most_bytes)
-    finally:
-        await runner.cleanup()
 
 
 async def echo(request: web.Request) -> web.Response:
@@ -152,3 +129,22 @@ async def test_an_answer_that_is_too_large_or_no_json_is_an_error_of_ours() -> N
     async with an_api_server(answer) as server:
         with pytest.raises(Unreachable, match="no JSON"):
             await server.get(POD)
+
+
+async def test_the_names_of_a_list_are_read_to_its_end_however_long_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(api_server, "MOST_OBJECTS", 2)
+
+    async def answer(request: web.Request) -> web.Response:
+        page = int(request.query.get("continue", "0"))
+        meta = {"namespace": "shop", "name": f"train-{page}", "uid": f"uid-{page}"}
+        more = {"continue": str(page + 1)} if page < 3 else {}
+        return web.json_response({"metadata": more, "items": [{"metadata": meta}]})
+
+    pods = path_of(CORE, "pods")
+    async with an_api_server(answer) as server:
+        assert await server.names(pods) == {
+            f"uid-{page}": f"shop/train-{page}" for page in range(4)
+        }
+        assert len(await server.metadata(pods)) == 2

@@ -96,13 +96,13 @@ def test_a_store_that_never_answered_is_not_competed_for_and_says_why() -> None:
     probe = StoreProbe(ask, clock)
     assert probe.asked.wait(10)
     assert probe.unfit_to_compete() == "store X does not answer"
-    assert probe.unfit_to_lead() is None
+    assert probe.would_hand_over() is None
     clock.now_s += LEAVES_AFTER_S
-    assert probe.unfit_to_lead() == "store X does not answer"
+    assert probe.would_hand_over() == "store X does not answer"
     probe.close()
 
 
-def test_a_store_that_hangs_is_first_not_competed_for_and_then_not_led_with() -> None:
+def test_a_store_that_hangs_is_first_not_competed_for_and_then_left_to_who_reaches_it() -> None:
     clock = Clock()
     hangs: queue.SimpleQueue[None] = queue.SimpleQueue()
     hangs.put(None)  # the first answer comes, the second never
@@ -114,8 +114,9 @@ def test_a_store_that_hangs_is_first_not_competed_for_and_then_not_led_with() ->
         time.sleep(0.05)
     clock.now_s += FRESH_S + 0.1
     assert probe.unfit_to_compete() == "the store does not answer"
-    assert probe.unfit_to_lead() is None
+    assert probe.would_hand_over() is None
     clock.now_s += LEAVES_AFTER_S - FRESH_S
-    assert probe.unfit_to_lead() == "the store does not answer"
+    assert probe.would_hand_over() == "the store does not answer"
+    assert probe.unfit_to_lead() is None
     probe.close()
     hangs.put(None)

@@ -1,10 +1,13 @@
-"""Takes agents' reports: ``POST /v1/peaks``. Checks every field."""
+"""Takes agents' reports: ``POST /v1/peaks``. Checks every field that it knows.
+
+Others are ignored: during an upgrade a newer agent reports to an older controller.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -20,7 +23,6 @@ from plimsoll_predictor.core.documents import from_document, to_document
 log = structlog.get_logger()
 
 MAX_REPORTS: Final = 5_000
-_NAMES: Final = frozenset(each.name for each in fields(PeakReport))
 _PEAKS: Final = ("need_peak_bytes", "working_set_peak_bytes", "anon_peak_bytes")
 
 Persist = Callable[[Sequence[PeakReport]], Awaitable[None]]
@@ -47,7 +49,7 @@ class BadReportsError(ValueError):
     """A body that is not a list of reports; the message says where and why."""
 
 
-class _Sent(msgspec.Struct, forbid_unknown_fields=True):
+class _Sent(msgspec.Struct):
     node: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
     reports: Annotated[list[dict[str, Any]], msgspec.Meta(max_length=MAX_REPORTS)]
 
@@ -130,8 +132,6 @@ def read_reports(body: bytes) -> tuple[str, list[PeakReport]]:
 
 
 def _report(where: str, data: dict[str, Any]) -> PeakReport:
-    if unknown := sorted(data.keys() - _NAMES):
-        raise BadReportsError(f"{where} has an unknown field {unknown[0]!r:.60}")
     report = from_document(PeakReport, data, where, BadReportsError)
     for name in _PEAKS:
         if getattr(report, name) > report.kernel_peak_bytes:
