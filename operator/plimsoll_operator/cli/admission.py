@@ -7,30 +7,63 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, given_only
+from plimsoll_operator.cli.options import PROCESSES, given_only, setting
 
 app = typer.Typer()
 
 
 @app.command(rich_help_panel=PROCESSES)
 def admission(
-    certificate: Annotated[Path | None, typer.Option(help="TLS certificate, PEM.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Key of the certificate, PEM.")] = None,
-    feed: Annotated[str | None, typer.Option(help="The controller's URL.")] = None,
-    token_file: Annotated[Path | None, typer.Option(help="File with the feed's token.")] = None,
+    certificate: Annotated[
+        Path | None, setting(words="TLS certificate, PEM.", env="PLIMSOLL_CERTIFICATE_FILE")
+    ] = None,
+    key: Annotated[
+        Path | None, setting(words="Key of the certificate, PEM.", env="PLIMSOLL_KEY_FILE")
+    ] = None,
+    feed: Annotated[
+        str | None, setting(words="The controller's URL.", env="PLIMSOLL_FEED_URL")
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        setting(words="File with the feed's token.", env="PLIMSOLL_FEED_TOKEN_FILE"),
+    ] = None,
     leases: Annotated[
-        str | None, typer.Option(help="URL at which pods lease items of their Jobs; else none do.")
+        str | None,
+        setting(
+            words="URL at which pods lease items of their Jobs; without it none do.",
+            env="PLIMSOLL_LEASES_URL",
+        ),
     ] = None,
-    address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="HTTPS port; 9443 otherwise.")] = None,
+    address: Annotated[
+        str | None,
+        setting(words="Address to listen on.", env="PLIMSOLL_LISTEN_ADDRESS", default="0.0.0.0"),
+    ] = None,
+    port: Annotated[
+        int | None, setting(words="HTTPS port.", env="PLIMSOLL_LISTEN_PORT", default="9443")
+    ] = None,
     metrics_port: Annotated[
-        int | None, typer.Option(help="HTTP port of /metrics and /readyz; 9090 otherwise.")
+        int | None,
+        setting(
+            words="HTTP port of /metrics and /readyz.",
+            env="PLIMSOLL_METRICS_LISTEN_PORT",
+            default="9090",
+        ),
     ] = None,
-    snapshot: Annotated[Path | None, typer.Option(help="File for a copy of the feed.")] = None,
+    snapshot: Annotated[
+        Path | None,
+        setting(
+            words="File for a copy of the feed; without it none is kept.",
+            env="PLIMSOLL_SNAPSHOT_FILE",
+        ),
+    ] = None,
     excluded_namespaces: Annotated[
-        str | None, typer.Option(help="Namespaces to leave alone, by commas.")
+        str | None,
+        setting(words="Namespaces to leave alone, by commas.", env="PLIMSOLL_EXCLUDED_NAMESPACES"),
     ] = None,
-    drain: Annotated[float | None, typer.Option(help="Seconds to serve after SIGTERM.")] = None,
+    drain: Annotated[
+        float | None,
+        setting(words="Seconds to serve after SIGTERM.", env="PLIMSOLL_DRAIN_S", default="5"),
+    ] = None,
 ) -> None:
     """Run the webhook: it sizes labelled pods, and always admits them."""
     from plimsoll_operator.admission.settings import AdmissionSettings

@@ -34,7 +34,8 @@ Named = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="A Profilin
 @needs_installation
 def create(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A ProfilingCampaign as YAML; - reads it here.")
+        Path,
+        typer.Argument(metavar="FILE", help="A ProfilingCampaign as YAML; - reads standard input."),
     ],
     namespace: Annotated[
         str | None,

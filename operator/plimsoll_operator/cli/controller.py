@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only
+from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only, setting
 from plimsoll_predictor.core.policy import Mode
 
 app = typer.Typer()
@@ -15,34 +15,88 @@ app = typer.Typer()
 
 @app.command(rich_help_panel=PROCESSES)
 def controller(
-    store_url: Annotated[str | None, typer.Option("--store", help="The store's URL.")] = None,
+    store_url: Annotated[
+        str | None,
+        setting(
+            "--store",
+            words="The store's URL.",
+            env="PLIMSOLL_STORE_URL",
+            default="sqlite:///plimsoll.db",
+        ),
+    ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     listen_host: Annotated[
-        str | None, typer.Option("--host", help="Address of feed, peaks and metrics.")
+        str | None,
+        setting(
+            "--host",
+            words="Address of feed, peaks and metrics.",
+            env="PLIMSOLL_LISTEN_HOST",
+            default="127.0.0.1",
+        ),
     ] = None,
     listen_port: Annotated[
-        int | None, typer.Option("--port", help="Port of feed, peaks and metrics; 8081 otherwise.")
+        int | None,
+        setting(
+            "--port",
+            words="Port of feed, peaks and metrics.",
+            env="PLIMSOLL_LISTEN_PORT",
+            default="8081",
+        ),
     ] = None,
-    page_host: Annotated[str | None, typer.Option(help="Address of the page.")] = None,
-    page_port: Annotated[int | None, typer.Option(help="Port of the page; 8082 otherwise.")] = None,
-    leases_host: Annotated[str | None, typer.Option(help="Address of leases.")] = None,
+    page_host: Annotated[
+        str | None,
+        setting(words="Address of the page.", env="PLIMSOLL_PAGE_HOST", default="127.0.0.1"),
+    ] = None,
+    page_port: Annotated[
+        int | None, setting(words="Port of the page.", env="PLIMSOLL_PAGE_PORT", default="8082")
+    ] = None,
+    leases_host: Annotated[
+        str | None,
+        setting(words="Address of leases.", env="PLIMSOLL_LEASES_HOST", default="127.0.0.1"),
+    ] = None,
     leases_port: Annotated[
-        int | None, typer.Option(help="Port at which pods lease items of their Jobs; else none do.")
+        int | None,
+        setting(
+            words="Port at which pods lease items of their Jobs; without it none do.",
+            env="PLIMSOLL_LEASES_PORT",
+        ),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="File with the bearer token of feed and peaks.")
+        Path | None,
+        setting(words="File with the bearer token of feed and peaks.", env="PLIMSOLL_TOKEN_FILE"),
     ] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Default mode of every task.")] = None,
+    mode: Annotated[
+        Mode | None,
+        setting(words="Default mode of every task.", env="PLIMSOLL_MODE", default="recommend"),
+    ] = None,
     excluded_namespaces: Annotated[
-        str | None, typer.Option(help="Namespaces to leave alone, by commas.")
+        str | None,
+        setting(words="Namespaces to leave alone, by commas.", env="PLIMSOLL_EXCLUDED_NAMESPACES"),
     ] = None,
     training_budget_s: Annotated[
-        float | None, typer.Option("--training-budget", help="Seconds per training.")
+        float | None,
+        setting(
+            "--training-budget",
+            words="Seconds per training.",
+            env="PLIMSOLL_TRAINING_BUDGET_S",
+            default="60",
+        ),
     ] = None,
-    lease: Annotated[str | None, typer.Option(help="Lease to compete for.")] = None,
+    lease: Annotated[
+        str | None,
+        setting(
+            words="Lease to compete for; without it this is the only controller.",
+            env="PLIMSOLL_LEASE",
+        ),
+    ] = None,
     instance: Annotated[
-        str | None, typer.Option(help="Name of this controller: that of its pod.")
+        str | None,
+        setting(
+            words="Name of this controller: that of its pod.",
+            env="PLIMSOLL_INSTANCE",
+            default="plimsoll",
+        ),
     ] = None,
 ) -> None:
     """Run the operator: it observes, lifts, retries, trains and keeps TaskProfiles."""

@@ -71,6 +71,16 @@ Task = Annotated[str, task_argument(metavar="NAMESPACE/TASK")]
 TaskOrPod = Annotated[str, task_argument(metavar="NAMESPACE/NAME", help="A task, or a pod.")]
 
 
+def setting(*names: str, words: str, env: str, default: str | None = None) -> Any:
+    """An option of a process that overrides one of its settings; its help tells of the others.
+
+    env: the environment variable of the setting. default: in words; None if there is none.
+    """
+    # typer is not told of them: the settings read the variable, and have words for a wrong value.
+    told = rf"{words} \[env var: {env}]"
+    return typer.Option(*names, help=told if default is None else rf"{told} \[default: {default}]")
+
+
 def given_only(**options: Any) -> dict[str, Any]:
     """The options on the command line; for the others, the environment or a default holds."""
     return {name: value for name, value in options.items() if value is not None}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import LOOK, Output, examples, needs_store, some_task
+from plimsoll_operator.cli.options import LOOK, Output, examples, needs_store, task_argument
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 
 app = typer.Typer()
@@ -21,21 +21,43 @@ app = typer.Typer()
 )
 @needs_store()
 def split(
-    task: Annotated[str, some_task(help="The task of the Jobs.")],
+    task: Annotated[str, task_argument(metavar="NAMESPACE/TASK", help="The task of the Jobs.")],
     items: Annotated[
-        int | None, typer.Option(min=1, help="Items of a Job.", show_default="its last Job's")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="COUNT",
+            help="How many items the Job has.",
+            show_default="its last Job's",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=100_000, help="Its parallelism.", show_default="its last Job's"),
+        typer.Option(
+            min=1,
+            max=100_000,
+            metavar="COUNT",
+            help="Its parallelism.",
+            show_default="its last Job's",
+        ),
     ] = None,
     pods: Annotated[
         int | None,
-        typer.Option(min=1, help="Its completions as written.", show_default="its last Job's"),
+        typer.Option(
+            min=1,
+            metavar="COUNT",
+            help="Its completions as written.",
+            show_default="its last Job's",
+        ),
     ] = None,
     memory_weight: Annotated[
         float,
-        typer.Option(min=0, max=1, help="What memory counts beside time, as in a policy."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Weight of memory beside time, 0 to 1. It is 0 unless you say it, whatever the"
+            " task's policy says.",
+        ),
     ] = 0,
     output: Output = OutputForm.TABLE,
     *,

@@ -15,6 +15,7 @@ from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.placing.listed_pods import ListedPods
 from plimsoll_operator.controller.profiles.gathering import LATEST
+from plimsoll_operator.controller.tasks import karpenter
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import Healing
 from plimsoll_operator.controller.tasks.missed_deletions import MissedDeletions
@@ -120,6 +121,8 @@ class Controller(ControllerParts):
         for bound in await _answered(self.kube.list_bounds):
             see = watch.see_node if bound["kind"] == "Node" else watch.see_bounds
             await see(bound, gone=False)
+        if await karpenter.is_installed(self.kube.api):
+            watch.see_karpenter()
         autoscalers = AutoscalersSeen(self.kube, self.bounds)
         await autoscalers.look()
         await self.restore()

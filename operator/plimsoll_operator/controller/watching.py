@@ -143,6 +143,11 @@ class ClusterWatch:
         self.bounds.see_node(node, gone=gone)
         self.releases.see_node(node, gone=gone)
 
+    def see_karpenter(self) -> None:
+        """Karpenter is installed: no pod is told to prefer hosts by name."""
+        self.bounds.see_karpenter()
+        self.releases.room.has_karpenter = True
+
     def _leave_alone(self, document: Raw) -> bool:
         return self.book.policies.leave_alone(document["metadata"].get("namespace"))
 

@@ -82,7 +82,7 @@ class RoomBook:
     """Nodes that take pods, and the pods that take room on them. Nodes go by their names."""
 
     has_karpenter: bool = False
-    """Whether Karpenter made any node that was seen."""
+    """Whether Karpenter is installed, or made any node that was seen."""
     _nodes: dict[str, _Node] = field(default_factory=dict)
     _tasks: dict[str, Taker] = field(default_factory=dict)
     """Pods of tasks by UID, as they are seen."""

@@ -154,10 +154,9 @@ def _of_bounds(now: Situation) -> Iterator[tuple[str, Situation]]:
         yield f"without max {words_for_bytes(policy.max_bytes)}", now.with_policy(max_bytes=None)
     yield f"without min {words_for_bytes(policy.min_bytes)}", now.with_policy(min_bytes=1)
     if bounds.cap_bytes is not None:
-        words = "without the cluster's cap"
         cap = words_for_bytes(bounds.cap_bytes)
         free = replace(now, bounds=replace(bounds, cap_bytes=None))
-        yield f"{words} {cap} (LimitRange)", free
+        yield f"without the LimitRange's maximum {cap}", free
     if bounds.room_bytes is not None:
         room = words_for_bytes(bounds.room_bytes)
         free = replace(now, bounds=replace(bounds, room_bytes=None))

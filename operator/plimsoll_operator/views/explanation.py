@@ -23,6 +23,13 @@ _LEFT: Final = (
     "who else sets its memory: Plimsoll steps back for a VerticalPodAutoscaler (set its updateMode"
     " to Off) and for a webhook that changes what Plimsoll sets"
 )
+_SOME_ENDS: Final = 3
+"""So many attempts that were all deleted are no chance."""
+_DELETED: Final = (
+    "ends of its pods' own: its latest attempts were all deleted before they ended, and that"
+    " teaches no need. Engines that delete their pods are Spark (its executors keep their end with"
+    " spark.kubernetes.executor.deleteOnTermination=false), Ray and the MPI Operator"
+)
 _BY_REASON: Final[Mapping[str, str]] = {
     Reason.COLD_START: "its policy's minRuns: until so many runs are known, the request is kept",
     Reason.OFF: "its mode: sizing is switched off; set recommend or enforce",
@@ -73,10 +80,7 @@ class Explanation:
         reasons += self.standing.would_change if self.standing else []
         if self.outlook is not None and self.outlook.applied is not None:
             reasons.insert(0, self.outlook.applied)
-        if self.standing is None and self.summary.runs_known:
-            reasons.append("its earlier runs: the controller learns from them within seconds")
-        elif self.standing is None:
-            reasons.append("the first run whose memory is measured: until then the request is kept")
+        reasons += self._unlearned
         latest = self.decisions[0] if self.decisions else None
         if self.outlook is None and latest is not None:
             if _WRITTEN_ONLY in latest.words:
@@ -87,6 +91,18 @@ class Explanation:
         if self.standing and self.standing.drift.drifting:
             reasons.append("more runs: it has changed of late, and few are known since")
         return tuple(reasons)
+
+    @property
+    def _unlearned(self) -> list[str]:
+        """Name what its experts still have to learn from."""
+        if self.standing is None and self.summary.runs_known:
+            return ["its earlier runs: the controller learns from them within seconds"]
+        some = len(self.causes) >= _SOME_ENDS and not self.summary.runs_known
+        if some and set(self.causes) == {Cause.DELETED}:
+            return [_DELETED]
+        if self.standing is None:
+            return ["the first run whose memory is measured: until then the request is kept"]
+        return []
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

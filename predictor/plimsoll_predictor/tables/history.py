@@ -27,7 +27,7 @@ from plimsoll_predictor.tables.cells import (
 )
 from plimsoll_predictor.tables.history_columns import ALIASES, COLUMNS, observation
 from plimsoll_predictor.tables.table_reading import check_columns, named, open_any
-from plimsoll_predictor.tables.table_writing import feature_columns, write_table
+from plimsoll_predictor.tables.table_writing import feature_columns, stream_table, write_table
 
 _NAMES_FIRST: Final = (
     "the first line must name the columns, for instance task,finished_s,peak_bytes"
@@ -67,12 +67,17 @@ class Written:
 
 
 def read_history(
-    file: Path | BinaryIO, *, namespace: str | None = None, where: str | None = None
+    file: Path | BinaryIO,
+    *,
+    namespace: str | None = None,
+    where: str | None = None,
+    now_s: float | None = None,
 ) -> Iterator[Observation | BadRow]:
     """Past attempts, in the order of the file.
 
     file: its path, or the file itself, opened for bytes and able to seek.
     namespace: for rows that name none. where: the file's name in errors, if it is another one.
+    now_s: Unix seconds; rows of a later time are bad. None takes them.
     A row that repeats an earlier one is a BadRow. Reading a file again gives the same uids, so
     importing it twice doubles nothing.
 
@@ -81,14 +86,14 @@ def read_history(
             lacks or misspells a column.
     """
     if not isinstance(file, Path):
-        yield from _rows(file, where or str(getattr(file, "name", "the file")), namespace)
+        yield from _rows(file, where or str(getattr(file, "name", "the file")), namespace, now_s)
         return
     try:
         opened = file.open("rb")
     except OSError as error:
         raise TableError(f"{where or file} cannot be read: {error.strerror or error}") from error
     with opened:
-        yield from _rows(opened, where or str(file), namespace)
+        yield from _rows(opened, where or str(file), namespace, now_s)
 
 
 def write_history(path: Path, batches: Batches) -> Written:
@@ -101,19 +106,42 @@ def write_history(path: Path, batches: Batches) -> Written:
             missing.
         OSError: if the file cannot be written.
     """
+    columns, written = _columns_of(batches, str(path)), Written()
+    write_table(path, columns, _rows_of(batches, columns, written))
+    return written
+
+
+def stream_history(file: BinaryIO, ending: str, batches: Batches, where: str) -> Written:
+    """Write observations as they come to an open file, which need not seek; nothing is held.
+
+    ending: .gz gzips the CSV. where: the file's name in errors. As ``write_history`` otherwise, but
+    after an OSError, or an error of ``batches``, the file has a part of the rows.
+    """
+    columns, written = _columns_of(batches, where), Written()
+    stream_table(file, ending, columns, _rows_of(batches, columns, written))
+    return written
+
+
+def _columns_of(batches: Batches, where: str) -> dict[str, type]:
     features = (each.features for batch in batches() for each in batch)
     columns = {**OWN_COLUMNS, **feature_columns(FEATURE, features)}
     if len(columns) > MOST_COLUMNS:
         raise TableError(
-            f"{path}: the tasks have {len(columns) - len(OWN_COLUMNS)} features between them, and a"
-            f" file has at most {MOST_COLUMNS} columns; export them apart"
+            f"{where}: the tasks have {len(columns) - len(OWN_COLUMNS)} features between them, and"
+            f" a file has at most {MOST_COLUMNS} columns; export them apart"
         )
-    written = Written()
-    write_table(path, columns, (list(_readable(batch, written)) for batch in batches()))
-    return written
+    return columns
 
 
-def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observation | BadRow]:
+def _rows_of(
+    batches: Batches, columns: Mapping[str, type], written: Written
+) -> Iterator[list[dict[str, object]]]:
+    return (list(_readable(batch, columns, written)) for batch in batches())
+
+
+def _rows(
+    file: BinaryIO, where: str, namespace: str | None, now_s: float | None
+) -> Iterator[Observation | BadRow]:
     table = open_any(file, where, _NAMES_FIRST)
     columns = [ALIASES.get(name, name) for name in table.columns]
     check_columns(columns, _missing(columns, namespace), where, _NAMES_FIRST)
@@ -126,7 +154,7 @@ def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observa
             yield row
             continue
         try:
-            attempt = observation(named(row, places).cells, namespace)
+            attempt = observation(named(row, places).cells, namespace, now_s)
         except CellError as error:
             yield row.refused(error.shown)
             continue
@@ -158,13 +186,19 @@ def _check_name(name: str, where: str) -> None:
     raise TableError(f"{where} has an unknown column {name[:40]!r}; {hint}")
 
 
-def _readable(batch: Sequence[Observation], written: Written) -> Iterator[dict[str, object]]:
+def _readable(
+    batch: Sequence[Observation], columns: Mapping[str, type], written: Written
+) -> Iterator[dict[str, object]]:
     for each in batch:
         row = _row(each)
+        if not row.keys() <= columns.keys():
+            # A controller observes on while its store is read, and the header is written already.
+            written.left_out["it has a feature that came while the file was written"] += 1
+            continue
         try:
             observation({name: str(value) for name, value in row.items()}, None)
         except CellError as error:
-            written.left_out[error.shown] += 1
+            written.left_out[str(error)] += 1
             continue
         written.rows += 1
         yield row

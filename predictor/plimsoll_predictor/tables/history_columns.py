@@ -21,9 +21,11 @@ from plimsoll_predictor.core.bounded_text import (
     bounded,
     bounded_or_none,
 )
+from plimsoll_predictor.core.cpu import MOST_CORES
 from plimsoll_predictor.core.record import COLUMNS as RECORD_COLUMNS
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource, Unit
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import DAY_S, HOUR_S, KIB, MIB
 from plimsoll_predictor.tables.cells import (
     MOST_BYTES,
     CellError,
@@ -43,37 +45,45 @@ COLUMNS: Final = frozenset(
     | {each.name for each in _READ}
 )
 
-_MOST_CORES: Final = 100_000
 _MOST_SHARE: Final = 1_000
 """The largest share: with low requests, nodes hold more than they have, but never so much."""
 _MOST_PODS: Final = 10_000_000
 _DATE_WITHOUT_DASHES: Final = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 """Read as Unix seconds, it would be a day in 1970."""
+_EARLIEST_S: Final = 946_684_800.0
+"""The year 2000: zero stands for unknown in many exports."""
 _LATEST_S: Final = 4_102_444_800.0
 """The year 2100: a later time was written in milliseconds."""
+_AHEAD_S: Final = HOUR_S
+"""Clocks differ by less: a time further ahead was written in another zone."""
+_LONGEST_S: Final = 366 * DAY_S
+_LEAST_BYTES: Final = 64 * KIB
+"""No container is so small: a lower figure was written in another unit."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NAME_CHARS: Final = 253
 _IDENTITY: Final = ("run", "attempt", "attempt_uid", *_TIMES, "runtime_s")
 
 
-def observation(cells: Cells, namespace: str | None) -> Observation:
+def observation(cells: Cells, namespace: str | None, now_s: float | None = None) -> Observation:
     """One row as an observation.
 
     cells: column -> stripped text; empty cells are absent.
     namespace: for rows that name none.
+    now_s: Unix seconds, from which on times are refused, with an hour for clocks; None takes all.
 
     Raises:
         CellError: if a needed cell is missing, or one holds what it cannot.
     """
     task = _task(cells, namespace)
-    values = _times(cells)
+    values = _times(cells, math.inf if now_s is None else now_s + _AHEAD_S)
     values |= {
         each.name: _READERS[each.unit](cells, each.name)
         for each in _READ
         if each.unit is not Unit.TIME
     }
     outcome = _outcome(cells, values["cause"], values["exit_code"])
-    _check_teaches(outcome, values)
+    _check_teaches(outcome, cells, values)
+    _check_cpu(cells, values)
     uid = _uid(cells, task)
     return Observation(
         attempt_uid=uid,
@@ -119,7 +129,7 @@ def _outcome(cells: Cells, cause: Cause | None, exit_code: int | None) -> Outcom
     return outcome
 
 
-def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
+def _check_teaches(outcome: Outcome, cells: Cells, values: Mapping[str, Any]) -> None:
     untimed = values["started_s"] is None
     if outcome is Outcome.SUCCEEDED and values["peak_bytes"] is None and untimed:
         raise CellError(
@@ -133,9 +143,33 @@ def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
         raise CellError("allocation_bytes is 0; it must say what was too small for an OOM kill")
     if outcome is Outcome.OOM_KILLED and values["allocation_bytes"] is None:
         raise CellError("allocation_bytes is empty; it says what was too small for an OOM kill")
+    taught = {Outcome.SUCCEEDED: "peak_bytes", Outcome.OOM_KILLED: "allocation_bytes"}
+    if (name := taught.get(outcome)) is not None:
+        _check_unit(cells, name, values[name])
 
 
-def _times(cells: Cells) -> dict[str, Any]:
+def _check_unit(cells: Cells, name: str, size_bytes: int | None) -> None:
+    if size_bytes is None or size_bytes >= _LEAST_BYTES:
+        return
+    why = f"{name} is less than any program uses; write plain bytes"
+    shown = f"{name} {short(cells[name])} is less than any program uses; write plain bytes"
+    if number(cells, name) == size_bytes:
+        # The unit is unknown: Slurm and GNU time show KiB, Kubernetes Mi. Parts are of neither.
+        shown += f": {size_bytes} KiB are {size_bytes * KIB}, {size_bytes} MiB {size_bytes * MIB}"
+    raise CellError(why, shown)
+
+
+def _check_cpu(cells: Cells, values: Mapping[str, Any]) -> None:
+    started_s, finished_s, cpu_s = (values[name] for name in ("started_s", "finished_s", "cpu_s"))
+    if cpu_s is None or started_s is None:
+        return
+    # In less than a second, times may be rounded to the same one.
+    if cpu_s > MOST_CORES * max(finished_s - started_s, 1.0):
+        why = f"is more than {MOST_CORES:,} cores over its runtime; write seconds"
+        raise refused(cells, "cpu_s", why)
+
+
+def _times(cells: Cells, latest_s: float) -> dict[str, Any]:
     times = {name: _time(cells, name) for name in _TIMES}
     runtime_s = _seconds(cells, "runtime_s")
     started_s, finished_s = times["started_s"], times["finished_s"]
@@ -146,7 +180,18 @@ def _times(cells: Cells) -> dict[str, Any]:
     if times["finished_s"] is None:
         raise CellError("finished_s is empty; give it, or started_s and runtime_s")
     _check_order(times)
+    _check_spans(times, latest_s)
     return times
+
+
+def _check_spans(times: Mapping[str, float | None], latest_s: float) -> None:
+    started_s, finished_s = times["started_s"], times["finished_s"] or 0.0
+    if finished_s - (finished_s if started_s is None else started_s) > _LONGEST_S:
+        raise CellError("its runtime is more than a year; check started_s, finished_s, runtime_s")
+    for name, time_s in times.items():
+        if time_s is not None and time_s > latest_s:
+            zoned = "2026-01-05T08:00:00+09:00"
+            raise CellError(f"{name} is in the future; is its time zone missing? write {zoned}")
 
 
 def _check_order(times: Mapping[str, float | None]) -> None:
@@ -172,6 +217,8 @@ def _time(cells: Cells, name: str) -> float | None:
         dashed = f"{text[:4]}-{text[4:6]}-{text[6:]}"
         words = "is a date without dashes; write"
         raise CellError(f"{name} {words} them", f"{name} {short(text)} {words} {dashed}")
+    if time_s < _EARLIEST_S:
+        raise refused(cells, name, "is before 2000; leave unknown cells empty")
     if time_s > _LATEST_S:
         raise CellError(f"{name} {short(text)} is after 2100; write seconds, not milliseconds")
     return time_s
@@ -210,7 +257,7 @@ def _within(cells: Cells, name: str, most: float, why: str) -> float | None:
 
 
 _seconds: Final = partial(_within, most=_LATEST_S, why="is no number of seconds")
-_cores: Final = partial(_within, most=_MOST_CORES, why=f"is no number of cores, 0 to {_MOST_CORES}")
+_cores: Final = partial(_within, most=MOST_CORES, why=f"is no number of cores, 0 to {MOST_CORES}")
 _share: Final = partial(_within, most=_MOST_SHARE, why="is no share; 1 is all there is")
 
 

@@ -8,7 +8,9 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.tables.parquet_tables import write_parquet
@@ -28,7 +30,19 @@ def write_table(path: Path, columns: Columns, batches: Iterable[Sequence[Cells]]
         if path.suffix == ".parquet":
             write_parquet(unfinished, columns, batches)
         else:
-            _write_csv(unfinished, columns, batches)
+            with unfinished.open("wb") as file:
+                stream_table(file, path.suffix, columns, batches)
+
+
+def stream_table(
+    file: BinaryIO, ending: str, columns: Columns, batches: Iterable[Sequence[Cells]]
+) -> None:
+    """Write rows to an open file that need not seek: gzipped CSV if ending is .gz, else CSV."""
+    with _as_text(file, ending) as text:
+        writer = csv.DictWriter(text, list(columns), restval="")
+        writer.writeheader()
+        for batch in batches:
+            writer.writerows(batch)
 
 
 def feature_columns(prefix: str, many: Iterable[Features]) -> dict[str, type]:
@@ -41,13 +55,17 @@ def feature_columns(prefix: str, many: Iterable[Features]) -> dict[str, type]:
     return dict(sorted(kinds.items()))
 
 
-def _write_csv(path: Path, columns: Columns, batches: Iterable[Sequence[Cells]]) -> None:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "wt", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(columns), restval="")
-        writer.writeheader()
-        for batch in batches:
-            writer.writerows(batch)
+@contextmanager
+def _as_text(file: BinaryIO, ending: str) -> Iterator[TextIO]:
+    """The file as text; it stays open for whoever opened it."""
+    packed = gzip.GzipFile(fileobj=file, mode="wb") if ending == ".gz" else None
+    text = TextIOWrapper(packed or file, encoding="utf-8", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
+        if packed is not None:
+            packed.close()
 
 
 @contextmanager

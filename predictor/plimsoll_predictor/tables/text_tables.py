@@ -27,15 +27,20 @@ _TORN: Final = (EOFError, OSError, zlib.error)
 """The errors of reading a damaged gzip file."""
 
 
+def is_gzip(file: BinaryIO) -> bool:
+    """Whether a file, able to seek, is gzipped; it stands at its start afterwards."""
+    magic = file.read(len(_GZIP))
+    file.seek(0)
+    return magic == _GZIP
+
+
 def open_table(file: BinaryIO, where: str, hint: str) -> Table:
     """Read a table's header, and its rows as they are asked for.
 
     file: able to seek; its caller closes it, after the last row was read.
     where, hint: for the words of an error: the file's name; what a header looks like.
     """
-    zipped = file.read(len(_GZIP)) == _GZIP
-    file.seek(0)
-    plain = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if zipped else file
+    plain = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_gzip(file) else file
     # Bytes that are not UTF-8 become lone surrogates, which are reported row by row.
     buffered = io.BufferedReader(_Unclosed(plain))
     text = io.TextIOWrapper(buffered, "utf-8-sig", errors="surrogateescape", newline="")

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
+from pydantic_settings import BaseSettings
+from typer.main import get_command
 
 from plimsoll_operator import __main__
+from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.agent.settings import SettingsError
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import document_text
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.extender.settings import ExtenderSettings
 from plimsoll_operator.kubectl_plugin import complete
 from plimsoll_predictor.store import StoreError
 from tests.rigs.processes.command_lines import PLIMSOLL, Ended, called_here, run_apart, run_here
@@ -105,6 +113,56 @@ def test_the_commands_are_in_groups_that_say_what_they_are_for() -> None:
     text = run_here("--help", COLUMNS="100").stdout
     groups = [line.split("─")[1].strip() for line in text.splitlines() if line.startswith("╭─")]
     assert groups == ["Options", "Look", "Set", "Past runs", "Processes"]
+
+
+def commands_of(group: Any, *words: str) -> Iterator[tuple[str, Any]]:
+    """The visible commands below a group, with their words."""
+    for name, inner in group.commands.items():
+        if hasattr(inner, "commands"):
+            yield from commands_of(inner, *words, name)
+        elif not inner.hidden:
+            yield " ".join([*words, name]), inner
+
+
+COMMANDS = dict(commands_of(get_command(__main__.app)))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_brackets_around_an_argument_mean_that_it_may_be_left_out(command: str) -> None:
+    for given in COMMANDS[command].params:
+        if given.param_type_name == "argument" and given.metavar:
+            assert given.metavar.startswith("[") is not given.required, given.name
+
+
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        pytest.param("controller", ControllerSettings, id="controller"),
+        pytest.param("admission", AdmissionSettings, id="admission"),
+        pytest.param("extender", ExtenderSettings, id="extender"),
+    ],
+)
+def test_the_help_of_a_process_names_the_variable_and_the_default_of_each_setting(
+    command: str, settings: type[BaseSettings]
+) -> None:
+    fields = settings.model_fields
+    for option in COMMANDS[command].params:
+        if option.name in ("kubeconfig", "context", "help"):
+            continue
+        [field] = re.findall(r"\[env var: PLIMSOLL_(\w+)\]", option.help)
+        default = fields[field.lower()].default
+        told = re.findall(r"\[default: (.*)\]", option.help)
+        if isinstance(default, str | int | float):
+            default = f"{default:g}" if isinstance(default, float) else str(default)
+            assert told == [default], option.name
+        else:
+            assert told == [], option.name
+
+
+def test_split_says_that_the_policys_weight_of_memory_does_not_count() -> None:
+    [weight] = [each for each in COMMANDS["split"].params if each.name == "memory_weight"]
+    assert weight.default == 0
+    assert "whatever the task's policy says" in weight.help
 
 
 @pytest.mark.slow

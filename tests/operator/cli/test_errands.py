@@ -56,6 +56,19 @@ def test_the_words_that_were_given_are_sent(given: str, sent: str, errands: list
     assert (where.context, where.installed_in) == ("lab", "plimsoll")
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+@pytest.mark.parametrize("command", ["report", "export", "campaign page a/b"])
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_asked(
+    tmp_path: Path, command: str, name: str
+) -> None:
+    out = tmp_path / "none" / name
+    told = run_here(
+        *command.split(), "--out", str(out), "--kubeconfig", str(tmp_path), COLUMNS="300"
+    )
+    assert told.returncode == 1
+    assert f"{out}: there is no folder {out.parent}" in told.stderr
+
+
 @pytest.mark.slow
 def test_a_file_to_read_is_sent_and_one_to_write_comes_back(
     errands: list[Errand], tmp_path: Path
@@ -79,8 +92,8 @@ def test_parquet_is_sent_as_csv_and_made_of_csv_that_comes_back(
         if errand.stdin is not None:
             sent.append(gzip.decompress(errand.stdin.read_bytes()))
         elif errand.out is not None:
-            assert list(errand.words)[-1] == ".csv"
-            errand.out.write_bytes(sent[0])
+            assert list(errand.words)[-1] == ".gz"
+            errand.out.write_bytes(gzip.compress(sent[0]))
         return 0
 
     monkeypatch.setattr(in_controller, "run_in_controller", take_in_and_give_back)

@@ -95,19 +95,23 @@ def test_where_memory_counts_the_cut_is_by_both(
     assert "less time × memory^1" in capsys.readouterr().out
 
 
-def test_it_says_that_chunks_failed_and_that_pods_get_no_more_items_then(
+def test_it_says_that_chunks_failed_or_hung_and_what_follows(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = Asked(items=100, pods=100)
     assert split_command(str(TRAIN), url, OutputForm.TABLE, job) == 0
-    assert "failures" not in capsys.readouterr().out
+    before = capsys.readouterr().out
+    assert "failures" not in before
+    assert "hung" not in before
     store = Store.open(url)
-    failed, _ = chunks_of("two", 2)
-    store.observations.record([replace(failed, outcome=Outcome.EVICTED)])
+    failed, hung, *others = chunks_of("two", 4)
+    hung = replace(hung, finished_s=(hung.started_s or 0.0) + 1e8)
+    store.observations.record([replace(failed, outcome=Outcome.EVICTED), hung, *others])
     store.close()
     assert split_command(str(TRAIN), url, OutputForm.TABLE, job) == 0
     told = capsys.readouterr().out
     assert "1 of the latest chunks failed or was taken away: no pod does more items" in told
+    assert "1 of the latest chunks took so long that it must have hung: its time does not" in told
     assert "as it is, 100 pods" in told
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
@@ -97,6 +98,16 @@ def test_the_busiest_minute_is_kept_whichever_report_told_it() -> None:
 
 def _read(report: dict[str, object]) -> list[PeakReport]:
     return read_reports(json.dumps({"node": "n", "reports": [report]}).encode())[1]
+
+
+def test_a_controller_starts_though_a_tasks_cpu_cannot_be_read(tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path / "store.db"))
+    store.observations.record([a_run(1)])
+    with store._database.write() as connection:
+        connection.execute(sa.text('UPDATE totals SET cpu = \'{"runs": 1, "high_cores": 1.6e7}\''))
+    (remembered,) = remember_all(store).values()
+    store.close()
+    assert (remembered.knowledge.runs, remembered.knowledge.cpu) == (1, None)
 
 
 def test_a_controller_that_starts_again_knows_what_runs_used(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_cap_that_does_not_bind_is_not_mentioned() -> None:
 @pytest.mark.parametrize(
     ("bounds", "words", "then_bytes"),
     [
-        (Bounds(cap_bytes=1 * GIB), "without the cluster's cap 1Gi", ROOMY_BYTES),
+        (Bounds(cap_bytes=1 * GIB), "without the LimitRange's maximum 1Gi", ROOMY_BYTES),
         (Bounds(floor_bytes=8 * GIB), "without the LimitRange's least 8Gi", ROOMY_BYTES),
     ],
 )

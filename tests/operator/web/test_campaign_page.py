@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -181,6 +183,12 @@ def test_the_command_writes_the_file_or_says_why_not(
     assert "What a profiling campaign found out" in out.read_text()
     assert page_command("shop/learn-join", url, Path("-"), now_s=START_S) == 0
     assert "What a profiling campaign found out" in capsys.readouterr().out
+    printed = io.BytesIO()
+    with io.TextIOWrapper(printed, "ascii", errors="replace") as ascii_out:
+        with redirect_stdout(ascii_out):
+            assert page_command("shop/learn-join", url, Path("-"), now_s=START_S) == 0
+        ascii_out.flush()
+        assert printed.getvalue() == out.read_bytes(), "in UTF-8, as its first line says"
     assert page_command("shop/nothing", url, out, now_s=START_S) == 1
     assert "no campaign of this name has begun" in " ".join(capsys.readouterr().err.split())
     assert page_command("shop/learn-join", url, tmp_path / "no" / "such", now_s=START_S) == 1

@@ -130,7 +130,7 @@ def test_a_kill_and_the_retry_that_followed_are_two_attempts_of_one_run() -> Non
 
 
 def test_reading_a_file_again_gives_the_same_uids() -> None:
-    rows = (a_row(), a_row(run="r2"), a_row(run="", peak_bytes="1"))
+    rows = (a_row(), a_row(run="r2"), a_row(run="", peak_bytes="100000"))
     once = [each.attempt_uid for each in good(read_history(a_file(*rows)))]
     assert len(set(once)) == 3
     assert [each.attempt_uid for each in good(read_history(a_file(*rows)))] == once
@@ -143,19 +143,20 @@ def test_a_run_measured_anew_keeps_its_uid() -> None:
 
 
 def test_rows_without_a_run_are_told_apart_by_all_they_say() -> None:
-    rows = [a_row(run="", peak_bytes=str(peak)) for peak in (1, 2)]
+    rows = [a_row(run="", peak_bytes=str(peak)) for peak in (100_000, 200_000)]
     assert len({each.attempt_uid for each in good(read_history(a_file(*rows)))}) == 2
 
 
 def test_a_uid_of_its_own_is_kept() -> None:
     file = a_file(
-        "pod-7,shop,train,1700000000,5", header="attempt_uid,namespace,task,finished,peak_bytes"
+        "pod-7,shop,train,1700000000,500000",
+        header="attempt_uid,namespace,task,finished,peak_bytes",
     )
     assert [each.attempt_uid for each in good(read_history(file))] == ["pod-7"]
 
 
 def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
-    file = a_file("train,1700000000,5", header="task,finished_s,peak_bytes")
+    file = a_file("train,1700000000,500000", header="task,finished_s,peak_bytes")
     assert [each.task for each in good(read_history(file, namespace="lab"))] == [
         TaskId("lab", "train")
     ]
@@ -175,6 +176,20 @@ def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
             "allocation_bytes is 0; it must say what was too small",
             id="a kill at a limit of 0",
         ),
+        pytest.param(
+            a_row(peak_bytes="812"),
+            "peak_bytes '812' is less than any program uses; write plain bytes:"
+            " 812 KiB are 831488, 812 MiB 851443712",
+            id="a peak in Mi",
+        ),
+        pytest.param(
+            a_row(peak_bytes="61000"), "61000 KiB are 62464000, 61000 MiB", id="a peak in KiB"
+        ),
+        pytest.param(
+            a_row(outcome="oom-killed", allocation_bytes="4096"),
+            "allocation_bytes '4096' is less than any program uses",
+            id="a kill at a limit in Mi",
+        ),
         pytest.param(a_row(peak_bytes="1e308"), "more than any machine has", id="1e308 bytes"),
         pytest.param(a_row(peak_bytes="512Mi"), "plain bytes: 512Mi is 536870912", id="a quantity"),
         pytest.param(a_row(peak_bytes="lots"), "'lots' is not a number", id="words"),
@@ -192,6 +207,17 @@ def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
             a_row(started_s="1700000099"), "finished_s is 38 s before started_s", id="ends first"
         ),
         pytest.param(a_row(finished_s=""), "finished_s is empty", id="no end"),
+        pytest.param(
+            a_row(started_s="0"),
+            "started_s '0' is before 2000; leave unknown cells empty",
+            id="zero for unknown",
+        ),
+        pytest.param(
+            a_row(started_s="1970-01-01T00:00:00Z"), "is before 2000", id="the start of 1970"
+        ),
+        pytest.param(
+            a_row(started_s="1660000000"), "its runtime is more than a year", id="a year and more"
+        ),
         pytest.param(a_row(finished_s="1700000060500"), "not milliseconds", id="milliseconds"),
         pytest.param(
             a_row(finished_s="20260101", started_s=""),
@@ -220,6 +246,33 @@ def test_a_bad_row_is_told_with_its_line_and_reason(row: str, words: str) -> Non
     assert isinstance(found[1], BadRow)
     assert found[1].line == 3
     assert words in found[1].reason
+
+
+def test_the_smallest_figures_that_count() -> None:
+    killed = a_row(run="r2", outcome="oom-killed", allocation_bytes="65536", peak_bytes="7")
+    unmeasured = a_row(run="r3", outcome="failed", peak_bytes="7")
+    long_ago = a_row(run="r4", started_s="2000-01-01", finished_s="2000-12-31")
+    rows = (a_row(peak_bytes="65536"), killed, unmeasured, long_ago)
+    assert len(good(read_history(a_file(*rows)))) == 4
+
+
+NOW_S = 1_700_000_060.5
+
+
+@pytest.mark.parametrize(
+    ("now_s", "bad"),
+    [
+        pytest.param(NOW_S - 9 * 3600, True, id="local time nine hours east"),
+        pytest.param(NOW_S - 3599, False, id="a clock that is ahead"),
+        pytest.param(None, False, id="nobody says what time it is"),
+    ],
+)
+def test_a_time_in_the_future_asks_for_its_zone(now_s: float | None, bad: bool) -> None:
+    (found,) = read_history(a_file(a_row(started_s="")), now_s=now_s)
+    assert isinstance(found, BadRow) is bad
+    if isinstance(found, BadRow):
+        words = "is its time zone missing? write 2026-01-05T08:00:00+09:00"
+        assert found.reason == f"finished_s is in the future; {words}"
 
 
 def test_a_feature_of_1e308_is_a_number_like_any_other() -> None:

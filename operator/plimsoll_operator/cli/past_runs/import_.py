@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -117,7 +118,6 @@ def import_history(
         with given_history(history, stdin_bytes) as path:
             raise typer.Exit(taken_in.file(path, namespace, history))
     import tempfile
-    import time
 
     from_airflow = _is_from_airflow(ctx, prometheus, airflow)
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
@@ -224,7 +224,9 @@ class _TakenIn:
             return status
         from plimsoll_operator.commands.past_runs.import_file import ImportRules, import_command
 
-        rules = ImportRules(namespace, strict=self.strict, unobserved=self.unobserved)
+        rules = ImportRules(
+            namespace, strict=self.strict, unobserved=self.unobserved, now_s=time.time()
+        )
         return import_command(
             path, self.store, rules, shown="standard input" if from_stdin else None
         )

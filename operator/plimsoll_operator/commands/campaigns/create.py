@@ -64,6 +64,10 @@ def _manifest(file: Path, namespace: str | None) -> dict[str, Any]:
         raise ValueError(f"{file} is no text in UTF-8; docs/campaigns.md has a campaign") from error
     except yaml.YAMLError as error:
         raise ValueError(f"{file} is no YAML: {error}") from error
+    except RecursionError as error:
+        raise ValueError(
+            f"{file} nests too deeply for a campaign; docs/campaigns.md has one"
+        ) from error
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise ValueError(f"{file} is no {KIND}; docs/campaigns.md has one")
     meta = dict(metadata_of(manifest))

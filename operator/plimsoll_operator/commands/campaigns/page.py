@@ -23,7 +23,7 @@ def page_command(named: str, store_url: str, out: Path, *, now_s: float) -> int:
         with existing_store(store_url) as store:
             page = render_campaign_file(gather_campaign(store, TaskId.parse(named), now_s))
         if str(out) == "-":
-            sys.stdout.write(page)
+            sys.stdout.buffer.write(page.encode())  # as its first line says, in any locale
             return 0
         write_whole(out, page)
     except (StoreError, LookupError, ValueError, OSError) as error:

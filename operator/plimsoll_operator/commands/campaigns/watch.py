@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -23,6 +24,8 @@ from plimsoll_operator.names.conditions import ConditionType, read_conditions
 from plimsoll_predictor.core.task import TaskId
 
 LOOK_EVERY_S: Final = 1.0
+AWAY_S: Final = 300.0
+"""An API server that answered before and is away for so long is given up."""
 OVER: Final = frozenset({"Finished", "Stopped", "Refused"})
 
 
@@ -47,9 +50,9 @@ async def _watch(campaign: TaskId, installation: Installation) -> Mapping[str, A
     async with cluster_objects(installation) as objects:
         with progress_bars(console, *columns) as progress:
             bar = progress.add_task(campaign.name, total=None, words="")
-            told = ""
+            told, asking = "", _Asking(objects, campaign, time.monotonic)
             while True:
-                status = await _status(objects, campaign)
+                status = await asking.status()
                 words = words_for(status)
                 progress.update(
                     bar,
@@ -65,16 +68,36 @@ async def _watch(campaign: TaskId, installation: Installation) -> Mapping[str, A
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _status(objects: ApiServer, campaign: TaskId) -> Mapping[str, Any]:
-    """The campaign's status; if the API server is away for a moment, it is asked again."""
-    path = custom_path(CAMPAIGNS, campaign.namespace, campaign.name)
-    while True:
-        try:
-            status: Mapping[str, Any] = (await objects.get(path)).get("status") or {}
-        except Unreachable:
-            await asyncio.sleep(LOOK_EVERY_S)
-        else:
-            return status
+class _Asking:
+    """Asks for a campaign's status; an API server that goes away for a while is asked again."""
+
+    def __init__(self, objects: ApiServer, campaign: TaskId, clock_s: Callable[[], float]) -> None:
+        self._objects = objects
+        self._path = custom_path(CAMPAIGNS, campaign.namespace, campaign.name)
+        self._clock_s = clock_s
+        self._answered_s: float | None = None
+
+    async def status(self) -> Mapping[str, Any]:
+        """The campaign's status.
+
+        Raises:
+            Unreachable: if the API server never answered, or not for AWAY_S.
+        """
+        is_told = False
+        while True:
+            try:
+                document = await self._objects.get(self._path)
+            except Unreachable as error:
+                if self._answered_s is None or self._clock_s() - self._answered_s > AWAY_S:
+                    raise
+                if not is_told:
+                    complain(f"plimsoll campaign watch: {error}; it is asked again")
+                is_told = True
+                await asyncio.sleep(LOOK_EVERY_S)
+            else:
+                self._answered_s = self._clock_s()
+                status: Mapping[str, Any] = document.get("status") or {}
+                return status
 
 
 def words_for(status: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.commands.modes.cautions import left_alone_words, pauses_of, unknown_words
@@ -29,13 +30,36 @@ def mode_command(
 ) -> int:
     """Say what changes, ask, write; the exit status. NOT_CONFIRMED without a yes."""
     try:
-        return asyncio.run(_set(mode, target_of(task, namespace), installation, ask))
+        target = target_of(task, namespace)
+        found = asyncio.run(_look(mode, target, installation))
+        print("\n".join(found.lines))
+        if not found.changes:
+            return 0
+        # Asked outside of asyncio, which would swallow the first Ctrl-C.
+        if ask and not _confirmed():
+            complain(f"plimsoll {mode.value}: nothing was changed; --yes does not ask")
+            return NOT_CONFIRMED
+        asyncio.run(_write(mode, target, installation))
     except (ApiError, ValueError) as error:
         complain(f"plimsoll {mode.value}: {error}")
         return 1
+    print(f"done: {target} has mode {mode.value}{found.but or ', from the next pod on'}")
+    return 0
 
 
-async def _set(mode: Mode, target: Target, installation: Installation, ask: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What to know before the mode is set. changes: False if it is set already.
+
+    but: why it has no effect, in words after the mode; empty if it has.
+    """
+
+    lines: Sequence[str]
+    but: str
+    changes: bool
+
+
+async def _look(mode: Mode, target: Target, installation: Installation) -> _Found:
     async with cluster_objects(installation) as objects:
         before = (await spec_of(objects, target)).get("mode")
         # Nothing sizes what is off, so neither changes anything there.
@@ -45,18 +69,16 @@ async def _set(mode: Mode, target: Target, installation: Installation, ask: bool
         whys = [*pauses.values(), *([] if left_alone is None else [left_alone])]
         but = "".join(f"; {words}" for words in whys)
         if before == mode.value:
-            print(f"{target} has mode {before} already{but}")
-            return 0
-        print(words_for_change(target, before, mode, await _profiles(objects, target)))
-        for words in (left_alone, await unknown_words(objects, target)):
-            if words is not None:
-                print(f"  {words}")
-        if ask and not _confirmed():
-            complain(f"plimsoll {mode.value}: nothing was changed; --yes does not ask")
-            return NOT_CONFIRMED
+            return _Found([f"{target} has mode {before} already{but}"], but, changes=False)
+        change = words_for_change(target, before, mode, await _profiles(objects, target))
+        cautions = (left_alone, await unknown_words(objects, target))
+        lines = [change, *(f"  {words}" for words in cautions if words is not None)]
+        return _Found(lines, but, changes=True)
+
+
+async def _write(mode: Mode, target: Target, installation: Installation) -> None:
+    async with cluster_objects(installation) as objects:
         await write_spec(objects, target, {"mode": mode.value})
-    print(f"done: {target} has mode {mode.value}{but or ', from the next pod on'}")
-    return 0
 
 
 def target_of(task: str | None, namespace: str | None) -> Target:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
-from plimsoll_operator.commands.past_runs.history_files import printed_history
 from plimsoll_operator.commands.printing.printing import refuse
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.tables.cells import TableError
-from plimsoll_predictor.tables.history import write_history
+from plimsoll_predictor.tables.history import Batches, Written, stream_history, write_history
 
 ATTEMPTS: Final = 1_000_000
 """The most attempts of a task that are written, newest first; the store keeps fewer."""
@@ -25,18 +25,32 @@ def export_command(tasks: Sequence[str], store_url: str, out: Path, ending: str 
     """Write the attempts of some tasks (``namespace/name``), or of all; the exit status.
 
     out: ``-`` prints them; ending: of a file name, which then gives the format.
-    The status is 1 if nothing was written; a message then says what to do.
+    If the status is 1, no file was written, or what was printed is not whole; a message then says
+    what to do.
     """
     if str(out) != "-":
-        return _export(tasks, store_url, out, str(out), Console())
+        return _export(
+            tasks, store_url, lambda batches: write_history(out, batches), str(out), Console()
+        )
+    shown = "standard output"
+
+    def print_history(batches: Batches) -> Written:
+        # As it is read: the controller's pod, where this runs, has no room for a whole history.
+        written = stream_history(sys.stdout.buffer, ending, batches, shown)
+        sys.stdout.flush()
+        return written
+
     # Messages go to stderr, so that stdout holds the history alone.
-    news = Console(stderr=True)
-    return printed_history(
-        ending, lambda file: _export(tasks, store_url, file, "standard output", news)
-    )
+    return _export(tasks, store_url, print_history, shown, Console(stderr=True))
 
 
-def _export(tasks: Sequence[str], store_url: str, out: Path, shown: str, news: Console) -> int:
+def _export(
+    tasks: Sequence[str],
+    store_url: str,
+    write: Callable[[Batches], Written],
+    shown: str,
+    news: Console,
+) -> int:
     """Write them. shown: the file's name for people."""
     errors = Console(stderr=True)
     try:
@@ -44,12 +58,14 @@ def _export(tasks: Sequence[str], store_url: str, out: Path, shown: str, news: C
         with existing_store(store_url) as store:
             chosen = _chosen(store, named)
             # One task at a time, because the whole store may not fit into memory.
-            written = write_history(
-                out, lambda: (store.observations.of_task(each, limit=ATTEMPTS) for each in chosen)
+            written = write(
+                lambda: (store.observations.of_task(each, limit=ATTEMPTS) for each in chosen)
             )
     except (StoreError, TableError, ValueError) as error:
         refuse(errors, "export", str(error))
         return 1
+    except BrokenPipeError:
+        raise  # the reader, such as `head`, has enough
     except OSError as error:
         refuse(errors, "export", f"{shown} cannot be written: {error.strerror or error}")
         return 1

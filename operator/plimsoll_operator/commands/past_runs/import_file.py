@@ -61,11 +61,13 @@ class ImportRules:
     namespace: for rows that name none. strict: store nothing if any row is bad; otherwise store the
     good rows and list the bad ones.
     unobserved: leave out rows of runs if Plimsoll itself observed an attempt of the run.
+    now_s: Unix seconds; rows of a later time are bad. None takes them.
     """
 
     namespace: str | None = None
     strict: bool = False
     unobserved: bool = False
+    now_s: float | None = None
 
 
 ALL_GOOD_ROWS: Final = ImportRules()
@@ -91,10 +93,10 @@ def import_command(
     try:
         with path.open("rb") as file, progress_bars(console, TaskProgressColumn()) as progress:
             bar = progress.add_task(f"reading {Path(shown).name}", total=_size(file))
-            if rules.strict and not _all_good(file, rules.namespace, shown, tally):
+            if rules.strict and not _all_good(file, rules, shown, tally):
                 progress.stop()
                 return _refused(errors, shown, tally)
-            rows = _good(read_history(file, namespace=rules.namespace, where=shown), tally)
+            rows = _good(_read(file, rules, shown), tally)
             into = _Into(store_url, rules.unobserved)
             _store(rows, into, tally, lambda: progress.update(bar, completed=file.tell()))
     except (TableError, StoreError, OSError) as error:
@@ -148,6 +150,10 @@ def _store(
         store.close()
 
 
+def _read(file: BinaryIO, rules: ImportRules, shown: str) -> Iterator[Observation | BadRow]:
+    return read_history(file, namespace=rules.namespace, where=shown, now_s=rules.now_s)
+
+
 def _good(rows: Iterator[Observation | BadRow], tally: _Tally) -> Iterator[Observation]:
     for row in rows:
         if isinstance(row, Observation):
@@ -157,8 +163,8 @@ def _good(rows: Iterator[Observation | BadRow], tally: _Tally) -> Iterator[Obser
             tally.refuse(row)
 
 
-def _all_good(file: BinaryIO, namespace: str | None, shown: str, tally: _Tally) -> bool:
-    for _ in _good(read_history(file, namespace=namespace, where=shown), tally):
+def _all_good(file: BinaryIO, rules: ImportRules, shown: str, tally: _Tally) -> bool:
+    for _ in _good(_read(file, rules, shown), tally):
         pass
     file.seek(0)
     return tally.bad == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from plimsoll_operator.prometheus_history.client import (
 )
 from plimsoll_operator.prometheus_history.past_pods import ReadingRules
 from plimsoll_operator.prometheus_history.promql import BadMatcher, Where
-from plimsoll_operator.prometheus_history.windows import PastReader
+from plimsoll_operator.prometheus_history.windows import END_UNSEEN, STILL_RUNNING, PastReader
 from plimsoll_operator.prometheus_history.windows import Progress as PastProgress
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import counted
@@ -62,7 +63,7 @@ def prometheus_command(
         span_s = span_before(now_s, request.since, request.until)
         observations, progress = asyncio.run(_read(request, span_s, console))
         if not observations:
-            raise PrometheusError(_nothing(request, progress.left_out.total()))
+            raise PrometheusError(_nothing(request, +progress.left_out))
         written = write_history(out, lambda: [observations])
         if not written.rows:
             out.unlink()
@@ -108,12 +109,13 @@ async def _read(
     return observations, reader.progress
 
 
-def _nothing(request: PrometheusRequest, left_out: int) -> str:
+def _nothing(request: PrometheusRequest, left_out: Counter[str]) -> str:
     where = f" in {', '.join(request.namespaces)}" if request.namespaces else ""
+    pods = f"{left_out.total():,} pods of tasks"
+    if left_out.keys() - {STILL_RUNNING, END_UNSEEN}:
+        return f"none of the {pods} found{where} can be imported: {_counted(left_out)}"
     if left_out:
-        return (
-            f"no pod's end was seen{where}, of {left_out:,} pods of tasks; is --since long enough?"
-        )
+        return f"no pod's end was seen{where}, of {pods}; is --since long enough?"
     return (
         f"no pods of tasks were found{where} since {request.since}: tasks are pods of Jobs,"
         " CronJobs and workflow engines, and those with the label plimsoll.dev/task or"
@@ -123,8 +125,12 @@ def _nothing(request: PrometheusRequest, left_out: int) -> str:
 
 
 def _none_fits(written: Written) -> str:
-    reasons = "; ".join(f"{count:,}: {reason}" for reason, count in written.left_out.most_common())
+    reasons = _counted(written.left_out)
     return f"none of the {written.left_out.total():,} attempts found can be imported: {reasons}"
+
+
+def _counted(left_out: Counter[str]) -> str:
+    return "; ".join(f"{count:,}: {reason}" for reason, count in left_out.most_common())
 
 
 def _say(console: Console, observations: Sequence[Observation], written: Written) -> None:

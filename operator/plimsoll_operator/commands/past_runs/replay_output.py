@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -12,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskProgressColumn, TimeElapsedColumn
 
-from plimsoll_operator.commands.printing.printing import progress_bars, refuse
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.printing.printing import document_text, progress_bars, refuse
 from plimsoll_operator.web.report.writing import check_writable, write_whole
 
 
@@ -55,7 +55,7 @@ def check_files(read: Iterable[Path], written: Iterable[Path | None]) -> None:
 def write_figures(file: Path | None, figures: Iterable[dict[str, Any]], console: Console) -> None:
     """Write the figures as JSON, if a file was named."""
     if file is not None:
-        write_named("figures", file, json.dumps(list(figures), indent=2) + "\n", console)
+        write_named("figures", file, document_text(list(figures), OutputForm.JSON), console)
 
 
 def write_named(title: str, file: Path, text: str, console: Console) -> None:

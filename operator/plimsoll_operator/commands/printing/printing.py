@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import math
+import sys
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rich.console import Console, RenderableType
@@ -27,17 +31,39 @@ def print_output(document: Any, table: RenderableType, form: OutputForm) -> None
 
 
 def document_text(document: Any, form: OutputForm) -> str:
-    """Plain JSON types as JSON or YAML, with a newline at the end."""
+    """Plain JSON types as JSON or YAML, with a newline at the end.
+
+    A figure that is no number, or infinite, becomes null: JSON has no word for it.
+    """
+    document = _finite(document)
     if form is OutputForm.YAML:
         import yaml
 
         # Through JSON first: an object that occurs twice would become an anchor and an alias.
         text: str = yaml.safe_dump(
-            json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=100
+            json.loads(json.dumps(document)),
+            sort_keys=False,
+            allow_unicode=_prints_unicode(),
+            width=100,
         )
         return text
     # Everything but ASCII is escaped, so that text from outside cannot colour a terminal.
     return json.dumps(document, indent=2) + "\n"
+
+
+def _prints_unicode() -> bool:
+    """Whether all characters can be printed as UTF-8, which readers of YAML expect."""
+    return codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value
 
 
 def people_console(*, stderr: bool = False) -> Console:

@@ -2,5 +2,5 @@
 
 In: a kubeconfig, a context, a namespace, a store's URL. Out: objects, an open store, or another
 command's output from inside the controller's pod.
-May import: ``kube`` and the predictor's store.
+May import: ``kube``, ``commands.printing``, ``web.report.writing`` and the predictor's store.
 """

@@ -21,8 +21,11 @@ from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.leading_pod import NoLeader, find_leading_pod
 from plimsoll_operator.kube.errors import ApiError, NoCluster
 from plimsoll_operator.kube.pod_exec import Streams, run_in_pod
+from plimsoll_operator.web.report.writing import check_writable
 
 PLIMSOLL: Final = ("python", "-P", "-m", "plimsoll_operator")
+NARROWEST: Final = 20
+"""Columns; commands refuse a terminal that is said to have fewer."""
 MOST_PRINTED_BYTES: Final = 64 * 2**20
 MOST_FILE_BYTES: Final = 4 * 2**30
 NOT_RUN: Final = 1
@@ -69,6 +72,7 @@ def run_in_controller(errand: Errand) -> int:
 
 def _run_into(errand: Errand, out: Path) -> int:
     """Write a file beside it first, so that no partial output is left behind."""
+    check_writable(out)
     handle, name = tempfile.mkstemp(dir=out.parent, prefix=".plimsoll-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -108,7 +112,7 @@ def terminal_words() -> list[str]:
     if not console.is_terminal:
         return []
     plain = ["--no-colour"] if console.no_color else []
-    return ["--terminal-width", str(console.width), *plain]
+    return ["--terminal-width", str(max(NARROWEST, console.width)), *plain]
 
 
 def _to_stderr(data: bytes) -> None:

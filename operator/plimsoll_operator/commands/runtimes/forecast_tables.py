@@ -17,7 +17,12 @@ from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, TaskRuntimes
 from plimsoll_operator.wording.cause_words import words_for_cause
 from plimsoll_operator.wording.figure_words import words_for_minute
-from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
+from plimsoll_operator.wording.forecast_words import (
+    TOLD_SHARES,
+    words_for_chance,
+    words_for_odds,
+    words_for_quantile,
+)
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import counted
@@ -73,9 +78,9 @@ def _head(runtimes: TaskRuntimes) -> Panel:
 
 
 def _quantile_rows(forecast: Forecast) -> Iterator[tuple[str, Text]]:
-    for share, seconds in zip(TOLD_SHARES, forecast.quantiles_s(TOLD_SHARES), strict=True):
+    for share in TOLD_SHARES:
         style = "bold" if share in {0.5, 0.95} else ""
-        words = f"within {words_for_duration(float(seconds))}"
+        words = words_for_quantile(share, forecast)
         yield f"p{100 * share:.0f}", plain(f"{words:<16} {words_for_odds(share)}", style=style)
 
 

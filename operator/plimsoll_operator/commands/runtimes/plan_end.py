@@ -13,10 +13,16 @@ from rich.text import Text
 
 from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
 from plimsoll_operator.wording.figure_words import words_for_minute
-from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
+from plimsoll_operator.wording.forecast_words import (
+    TOLD_SHARES,
+    words_for_chance,
+    words_for_odds,
+    words_for_quantile,
+)
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.runtimes.forecasting.deciding_branch import DecidingBranch
+from plimsoll_predictor.runtimes.forecasting.grid import KNOWN_TO_S
 from plimsoll_predictor.runtimes.forecasting.plan import Plan
 from plimsoll_predictor.runtimes.forecasting.plan_finish import Finish, Method
 
@@ -41,7 +47,7 @@ class PlanEnd:
 
     @property
     def chance(self) -> float | None:
-        """The chance that all has ended by the deadline; None without one."""
+        """The chance that all is known to have ended by the deadline; None without one."""
         return None if self.within_s is None else self.finish.chance_by(self.within_s)
 
     @property
@@ -90,13 +96,16 @@ def sla_table(end: PlanEnd) -> RenderableType:
 
 def _head(end: PlanEnd) -> Panel:
     rows = dict([_chance(end)]) if end.within_s is not None else {}
+    known_share = end.finish.known_share
     for share, seconds in end.quantiles_s().items():
-        when = words_for_minute(end.at_s + seconds)
-        words = f"within {words_for_duration(seconds)}"
-        style = "bold" if share in {0.5, 0.95} else ""
-        rows[f"p{100 * share:.0f}"] = plain(
-            f"{words:<16} {words_for_odds(share):<9}  by {when} UTC", style=style
-        )
+        words = f"{words_for_quantile(share, end.finish):<16} {words_for_odds(share):<9}"
+        if share <= known_share:
+            words += f"  by {words_for_minute(end.at_s + seconds)} UTC"
+        rows[f"p{100 * share:.0f}"] = plain(words, style="bold" if share in {0.5, 0.95} else "")
+    if known_share <= max(TOLD_SHARES):
+        longer = f"takes more than {words_for_duration(KNOWN_TO_S)}"
+        words = f"in {words_for_chance(1 - known_share)} a step {longer}: none counts as ended"
+        rows["unknown"] = plain(words)
     least = min(end.known_runs.values(), default=0)
     rows["from"] = plain(f"{_how(end)}; of each task {least:,} runs or more are known")
     rows["left out"] = plain("attempts that are killed, evicted or fail, and what follows them")

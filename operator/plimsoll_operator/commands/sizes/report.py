@@ -33,14 +33,14 @@ def report_command(task: str | None, store_url: str, out: Path, *, now_s: float)
             return 1
         page = render(data, now_s)
         if str(out) == "-":
-            sys.stdout.write(page)
+            sys.stdout.buffer.write(page.encode())  # as its first line says, in any locale
         else:
             write_whole(out, page)
     except (StoreError, ValueError, OSError) as error:
         why = f"{out}: {error.strerror}" if isinstance(error, OSError) else str(error)
         console.print(f"no report was written: {why}", markup=False, soft_wrap=True)
         return 1
-    tasks_told = counted(len(data.tasks), "task")
+    tasks_told = counted(data.known, "task")
     shown = "standard output" if str(out) == "-" else out
     console.print(f"{shown}: {tasks_told}", markup=False, soft_wrap=True)
     return 0

@@ -226,9 +226,15 @@ def _agent(agents: Sequence[Object]) -> Judgement:
     wanted = part(agents[0], "status", "desiredNumberScheduled") or 0
     ready = part(agents[0], "status", "numberReady") or 0
     words = f"on {ready} of {wanted} nodes"
+    namespace, name = part(agents[0], "metadata", "namespace"), label(agents[0], NAME)
+    if not wanted:
+        todo = (
+            "agent.nodeSelector and agent.tolerations in the chart's values fit no node, or see"
+            f" kubectl describe daemonset -n {namespace} -l {NAME}={name}"
+        )
+        return Level.WARNING, "on no node: no peak is measured", todo
     if ready >= wanted:
         return Level.GOOD, words, None
-    namespace, name = part(agents[0], "metadata", "namespace"), label(agents[0], NAME)
     pods = f"kubectl get pods -n {namespace} -o wide -l {NAME}={name},{COMPONENT}=agent"
     return Level.WARNING, words, f"{pods} shows which are not ready"
 

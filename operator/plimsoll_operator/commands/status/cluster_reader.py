@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -54,15 +55,20 @@ Answer = TypeVar("Answer")
 class ClusterReader:
     """Reads a cluster once, each part separately.
 
-    namespace: whose tasks are read; None for all.
+    namespace: whose tasks are read; None for all. wall_s: this machine's clock.
     """
 
     def __init__(
-        self, objects: ApiServer, installation: Installation, namespace: str | None
+        self,
+        objects: ApiServer,
+        installation: Installation,
+        namespace: str | None,
+        wall_s: Callable[[], float] = time.time,
     ) -> None:
         self._objects = objects
         self._installation = installation
         self._namespace = namespace
+        self._wall_s = wall_s
         self._unseen: list[Unseen] = []
 
     async def read(self) -> ClusterState:
@@ -72,6 +78,8 @@ class ClusterReader:
             Unreachable: if the API server does not answer at all.
         """
         await self._objects.get("/version")
+        clock_s = self._objects.clock_s
+        ahead_s = 0.0 if clock_s is None else clock_s - self._wall_s()
         daemon_sets = product_objects(self._objects, path_of(APPS, "daemonsets"), "agent")
         deployments, agents, webhooks, profiles = await asyncio.gather(
             self._deployments(),
@@ -92,6 +100,7 @@ class ClusterReader:
         told = await self._of_leader(installed_in, lends=lends, in_rounds=in_rounds)
         return ClusterState(
             installed_in=installed_in,
+            ahead_s=ahead_s,
             deployments=None if deployments is None else _only(deployments, installed_in),
             agents=agents,
             lease=lease,

@@ -27,6 +27,8 @@ class ClusterState:
     Objects are as the API gives them; None stands for what may not be read.
 
     installed_in: the namespace that Plimsoll runs in; None if none was found.
+    ahead_s: how far the API server's clock is ahead of this machine's. The cluster's times are
+        judged by the API server's, as laptops' clocks drift.
     lease: an empty mapping if there is none.
     claims: the PersistentVolumeClaims that the controller mounts; one that is not there has no
         status.
@@ -56,6 +58,7 @@ class ClusterState:
     lending: LendingNow | None = None
     trainings: TrainingsNow | None = None
     idle_since_s: float | None = None
+    ahead_s: float = 0.0
     pods_of_tasks: Sequence[Object] = ()
 
 

@@ -39,7 +39,7 @@ def status_command(
     except ApiError as error:
         complain(f"plimsoll status: {error}")
         return 1
-    summary = summary_of(cluster, time.time())
+    summary = summary_of(cluster, time.time() + cluster.ahead_s)
     print_output(summary.to_dict(), status_tables(summary, limit), output)
     return 0 if summary.healthy else 1
 

@@ -40,8 +40,13 @@ class Summary:
     namespaces: Sequence[NamespaceState]
 
     @property
-    def healthy(self) -> bool:
-        """Whether pods are admitted, sized and learned from, as far as the reader may see."""
+    def healthy(self) -> bool | None:
+        """Whether pods are admitted, sized and learned from, as far as the reader may see.
+
+        None if the reader may see nothing of that.
+        """
+        if self.hidden:
+            return None
         return all(check.level is not Level.BAD for check in self.checks)
 
     @property

@@ -42,6 +42,8 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 5.0
 LOOK_SELDOM_S: Final = 15.0
 """The pause if every campaign is over, or the kind is missing or may not be listed."""
+DENIED_S: Final = 60.0
+"""A right that is missing for so long is gone: an upgrade of the chart may make roles anew."""
 SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
 _MOST_RESUMED: Final = 50
@@ -76,6 +78,8 @@ class Campaigns:
     _refused: bool = field(init=False, default=False)
     _looks_since_s: float | None = field(init=False, default=None)
     """Since when every look saw the cluster, by the agents' clock; None if the last did not."""
+    _denied_since_s: dict[str, float] = field(init=False, default_factory=dict)
+    """UID of a stopped campaign -> since when its Jobs may not be deleted."""
 
     def attempt_ended(self, event: AttemptEnded) -> None:
         """Look soon, if it was a run of a campaign."""
@@ -263,10 +267,18 @@ class Campaigns:
         """Return the campaign's Jobs; None if it is stopped and Plimsoll may not delete them.
 
         Campaigns were switched off while it ran, so that its Jobs may not be listed either.
+
+        Raises:
+            Refused: if they may not be deleted at present; that is not believed at once.
+
         """
         jobs = self.refusals.jobs
         if campaign.stopped and not await jobs.may_delete_in(campaign.task.namespace):
+            since_s = self._denied_since_s.setdefault(campaign.uid, self.agents.now_s())
+            if self.agents.now_s() - since_s < DENIED_S:
+                raise Refused(f"Jobs may not be deleted in {campaign.task.namespace}")
             return None
+        self._denied_since_s.pop(campaign.uid, None)
         return self.refusals.explained(campaign, runs, await jobs.seen(campaign))
 
     async def _planned(

@@ -94,6 +94,11 @@ class ClusterBounds:
         if self._nodes.see(document, gone=gone):
             self._publish_defaults()
 
+    def see_karpenter(self) -> None:
+        """Karpenter is installed: pods prefer no hosts by name."""
+        self._nodes.see_karpenter()
+        self._publish_defaults()
+
     def set_unhealed(self, why: str | None) -> None:
         """Tell admission why a killed run would not be lifted; None if it would."""
         self.unhealed = why

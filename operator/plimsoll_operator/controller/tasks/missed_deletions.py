@@ -19,13 +19,7 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.kube.api_server import (
-    CORE,
-    MOST_OBJECTS,
-    ApiServer,
-    custom_path,
-    path_of,
-)
+from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path_of
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.room import is_over
@@ -109,18 +103,15 @@ class MissedDeletions:
         if not known:
             return
         try:
-            documents = await self._api.metadata(path, QUERIES.get(path))
+            there = await self._api.names(path, QUERIES.get(path))
         except ApiError as error:
             log.warning("a list cannot be read", path=path, error=str(error))
             return
-        if len(documents) >= MOST_OBJECTS:  # there may be more
-            return
-        there = {_name_of(document): metadata_of(document).get("uid") for document in documents}
-        missing = known - {uid for uid in there.values() if isinstance(uid, str)}
+        missing, names = known - there.keys(), set(there.values())
         for uid in sorted(missing & self._missing.get(path, set())):
             document = self._last_seen.forget(path, uid)
             # If another object has its name, nothing that goes by names is gone.
-            if document is not None and (path == PODS or _name_of(document) not in there):
+            if document is not None and (path == PODS or _name_of(document) not in names):
                 log.info("gone, as no event said", path=path, name=_name_of(document))
                 await self._see_gone[path](document)
         self._missing[path] = missing

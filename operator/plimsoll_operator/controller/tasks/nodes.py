@@ -64,6 +64,10 @@ class ClusterNodes:
         self.total = NOTHING
         """The capacity of all nodes together."""
 
+    def see_karpenter(self) -> None:
+        """Karpenter is installed, whether it made a node or not."""
+        self._has_karpenter = True
+
     @property
     def classes(self) -> Nodes:
         """The nodes as pods can tell them apart, for caps."""

@@ -148,6 +148,7 @@ class TaskReport:
         compare and add up; its runs are those with a known need, it has no ``retries``, and it
         counts imported runs and kills, too.
     asks: that it asks for too little, in words. detail: None if it is only listed.
+    would: what enforcing would have done to the runs that got only recommendations.
     """
 
     task: TaskId
@@ -157,12 +158,7 @@ class TaskReport:
     champion: str
     asks: str | None = None
     detail: TaskDetail | None = None
-
-    @property
-    def would(self) -> Would:
-        """What enforcing would have done to the runs that got only recommendations."""
-        experts = self.detail.experts if self.detail else None
-        return experts.would if experts else Would()
+    would: Would = field(default_factory=Would)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +173,25 @@ class GroupsReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportData:
-    """A whole report. omitted: tasks that there was no room to list.
+    """A whole report. omitted: tasks that there was no room to list; unlisted: their figures.
 
     groups: of the listed tasks, over all their runs; None if too few were measured.
     """
 
     tasks: tuple[TaskReport, ...] = ()
     omitted: int = 0
+    unlisted: Figures = Figures()
     groups: GroupsReport | None = None
+
+    @property
+    def known(self) -> int:
+        """How many tasks it is about, listed or not."""
+        return len(self.tasks) + self.omitted
+
+    @property
+    def kept(self) -> Figures:
+        """The sum over all tasks, listed or not."""
+        return total(Figures, [*(report.kept for report in self.tasks), self.unlisted])
 
     @property
     def costs(self) -> KillCosts:
@@ -194,7 +201,7 @@ class ReportData:
 
     @property
     def would(self) -> Would:
-        """The sum over all tasks with a section of their own."""
+        """The sum over all listed tasks."""
         return total(Would, [report.would for report in self.tasks])
 
 

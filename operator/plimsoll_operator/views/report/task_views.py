@@ -20,6 +20,7 @@ from plimsoll_operator.views.report.records import (
     ReportData,
     TaskDetail,
     TaskReport,
+    total,
 )
 from plimsoll_operator.views.report.saving_by_group import gather_groups
 from plimsoll_operator.views.stored_standings import StoredStandings, usual_run
@@ -27,6 +28,7 @@ from plimsoll_operator.views.training_facts import facts_of, past_trainings
 from plimsoll_operator.wording.asking_words import asks_words, too_little
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary
@@ -66,6 +68,7 @@ def gather(store: Store, tasks: Collection[TaskId] | None = None) -> ReportData:
     return ReportData(
         tasks=tuple(reports),
         omitted=max(0, len(chosen) - LISTED_TASKS),
+        unlisted=total(Figures, [_kept(each) for each in chosen[LISTED_TASKS:]]),
         groups=gather_groups(store, reports),
     )
 
@@ -120,14 +123,15 @@ def _detailed(
         champion=champion,
         asks=asks_words(too_little(latest)),
         detail=detail,
+        would=experts.would if experts else Would(),
     )
 
 
 def _listed(store: Store, standings: StoredStandings, summary: TaskSummary) -> TaskReport:
     saved, standing = store.models.newest(summary.task), standings.standing(summary.task)
-    champion = _without_experts(saved)
+    champion, would = _without_experts(saved), Would()
     if standing is not None and standing.past.runs:
-        champion = standing.champion
+        champion, would = standing.champion, standing.would
     kept = _kept(summary)
     return TaskReport(
         task=summary.task,
@@ -135,6 +139,7 @@ def _listed(store: Store, standings: StoredStandings, summary: TaskSummary) -> T
         kept=kept,
         phase=_phase(summary, champion, saved),
         champion=champion,
+        would=would,
     )
 
 

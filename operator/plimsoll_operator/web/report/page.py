@@ -9,10 +9,8 @@ from markupsafe import Markup
 
 from plimsoll_operator.views.report.records import (
     AttemptPoint,
-    Figures,
     ReportData,
     TaskReport,
-    total,
 )
 from plimsoll_operator.views.report.thinning import points_per_plot, thin
 from plimsoll_operator.web.plots import size_plots as plots
@@ -48,7 +46,7 @@ def render(pages: ReportData, now_s: float) -> str:
     template = file_environment("plimsoll_operator.web.report").get_template("page.html.j2")
     return template.render(
         pages=pages,
-        total=total(Figures, [report.kept for report in pages.tasks]),
+        total=pages.kept,
         sections=sections,
         anchors={section.report.task: section.anchor for section in sections},
         now_s=now_s,

@@ -37,6 +37,7 @@ def test_a_campaign_without_a_name_and_a_namespace_is_refused_in_words(
     [
         pytest.param(b"\x89PNG\xff\xfe", "is no text in UTF-8", id="an image"),
         pytest.param(b"a: [1", "is no YAML: ", id="torn"),
+        pytest.param(b"[" * 3000, "nests too deeply", id="nested"),
     ],
 )
 def test_a_file_that_is_no_campaign_is_named(

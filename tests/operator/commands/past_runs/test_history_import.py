@@ -53,6 +53,16 @@ def count(database: Path) -> int:
     return kept
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_rows_of_a_time_to_come_are_left_out(tmp_path: Path, strict: bool) -> None:
+    path, database, out = tmp_path / "history.csv", tmp_path / "store.db", io.StringIO()
+    path.write_text("\n".join((HEADER, a_row(0), a_row(4000))))
+    rules = ImportRules(strict=strict, now_s=1_700_000_000.0)
+    status = import_command(path, str(database), rules, console=Console(file=out, width=200))
+    assert (status, count(database)) == ((1, 0) if strict else (0, 1))
+    assert "line 3: finished_s is in the future; is its time zone missing?" in out.getvalue()
+
+
 @pytest.mark.slow
 def test_a_good_file_is_kept_and_summed_up(tmp_path: Path) -> None:
     done = run_import(

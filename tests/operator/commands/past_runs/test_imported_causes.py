@@ -37,16 +37,32 @@ def imported(
 @pytest.mark.parametrize(
     ("cells", "outcome", "cause", "need_bytes"),
     [
-        pytest.param("succeeded,,0,1000,500", Outcome.SUCCEEDED, None, 500, id="a success"),
-        pytest.param(",,,1000,500", Outcome.SUCCEEDED, None, 500, id="nothing but a peak"),
-        pytest.param(",,3,1000,500", Outcome.FAILED, Cause.JVM, None, id="an exit says it failed"),
-        pytest.param(",,52,1000,500", Outcome.FAILED, Cause.SPARK, None, id="Spark's exit"),
-        pytest.param("failed,,137,1000,950", Outcome.OOM_KILLED, Cause.NEAR_LIMIT, 1000, id="near"),
-        pytest.param("failed,,137,1000,400", Outcome.FAILED, Cause.KILLED, None, id="far"),
-        pytest.param("oom-killed,,0,1000,", Outcome.OOM_KILLED, Cause.CHILD, 1000, id="a child"),
-        pytest.param(",cuda,1,1000,950", Outcome.FAILED, Cause.CUDA, None, id="a cause alone"),
         pytest.param(
-            "oom-killed,child,137,1000,", Outcome.OOM_KILLED, Cause.CHILD, 1000, id="as it says"
+            "succeeded,,0,1000000,500000", Outcome.SUCCEEDED, None, 500_000, id="a success"
+        ),
+        pytest.param(
+            ",,,1000000,500000", Outcome.SUCCEEDED, None, 500_000, id="nothing but a peak"
+        ),
+        pytest.param(
+            ",,3,1000000,500000", Outcome.FAILED, Cause.JVM, None, id="an exit says it failed"
+        ),
+        pytest.param(",,52,1000000,500000", Outcome.FAILED, Cause.SPARK, None, id="Spark's exit"),
+        pytest.param(
+            "failed,,137,1000000,950000", Outcome.OOM_KILLED, Cause.NEAR_LIMIT, 1_000_000, id="near"
+        ),
+        pytest.param("failed,,137,1000000,400000", Outcome.FAILED, Cause.KILLED, None, id="far"),
+        pytest.param(
+            "oom-killed,,0,1000000,", Outcome.OOM_KILLED, Cause.CHILD, 1_000_000, id="a child"
+        ),
+        pytest.param(
+            ",cuda,1,1000000,950000", Outcome.FAILED, Cause.CUDA, None, id="a cause alone"
+        ),
+        pytest.param(
+            "oom-killed,child,137,1000000,",
+            Outcome.OOM_KILLED,
+            Cause.CHILD,
+            1_000_000,
+            id="as it says",
         ),
     ],
 )
@@ -60,9 +76,11 @@ def test_a_row_ends_as_a_pod_would(
     ("cells", "words"),
     [
         pytest.param(
-            "succeeded,jvm,3,1000,500", "cause jvm is of outcome failed", id="they differ"
+            "succeeded,jvm,3,1000000,500000", "cause jvm is of outcome failed", id="they differ"
         ),
-        pytest.param("failed,gremlins,1,1000,500", "cause 'gremlins' is none of own-limit", id="?"),
+        pytest.param(
+            "failed,gremlins,1,1000000,500000", "cause 'gremlins' is none of own-limit", id="?"
+        ),
     ],
 )
 def test_a_row_that_contradicts_itself_is_reported(tmp_path: Path, cells: str, words: str) -> None:

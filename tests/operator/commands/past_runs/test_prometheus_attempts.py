@@ -17,7 +17,7 @@ from plimsoll_operator.commands.past_runs.import_prometheus import (
     PrometheusRequest,
     prometheus_command,
 )
-from plimsoll_operator.prometheus_history.windows import Progress
+from plimsoll_operator.prometheus_history.windows import END_UNSEEN, Progress
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.tables.history import read_history
@@ -42,12 +42,12 @@ NAMELESS = Observation(
 
 
 def imported(
-    monkeypatch: pytest.MonkeyPatch, out: Path, *found: Observation
+    monkeypatch: pytest.MonkeyPatch, out: Path, *found: Observation, reason: str = END_UNSEEN
 ) -> tuple[int, str, int]:
     """The exit status, what was printed, and how many rows were written."""
 
     async def read(*_: object) -> tuple[list[Observation], Progress]:
-        return list(found), Progress(left_out=Counter({"its end was not seen": 2}))
+        return list(found), Progress(left_out=Counter({reason: 2}))
 
     monkeypatch.setattr(import_prometheus, "_read", read)
     said = io.StringIO()
@@ -74,3 +74,17 @@ def test_it_is_a_failure_if_no_attempt_can_be_imported(
     assert (status, rows) == (1, 0)
     assert "none of the 1 attempts found can be imported: 1: task '-train' is no Kubernetes" in said
     assert not (tmp_path / "past.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (END_UNSEEN, "no pod's end was seen, of 2 pods of tasks; is --since long enough?"),
+        ("its step hides", "none of the 2 pods of tasks found can be imported: 2: its step hides"),
+    ],
+)
+def test_where_all_pods_are_left_out_the_reason_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reason: str, words: str
+) -> None:
+    status, said, _ = imported(monkeypatch, tmp_path / "past.csv", reason=reason)
+    assert (status, words in said) == (1, True), said

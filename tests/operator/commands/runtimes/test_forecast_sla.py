@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.deadlines import BadDeadline, seconds_until, span_s
+from plimsoll_operator.commands.runtimes.forecast import forecast_command
 from plimsoll_operator.commands.runtimes.sla import (
     MOST_PLAN_BYTES,
     TOO_UNLIKELY,
@@ -255,6 +258,30 @@ def test_a_chain_of_tasks_can_be_asked_for_a_chance_near_one(
     found = told(capsys, request)
     assert found["enough"] is True
     assert found["chance_most"] == 1.0
+
+
+def test_a_run_longer_than_forecasts_can_tell_is_enough_for_no_deadline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A training takes thirty days."""
+    url = f"sqlite:///{tmp_path}/plimsoll.db"
+    store = Store.open(url)
+    store.observations.record(steady_runs(task=LONG, usual_s=30 * 86_400))
+    store.close()
+    plan = {"steps": [{"name": "train", "task": str(LONG)}]}
+    request = asking(tmp_path, url, plan, within="20d", at_least=0.9)
+    found = told(capsys, request, TOO_UNLIKELY)
+    assert found["chance_least"] <= found["chance"] < 0.1
+    assert found["chance_most"] > 0.99
+    assert sla_command(request, OutputForm.TABLE) == TOO_UNLIKELY
+    table = capsys.readouterr().out
+    assert "more than 16 d   99 in 100" in table
+    assert "a step takes more than 16 d: none counts as ended" in table
+    assert forecast_command(str(LONG), url, Installation(), OutputForm.TABLE, now_s=AFTER_S) == 0
+    assert "more than 16 d   99 in 100" in capsys.readouterr().out
+    running = {"steps": [{"name": "train", "task": str(LONG), "elapsed_s": 25 * 86_400}]}
+    assert sla_command(asking(tmp_path, url, running), OutputForm.TABLE) == 0
+    assert re.search("p50 +unknown +1 in 2", capsys.readouterr().out)
 
 
 @pytest.mark.slow

@@ -264,6 +264,25 @@ def test_why_its_latest_attempts_did_not_succeed_is_told() -> None:
     assert "ended badly" not in text_of(an_explanation())
 
 
+@pytest.mark.parametrize(
+    ("ends", "runs", "told"),
+    [
+        pytest.param(3, 0, True, id="an engine deletes its pods"),
+        pytest.param(2, 0, False, id="it may be chance"),
+        pytest.param(3, 1, False, id="one taught its need"),
+    ],
+)
+def test_a_task_whose_pods_are_all_deleted_is_told_that_this_teaches_nothing(
+    ends: int, runs: int, *, told: bool
+) -> None:
+    summary = TaskSummary(task=TASK, runs_known=runs)
+    deleted = an_explanation(causes=(Cause.DELETED,) * ends, summary=summary, standing=None)
+    words = "spark.kubernetes.executor.deleteOnTermination=false"
+    assert any(words in each for each in deleted.would_change) is told
+    mixed = replace(deleted, causes=(*deleted.causes, Cause.OWN_LIMIT))
+    assert not any(words in each for each in mixed.would_change)
+
+
 @pytest.mark.slow
 def test_the_causes_of_an_explanation_are_those_of_the_store(
     url: str, capsys: pytest.CaptureFixture[str]

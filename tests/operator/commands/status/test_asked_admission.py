@@ -182,6 +182,8 @@ class Answers:
         self.allowed = allowed
         self.listed: list[str] = []
 
+    clock_s = None
+
     async def get(self, path: str) -> Any:
         if path == "/version":
             return {}

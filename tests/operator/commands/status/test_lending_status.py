@@ -100,6 +100,8 @@ class Answers:
         self.metrics = metrics
         self.asked: list[str] = []
 
+    clock_s = None
+
     async def get(self, path: str) -> Any:
         if path == "/version":
             return {}

@@ -173,6 +173,12 @@ def test_what_keeps_pods_from_being_sized_or_learned_from_is_not_healthy(
             id="a node without an agent",
         ),
         pytest.param(
+            "agent",
+            {"agents": [{"status": {"desiredNumberScheduled": 0, "numberReady": 0}}]},
+            "on no node",
+            id="agents that fit no node",
+        ),
+        pytest.param(
             "version",
             {
                 "deployments": [
@@ -239,12 +245,6 @@ def test_what_may_not_be_read_is_told_with_the_servers_words_and_is_not_unhealth
     assert told.healthy
     assert checked("leader", what_is_seen(lease=None, unseen=unseen)).words == "leases is forbidden"
     assert "? webhook: webhooks is forbidden" in text_of(told)
-
-
-def test_who_may_see_nothing_of_what_runs_is_not_told_that_it_is_healthy() -> None:
-    nothing: dict[str, Any] = dict.fromkeys(("deployments", "agents", "lease", "webhooks"))
-    text = text_of(summary(**nothing, feed_ages_s=None, certificates_end_s=None, installed_in=None))
-    assert "you may not see whether Plimsoll in this cluster is healthy" in text
 
 
 def test_whoever_may_write_the_authority_is_named() -> None:

@@ -16,7 +16,7 @@ from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX
 from plimsoll_operator.campaigns.spec import Campaign
 from plimsoll_operator.campaigns.status import DELETED
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
-from plimsoll_operator.controller.campaigns.campaigns import Campaigns
+from plimsoll_operator.controller.campaigns.campaigns import DENIED_S, Campaigns
 from plimsoll_operator.controller.campaigns.refusals import Refusals
 from plimsoll_operator.controller.hub.hub import TrainingDue
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
@@ -187,11 +187,31 @@ async def test_one_that_was_switched_off_is_stopped_and_says_how_its_jobs_are_de
         assert rig.phases() == ["Refused"]
         document["spec"]["stopped"] = True
         await rig.campaigns.look()
+        assert rig.phases() != ["Stopped"], "the right may be missing in passing"
+        rig.clock[0] += DENIED_S
+        await rig.campaigns.look()
         assert rig.phases() == ["Stopped"]
         said = document["status"]["conditions"][1]
         assert "`kubectl delete jobs -n shop -l plimsoll.dev/campaign=a`" in said["message"]
         runs = rig.campaigns.store.campaigns.runs("uid-a")
         assert {run.state for run in runs} <= {RunState.INTERRUPTED, RunState.REGISTERED}
+
+
+async def test_a_right_that_is_missing_in_passing_leaves_no_job(tmp_path: Path) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        assert rig.jobs.jobs
+        document["spec"]["stopped"] = True
+        for _ in range(2):
+            rig.jobs.switched_off_in = "shop"
+            await rig.campaigns.look()
+            rig.clock[0] += DENIED_S
+            rig.jobs.switched_off_in = ""
+            await rig.campaigns.look()
+        assert rig.jobs.jobs == set()
+        assert rig.phases() == ["Stopped"]
+        assert "kubectl delete jobs" not in document["status"]["conditions"][1]["message"]
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from tests.builders.experts.expert_lives import (
     a_life,
     a_run,
     costs_of,
+    failed,
     killed,
     steps,
     take,
@@ -152,6 +153,21 @@ async def test_a_killed_run_is_charged_by_what_was_bid_before_it_was_killed(tmp_
         assert standing.charges[place] - before > 1
 
 
+@pytest.mark.parametrize("name", ["r#second", "r"])
+async def test_a_failure_is_proven_by_the_success_of_its_run_or_its_key(
+    tmp_path: Path, name: str
+) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(100, 100)
+        await life.ended(failed(replace(a_run("first"), run="r"), 150))
+        standing = life.standings.held(TRAIN)
+        assert standing is not None
+        failures = standing.floors.failures
+        assert failures.suspected == {"r": 150 * MIB}
+        await life.ended(replace(a_run("second", 200), run=name))
+        assert (failures.suspected, failures.proven_bytes) == ({}, 150 * MIB)
+
+
 @pytest.mark.slow
 async def test_every_expert_bids_for_a_pod_and_a_models_too(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
@@ -254,6 +270,22 @@ async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -
         assert again.standings.held(JOIN) is not None
         await again.ran(320)
         assert again.book.look(TRAIN).largest_bytes == 320 * MIB
+
+
+@pytest.mark.slow
+async def test_a_pool_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(300, 310)
+        await life.standings.close()
+        with life.store._database.write() as connection:
+            shared = standing_table.c.task == f"{TRAIN.namespace}/"
+            connection.execute(sa.update(standing_table).where(shared).values(state="{}"))
+    async with a_life(tmp_path) as again:
+        held = again.standings.held(TRAIN)
+        assert held is not None
+        assert held.past.runs == 2
+        await again.ran(320)
+        assert held.past.runs == 3
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from plimsoll_operator.controller.tasks import missed_deletions
 from plimsoll_operator.controller.tasks.missed_deletions import (
     NODES,
     PODS,
@@ -19,6 +18,7 @@ from plimsoll_operator.controller.tasks.missed_deletions import (
     LastSeen,
     MissedDeletions,
 )
+from plimsoll_operator.kube.api_server import MOST_OBJECTS
 from plimsoll_operator.kube.errors import ApiError, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_predictor.core.policy import Mode
@@ -59,11 +59,14 @@ class Cluster:
     async def _see_gone(self, document: Object) -> None:
         self.gone.append(document)
 
-    async def metadata(self, path: str, query: Any) -> list[dict[str, Any]]:
+    async def names(self, path: str, query: Any) -> dict[str, str]:
         assert query == ({"labelSelector": labels.TASK} if path == PODS else None)
         if self.error is not None:
             raise self.error
-        return [{"metadata": document["metadata"]} for document in self.lists[path]]
+        return {
+            meta["uid"]: f"{meta.get('namespace')}/{meta['name']}"
+            for meta in (document["metadata"] for document in self.lists[path])
+        }
 
 
 def named(name: str, uid: str = "", **more: object) -> Object:
@@ -154,17 +157,20 @@ async def test_a_policy_that_was_made_again_is_not_gone_but_a_pod_is() -> None:
     assert [each["metadata"]["uid"] for each in cluster.gone] == ["uid-set-0"]
 
 
-async def test_a_list_that_fails_or_is_cut_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_that_fails_takes_nothing() -> None:
     cluster = Cluster({PODS: [named("a"), named("b")]})
     cluster.error = Unreachable("away")
     for _ in range(3):
         await cluster.missed.look(PODS)
-    cluster.error = None
-    cluster.lists[PODS].pop()
-    monkeypatch.setattr(missed_deletions, "MOST_OBJECTS", 1)
-    for _ in range(3):
-        await cluster.missed.look(PODS)
     assert cluster.gone == []
+
+
+async def test_what_is_gone_from_a_list_of_more_than_twenty_thousand_is_found() -> None:
+    cluster = Cluster({PODS: [named(f"{number}") for number in range(MOST_OBJECTS + 1)]})
+    cluster.last_seen.see(PODS, named("ghost"), gone=False)
+    for _ in range(2):
+        await cluster.missed.look(PODS)
+    assert [each["metadata"]["name"] for each in cluster.gone] == ["ghost"]
 
 
 async def look_twice_at_nothing(inside: Inside) -> None:

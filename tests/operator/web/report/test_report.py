@@ -254,6 +254,11 @@ def test_many_tasks_are_listed_and_the_heaviest_get_a_section(store: Store) -> N
     text = render(data, START_S)
     checked(text)
     assert "3 more tasks are not listed" in text
+    assert f"<dt>tasks</dt><dd>{many}</dd>" in text
+    assert f"<dt>runs</dt><dd>{many}</dd>" in text
+    assert data.kept.requested_gb_h == pytest.approx(
+        sum(each.requested_gb_h for each in store.totals.by_task().values())
+    )
 
 
 @pytest.mark.slow

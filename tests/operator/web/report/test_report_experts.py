@@ -116,6 +116,16 @@ def test_what_enforcing_would_have_saved_and_killed_is_told(store: Store) -> Non
 
 
 @pytest.mark.slow
+def test_what_enforcing_would_have_saved_counts_tasks_without_a_section_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll_operator.views.report.task_views.DETAILED_TASKS", 0)
+    fleet = a_recommended_fleet()
+    keep(store, fleet)
+    assert gather(store).would == facts_of(fleet).would
+
+
+@pytest.mark.slow
 def test_nothing_is_said_of_what_enforcing_would_have_done_where_it_is_enforced(
     store: Store,
 ) -> None:
