@@ -7,6 +7,7 @@ previous fit serves on, or forecasts use only the past; ``plimsoll forecast`` sa
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,10 +41,11 @@ class FeatureRules:
 
 
 def should_fit(last: LastTry | None, known: int, now_s: float) -> bool:
-    """Say whether to fit now. last: how the last fit ended. known: number of stored attempts."""
+    """Say whether to fit now. last: how the last fit ended. known: see ``known_runs``."""
     if last is None:
         return is_due(known, 0)
-    since_s = now_s - last.at_s
+    # A time in the future, by a clock that was ahead, counts as long ago.
+    since_s = now_s - last.at_s if last.at_s <= now_s else math.inf
     if since_s < TRY_AGAIN_S:
         return False
     if last.failure is not None:
@@ -88,7 +90,7 @@ class FeatureLearning:
             return False
         failure, result = await self.learned_by(self._fit_here)
         if failure is None:
-            log.info("what features say of runtimes is fitted", words=result.get("words") or "")
+            log.info("what features say of runtimes", words=result.get("words") or "")
             self.fitted()
             return True
         log.warning("what features say of runtimes could not be fitted", why=failure)

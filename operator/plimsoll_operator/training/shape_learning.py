@@ -39,10 +39,13 @@ class ShapeRules:
 
 
 def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
-    """Say whether to learn now. made_s: of the last success. tried_s: of the last try."""
-    if made_s is not None and now_s - made_s < LEARN_EVERY_S:
+    """Say whether to learn now. made_s: of the last success. tried_s: of the last try.
+
+    A time in the future, by a clock that was ahead, counts as long ago.
+    """
+    if made_s is not None and 0 <= now_s - made_s < LEARN_EVERY_S:
         return False
-    return tried_s is None or now_s - tried_s >= TRY_AGAIN_S
+    return tried_s is None or not 0 <= now_s - tried_s < TRY_AGAIN_S
 
 
 class ShapeLearning:

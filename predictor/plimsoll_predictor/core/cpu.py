@@ -18,6 +18,9 @@ HIGH_QUANTILE: Final = 0.95
 MIN_RUNTIME_S: Final = 5.0
 """Kubernetes gives times in whole seconds: the mean over a shorter run would be a guess."""
 
+MOST_CORES: Final = 100_000
+"""No machine has more: what used more was measured in another unit."""
+
 Cores: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 
 
@@ -27,6 +30,11 @@ class RunCpu:
 
     mean_cores: float
     peak_cores: float | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a machine could have done it."""
+        return all(0 <= cores <= MOST_CORES for cores in (self.mean_cores, self.peak_cores or 0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +54,15 @@ class CpuUse:
 def use_of(runs: Sequence[RunCpu]) -> CpuUse | None:
     """The CPU that the runs used; None if there are none. Their order is not important.
 
-    The quantile is one of the runs' own means, the next one up: nothing is interpolated, so that
-    the same runs give the same figure everywhere.
+    Runs that no machine could have done are left out: nobody could read the figure. The quantile
+    is one of the runs' own means, the next one up: nothing is interpolated, so that the same runs
+    give the same figure everywhere.
     """
-    if not runs:
+    possible = [run for run in runs if run.is_possible]
+    if not possible:
         return None
-    means = sorted(run.mean_cores for run in runs)
-    peaks = [run.peak_cores for run in runs if run.peak_cores is not None]
+    means = sorted(run.mean_cores for run in possible)
+    peaks = [run.peak_cores for run in possible if run.peak_cores is not None]
     return CpuUse(
         runs=len(means),
         high_cores=means[math.ceil(HIGH_QUANTILE * len(means)) - 1],

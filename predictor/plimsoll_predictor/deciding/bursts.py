@@ -18,14 +18,14 @@ def fails_in_burst(run: str | None, knowledge: Knowledge, constants: Constants =
     run: the key of one that was killed now; it counts once.
     """
     # An eviction says nothing about a size: its lift names none that was too small.
-    others = (lift.after_bytes for key, lift in knowledge.lifts.items() if key != run)
-    failing = 1 + sum(after_bytes > 0 for after_bytes in others)
+    others = (lift for key, lift in knowledge.lifts.items() if key != run)
+    failing = 1 + sum(lift.is_awaited for lift in others)
     return shows_burst(failing, knowledge.runs, constants)
 
 
 def failing_runs(knowledge: Knowledge) -> int:
     """How many runs were killed and have not succeeded yet. Evictions say nothing about sizes."""
-    return sum(lift.after_bytes > 0 for lift in knowledge.lifts.values())
+    return sum(lift.is_awaited for lift in knowledge.lifts.values())
 
 
 def shows_burst(failing: int, runs: int, constants: Constants = SERVED) -> bool:

@@ -2,7 +2,7 @@
 
 Three things bound a size from above, and only one of them may lower what the user asked for:
 
-- The cluster's cap (a LimitRange's maximum): the API server refuses a pod above it.
+- The cap (a LimitRange's maximum): the API server refuses a pod above it.
 - The cluster's room (nodes, quotas): it holds back a raise above the request, and nothing else.
 - The policy's maximum: Plimsoll sets no size above it. A pod that needs more is left as written.
 
@@ -32,14 +32,18 @@ class Clamped:
 
 @dataclass(frozen=True, slots=True)
 class _Hold:
-    """One bound of a size from above. whose: in words, without the amount."""
+    """One bound of a size from above.
+
+    whose: in words, up to the amount. remedy: what people can do about it.
+    """
 
     at_bytes: int
     whose: str
+    remedy: str
 
     @property
     def words(self) -> str:
-        return f"{self.whose} of {words_for_bytes(self.at_bytes)}"
+        return f"{self.whose} {words_for_bytes(self.at_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ class Range:
 
     cap_bytes: above it the API server refuses the pod; None if nothing caps.
     max_bytes: the policy's maximum; None if it has none.
-    room_bytes, room_of: the most for a size above the request, and in words what sets it.
+    room_bytes, room_of, room_remedy: the most for a size above the request, and in words what sets
+        it, and what people can do about that.
     request_bytes: what the user asked for; 0 if nothing.
     written_bytes: what the pod may use as its author wrote it; None if it has no limit.
     """
@@ -58,6 +63,7 @@ class Range:
     max_bytes: int | None = None
     room_bytes: int | None = None
     room_of: str = ""
+    room_remedy: str = ""
     request_bytes: int = 0
     written_bytes: int | None = 0
 
@@ -70,6 +76,7 @@ class Range:
             max_bytes=policy.max_bytes,
             room_bytes=bounds.room_bytes,
             room_of=bounds.room_of,
+            room_remedy=bounds.room_remedy,
             request_bytes=request_bytes or 0,
             written_bytes=bounds.written_bytes,
         )
@@ -77,8 +84,14 @@ class Range:
     @property
     def cap_words(self) -> str:
         """The tightest bound of a lift, in words; empty if there is none."""
-        hold = _tightest([*self._holds(), *self._cap()])
+        hold = self._of_lift()
         return hold.words if hold else ""
+
+    @property
+    def remedy(self) -> str:
+        """What people can do about the tightest bound of a lift; empty if there is none."""
+        hold = self._of_lift()
+        return hold.remedy if hold else ""
 
     def forbids(self, request_bytes: int) -> str | None:
         """Say what forbids Plimsoll to set a size as large as the request; None if nothing does.
@@ -132,19 +145,28 @@ class Range:
         size = words_for_bytes(size_bytes)
         return Clamped(None, f"{size} is more than {hold.words}, so it is left as written")
 
+    def _of_lift(self) -> _Hold | None:
+        return _tightest([*self._cap(), *self._holds()])
+
     def _holds(self) -> list[_Hold]:
         """The bounds that hold back a raise."""
         if self.room_bytes is None:
             return self._most()
         if self.room_bytes < self.request_bytes:
-            return [*self._most(), _Hold(self.request_bytes, "the request")]
-        return [*self._most(), _Hold(self.room_bytes, self.room_of)]
+            whose = f"its request (more than {self.room_of}),"
+            return [*self._most(), _Hold(self.request_bytes, whose, self.room_remedy)]
+        return [*self._most(), _Hold(self.room_bytes, f"{self.room_of},", self.room_remedy)]
 
     def _most(self) -> list[_Hold]:
-        return [] if self.max_bytes is None else [_Hold(self.max_bytes, "the policy's maximum")]
+        if self.max_bytes is None:
+            return []
+        return [_Hold(self.max_bytes, "the policy's maximum of", "raise max")]
 
     def _cap(self) -> list[_Hold]:
-        return [] if self.cap_bytes is None else [_Hold(self.cap_bytes, "the cluster's cap")]
+        if self.cap_bytes is None:
+            return []
+        whose = "the LimitRange's maximum"
+        return [_Hold(self.cap_bytes, f"{whose} of", f"raise {whose}")]
 
 
 def _tightest(holds: list[_Hold]) -> _Hold | None:

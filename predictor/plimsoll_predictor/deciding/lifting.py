@@ -56,9 +56,20 @@ class FailedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Leaking:
-    """No further attempt is worth its memory; ``reason`` is for people."""
+    """No further attempt is worth its memory.
+
+    reason: for people. remedy: what they can do about it, besides looking for a leak; empty if the
+        reason says it.
+    """
 
     reason: str
+    remedy: str = ""
+
+    @property
+    def words(self) -> str:
+        """The reason, and what people can do about it."""
+        advice = f"; look for a leak, or {self.remedy}" if self.remedy else ""
+        return f"{self.reason}{advice}"
 
 
 def may_be_held(failed: FailedAttempt, policy: Policy) -> bool:
@@ -98,7 +109,8 @@ def next_allocation(
     if policy.max_lifts == 0:
         return Leaking(LIFTING_OFF)
     if lifts >= policy.max_lifts:
-        return Leaking(f"lifted {lifts} {plural(lifts, 'time')} and killed again")
+        told = f"lifted {lifts} {plural(lifts, 'time')} and killed again"
+        return Leaking(told, "raise maxLifts")
     climb = Climb(
         largest_bytes=knowledge.largest_bytes or 0,
         ceilings_bytes=knowledge.model.bins.ceilings_bytes if knowledge.model else (),
@@ -117,7 +129,8 @@ def next_allocation(
         if not failed.was_lowered or allowed.is_cut(USEFUL_STEP * failed.allocation_bytes):
             # So little room is left that the next attempt would be killed like the last one.
             at = words_for_bytes(failed.allocation_bytes)
-            return Leaking(f"killed at {at} and already at {allowed.cap_words}")
+            told = f"killed at {at} and already at {allowed.cap_words}"
+            return Leaking(told, allowed.remedy)
         if allocation_bytes <= (failed.request_bytes or 0):
             # It may request no more than its author did, as in a quota. If it is killed at its
             # author's limit, too, it may.

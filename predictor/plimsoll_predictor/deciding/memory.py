@@ -252,8 +252,9 @@ class _Case:
             return self._max_seen(f"the model failed ({type(error).__name__})")
         if model is None or bid_bytes is None:
             return self._max_seen("there is no boosted model yet")
+        size_bytes, cut = self._believed(bid_bytes)
         why = f"{words_for_expert(BOOSTING)}; {self._runs_known}"
-        return self._sized(bid_bytes, Reason.PREDICTED, why, model_version=model.version)
+        return self._sized(size_bytes, Reason.PREDICTED, why, cut, model_version=model.version)
 
     def _predicted(self) -> Decision:
         model = self.knowledge.model
@@ -275,13 +276,14 @@ class _Case:
             f"{choice.probability:.0%} of its probability lies at or below; {self._runs_known}"
         )
         largest_bytes = knowledge.max_need_bytes or 0
+        size_bytes, note = self._believed(choice.ceiling_bytes)
         beyond_bytes, _ = self._believed(largest_bytes * knowledge.policy.headroom)
-        note = ""
-        if choice.bin == n_bins - 1 and beyond_bytes > choice.ceiling_bytes:
+        if choice.bin == n_bins - 1 and beyond_bytes > size_bytes:
             # A kill since the training: the last bin has no upper end, its ceiling must follow.
             note = f"raised over the largest need seen, {words_for_bytes(beyond_bytes)}"
+            size_bytes = beyond_bytes
         return self._sized(
-            max(choice.ceiling_bytes, beyond_bytes if note else 0),
+            size_bytes,
             Reason.PREDICTED,
             why,
             note,

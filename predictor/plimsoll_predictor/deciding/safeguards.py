@@ -99,7 +99,7 @@ def why_not_believed(
         return None
     for other, lift in knowledge.lifts.items():
         killed_s = lift.killed_s
-        if other != run and lift.after_bytes and killed_s and now_s - killed_s > ANSWERED_WITHIN_S:
+        if other != run and lift.is_awaited and killed_s and now_s - killed_s > ANSWERED_WITHIN_S:
             at = words_for_bytes(lift.after_bytes)
             return (
                 f"a run was killed at {at}, and for hours nobody is seen to have made its next"

@@ -15,7 +15,7 @@ import numpy as np
 from plimsoll_predictor.experts.expected import N_CELLS, Vector, cells, cheapest_multiple, histogram
 from plimsoll_predictor.experts.features.curves import LEAST_RUNS
 from plimsoll_predictor.experts.features.lines import FittedLine
-from plimsoll_predictor.experts.past import LATEST, Past
+from plimsoll_predictor.experts.past import LATEST, Past, Runtimes
 from plimsoll_predictor.experts.pool import Ratios, age_of
 from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
 from plimsoll_predictor.knowledge.curve import Curve, Straight
@@ -72,6 +72,7 @@ class View:
     """
 
     past: Past
+    runtimes: Runtimes
     needs: Vector
     lines: tuple[FittedLine, ...]
     ratios: Mapping[str, Ratios]
@@ -114,14 +115,15 @@ def view_of(
     constants: Constants = SERVED,
 ) -> View:
     """The view of a task with at least one run. overhead_s: an admin's price of a failure."""
-    lines = tuple(past.lines.fitted())
+    lines, runtimes = tuple(past.lines.fitted()), past.runtimes
     return View(
         past,
+        runtimes,
         np.sort(np.fromiter(past.needs_bytes, np.float64, len(past.needs_bytes))),
         lines,
         ratios,
-        constants.price_s(past.mean_runtime_s, overhead_s),
-        constants.failing_share(past.mean_runtime_s, overhead_s),
+        constants.price_s(runtimes.mean_s, overhead_s),
+        constants.failing_share(runtimes.mean_s, overhead_s),
         constants.failing_share(0.0, overhead_s),
         constants.young_margin,
     )
@@ -193,12 +195,12 @@ def _forgetting(runs: int) -> Vector:
 
 
 def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Collection[float]) -> float:
-    mean_s = view.past.mean_runtime_s
+    mean_s = view.runtimes.mean_s
     by_runtime, by_count = np.zeros(N_CELLS), np.zeros(N_CELLS)
     if log_ratios.size:
         weights, places = _forgetting(log_ratios.size), cells(log_ratios)
-        took_s = np.fromiter(runtimes_s, np.float64, len(runtimes_s))
         by_count = histogram(places, weights)
+        took_s = view.runtimes.counted_s(runtimes_s)
         by_runtime = histogram(places, weights * took_s / mean_s)
     pooled = view.ratios[anchor].around(age_of(view.past.runs))
     if pooled is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,14 +16,36 @@ from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.features.curves import LEAST_RUNS, fitted, in_proportion
 from plimsoll_predictor.experts.features.lines import FeatureLines
 from plimsoll_predictor.experts.features.run_table import RunTable
+from plimsoll_predictor.experts.pool import LONGEST
 from plimsoll_predictor.knowledge.curve import Curve
 
 LATEST: Final = 400
 """The most runs whose needs are remembered one by one."""
 LATEST_KILLS: Final = 16
 """The most kills that are remembered one by one: no shift of level keeps more runs."""
+MOST_USUAL: Final = 0.9
+"""Runtimes are compared with what this share of the runs take: half of them may find nothing to
+do."""
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes:
+    """How long a task's runs take.
+
+    mean_s: over all runs, at least 1. longest_s: no runtime counts more: LONGEST times what
+    MOST_USUAL of the latest take. A run that hung, or a clock that jumped, would outweigh all
+    others.
+    """
+
+    mean_s: float
+    longest_s: float
+
+    def counted_s(self, runtimes_s: Collection[float]) -> Vector:
+        """Runtimes as they count, (n,)."""
+        took_s = np.fromiter(runtimes_s, np.float64, len(runtimes_s))
+        return np.minimum(took_s, self.longest_s)
 
 
 @dataclass(slots=True)
@@ -31,6 +53,7 @@ class Past:
     """One task's past.
 
     exceeded_bytes: the largest size that a kill showed to be too small.
+    total_runtime_s: of all runs; those before the latest count as much as ``Runtimes`` lets them.
     latest_kills: after how many runs, and at which size; without those that a later one exceeds.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
         the runtimes of the same runs.
@@ -69,10 +92,30 @@ class Past:
     @property
     def mean_runtime_s(self) -> float:
         """The mean over all runs; at least one run is known."""
-        return max(self.total_runtime_s / self.runs, 1.0)
+        return self.runtimes.mean_s
+
+    @property
+    def runtimes(self) -> Runtimes:
+        """How long its runs take; at least one run is known."""
+        took_s = np.fromiter(self.runtimes_s, np.float64, len(self.runtimes_s))
+        known_s = took_s[took_s > 0]
+        if not known_s.size:
+            return Runtimes(max(self.total_runtime_s / self.runs, 1.0), math.inf)
+        place = int(MOST_USUAL * (known_s.size - 1))
+        usual_s = float(np.partition(known_s, place)[place])
+        longest_s = LONGEST * usual_s
+        latest_s = float(np.minimum(took_s, longest_s).sum())
+        # An older version counted runs in full that hung, and forgot which they were.
+        forgotten = self.runs - took_s.size
+        most_s = forgotten * max(usual_s, latest_s / took_s.size)
+        before_s = min(max(self.total_runtime_s - float(took_s.sum()), 0.0), most_s)
+        return Runtimes(max((before_s + latest_s) / self.runs, 1.0), longest_s)
 
     def add(self, run: EndedRun, features: Mapping[str, FeatureValue]) -> None:
         """Learn a run whose need is known."""
+        if len(self.runtimes_s) == LATEST:
+            # The oldest is forgotten: it keeps the bound that it had among the latest.
+            self.total_runtime_s -= max(self.runtimes_s[0] - self.runtimes.longest_s, 0.0)
         self.runs += 1
         self.largest_bytes = max(self.largest_bytes, run.need_bytes)
         self.total_runtime_s += run.runtime_s

@@ -23,7 +23,8 @@ MOST_CHARGED: Final = 3.0
 NEIGHBOUR: Final = 0.3
 """Weight of the ages beside a task's own."""
 LONGEST: Final = 20.0
-"""A run's runtime, in mean runtimes of its task, counts at most this much."""
+"""A run's runtime counts at most this much: in mean runtimes of its task here, in what most of its
+runs take in ``past.Runtimes``."""
 
 Vector = NDArray[np.float64]
 
@@ -64,6 +65,14 @@ class Ratios:
         return (weights @ self.by_runtime / n, counted / n) if n > 0 else None
 
 
+def _without_null(charges: Vector) -> Vector:
+    """Charges as an older version stored them, with the age's mean where it wrote null."""
+    known = np.isfinite(charges)
+    total = np.where(known, charges, 0.0).sum(axis=1, keepdims=True)
+    mean = total / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    return np.where(known, charges, mean)
+
+
 class Pool:
     """Charges of experts, ratios to anchors, and the usual restart, over all tasks.
 
@@ -83,7 +92,8 @@ class Pool:
     def charge(self, runs: int, charges: Vector) -> None:
         """Learn what each expert was charged for one run of a task with that many runs."""
         age = age_of(runs)
-        self._charges[age] = self._charges[age] * FORGETTING + np.minimum(charges, MOST_CHARGED)
+        # What is no number counts as MOST_CHARGED: it would stay in the sum for ever.
+        self._charges[age] = self._charges[age] * FORGETTING + np.fmin(charges, MOST_CHARGED)
         self._weights[age] = self._weights[age] * FORGETTING + 1.0
 
     def restarted(self, restart_s: float) -> None:
@@ -124,13 +134,20 @@ class Pool:
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Inverse of ``to_dict``; the charges of another version's experts are dropped."""
+        """Inverse of ``to_dict``; the charges of another version's experts are dropped.
+
+        Raises:
+            AttributeError, KeyError, TypeError, ValueError: if it cannot be read; it may be half
+                restored then.
+        """
         self.restarts = Restarts(data.get("restarts_s", ()))  # an older version measured none
         self._price_restarts()
         if tuple(data["experts"]) != self._experts:
             return
-        self._charges = np.array(data["charges"], dtype=np.float64)
-        self._weights = np.array(data["weights"], dtype=np.float64)
+        charges, weights = (np.array(data[key], dtype=np.float64) for key in ("charges", "weights"))
+        if (charges.shape, weights.shape) != (self._charges.shape, self._weights.shape):
+            raise ValueError(f"charges of {charges.shape} and weights of {weights.shape}")
+        self._charges, self._weights = _without_null(charges), weights
         for anchor, (by_runtime, by_count) in data["ratios"].items():
             restored = np.array(by_runtime, dtype=np.float64), np.array(by_count, dtype=np.float64)
             if anchor in self.ratios and restored[0].shape == (AGES, N_CELLS):

@@ -357,7 +357,11 @@ class Standing:
     def from_dict(cls, data: Mapping[str, Any]) -> Standing:
         """Inverse of ``to_dict``. An unknown expert is dropped."""
         written = from_document(_Written, data, "a task's standing")
-        standing = cls(past=written.past, drift=written.drift, pending=written.pending)
+        standing = cls(past=written.past, drift=written.drift)
+        standing.pending = {
+            run: {name: bid for name, bid in bids.items() if bid is not None}
+            for run, bids in written.pending.items()
+        }
         for name, place in _PLACE.items():
             # An expert that an older version did not have counts as good as the safe one.
             otherwise = math.inf if name in MODELLED else written.charges.get(SAFE, 0.0)
@@ -375,11 +379,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A standing as it is written; an older version did not have the last five."""
+    """A standing as it is written; an older version did not have the last five.
+
+    pending: an older version wrote null for a bid that was no number.
+    """
 
     past: Past
     charges: dict[str, Finite]
-    pending: dict[str, dict[str, float]]
+    pending: dict[str, dict[str, float | None]]
     drift: Drift
     rules: dict[str, Rule]
     champion: str

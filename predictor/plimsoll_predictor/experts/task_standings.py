@@ -49,11 +49,16 @@ class TaskStandings:
             self.pools[name] = Pool(EXPERTS, ANCHORS, self._constants)
         return self.pools[name]
 
-    def put_pool(self, name: str, data: Mapping[str, Any] | None) -> None:
-        """Set a pool as it was stored, or a new one."""
+    def put_pool(self, name: str, data: Mapping[str, Any] | None) -> bool:
+        """Set a pool as it was stored, or a new one. False if what was stored cannot be read."""
         pool = self.pools[name] = Pool(EXPERTS, ANCHORS, self._constants)
-        if data is not None:
-            pool.restore(data)
+        try:
+            if data is not None:
+                pool.restore(data)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            self.pools[name] = Pool(EXPERTS, ANCHORS, self._constants)
+            return False
+        return True
 
     def standing(self, task: str) -> Standing:
         """The task's standing, a new one if it was never seen."""

@@ -34,7 +34,7 @@ class Straight(Struct, frozen=True, tag="straight"):
         return self.features
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
-        """The size in bytes; None if a feature is missing or no number it can use."""
+        """The size in bytes; None if a feature is missing, or no number it can use."""
         total = self.intercept
         for name, slope in zip(self.features, self.slopes, strict=True):
             value = features.get(name)
@@ -42,7 +42,7 @@ class Straight(Struct, frozen=True, tag="straight"):
                 return None
             total += slope * (math.log(value) if self.logs else value)
         size_bytes = math.exp(min(total, _LARGEST_LOG)) if self.logs else total
-        return size_bytes * self.factor + self.room_bytes
+        return _finite(size_bytes * self.factor + self.room_bytes)
 
 
 class Steps(Struct, frozen=True, tag="steps"):
@@ -111,8 +111,8 @@ class Product(Struct, frozen=True, tag="product"):
         first, second = (features.get(name) for name in self.features)
         if not _is_number(first) or not _is_number(second):
             return None
-        size_bytes = (self.intercept + self.slope * first * second) * self.factor + self.room_bytes
-        return size_bytes if math.isfinite(size_bytes) else None
+        size_bytes = self.intercept + self.slope * first * second
+        return _finite(size_bytes * self.factor + self.room_bytes)
 
 
 class KindLines(Struct, frozen=True, tag="kind-lines"):
@@ -143,10 +143,15 @@ class KindLines(Struct, frozen=True, tag="kind-lines"):
         intercept, slope = line
         total = intercept + slope * (math.log(value) if self.logs else value)
         size_bytes = math.exp(min(total, _LARGEST_LOG)) if self.logs else total
-        return size_bytes * self.factor + self.room_bytes
+        return _finite(size_bytes * self.factor + self.room_bytes)
 
 
 Curve: TypeAlias = Straight | Steps | Kinds | Product | KindLines
+
+
+def _finite(size_bytes: float) -> float | None:
+    """A size; None if the features were too large for it to be a number."""
+    return size_bytes if math.isfinite(size_bytes) else None
 
 
 def _is_number(value: FeatureValue | None) -> TypeGuard[float]:

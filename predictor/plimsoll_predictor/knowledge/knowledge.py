@@ -20,6 +20,10 @@ from plimsoll_predictor.model.task_model import Model
 
 EXACTLY: Final = 2
 """``Lift.written`` of a lift to what was written, and no more."""
+ANSWERED: Final = 4
+"""``Lift.written`` has this in addition if the lift is answered."""
+_WRITTEN: Final = 3
+"""The place of ``Lift.written`` in what the feed carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Lift:
     attempt: int
     """The attempt that gets it: 2 for the first retry."""
     after_bytes: int
-    """The allocation that was too small, or may have been."""
+    """The allocation that was too small, or may have been. 0 if none was."""
     as_written: bool = False
     """Whether its attempts get no less than their author wrote, as after a failure by itself."""
     killed_s: float | None = field(default=None, compare=False)
@@ -42,6 +46,9 @@ class Lift:
     exactly: bool = False
     """Whether its attempts get no more than was written, either, as after a node has refused one
     that had more. Such a lift is ``as_written``, too."""
+    answered: bool = False
+    """Whether a pod with its key has succeeded since, where siblings with that key may still need
+    it."""
 
     @property
     def is_held(self) -> bool:
@@ -51,12 +58,42 @@ class Lift:
     @property
     def tells_need(self) -> bool:
         """Whether its attempts are known to need more than the killed one had."""
-        return not (self.as_written or self.is_held)
+        return not (self.as_written or self.is_held or self.answered)
+
+    def is_answered_by(self, attempt: int | None, submitted_s: float | None) -> bool:
+        """Say whether a success ends the wait for the attempt that the lift was made for.
+
+        attempt, submitted_s: of the success; None if not known. An attempt before the lifted one
+        does not, and neither does a pod made before the run's latest kill: pods of one Job may
+        share a run, and the pod that the lift was made for may still have to come.
+        """
+        if attempt is not None and attempt < self.attempt:
+            return False
+        return submitted_s is None or submitted_s >= (self.killed_s or 0)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a size was too small, and no later attempt has succeeded yet."""
+        return self.after_bytes > 0 and not self.answered
 
     @property
     def written(self) -> int:
-        """1 if ``as_written``, EXACTLY if ``exactly``, else 0. An older reader takes 2 for 1."""
-        return EXACTLY if self.exactly else int(self.as_written)
+        """1 if ``as_written``, EXACTLY if ``exactly``, else 0; ANSWERED is added to each.
+
+        An older reader takes all but 0 for 1.
+        """
+        written = EXACTLY if self.exactly else int(self.as_written)
+        return written + ANSWERED if self.answered else written
+
+    def with_written(self, written: int) -> Lift:
+        """Return the lift with what ``written`` says."""
+        kind = written % ANSWERED
+        return replace(
+            self,
+            as_written=bool(kind),
+            exactly=kind == EXACTLY,
+            answered=written >= ANSWERED,
+        )
 
     @property
     def told(self) -> tuple[int, ...]:
@@ -64,13 +101,12 @@ class Lift:
         told = self.allocation_bytes, self.attempt, self.after_bytes
         if self.killed_s is not None:
             return (*told, self.written, int(self.killed_s))
-        return (*told, self.written) if self.as_written else told
+        return (*told, self.written) if self.written else told
 
     @classmethod
     def from_told(cls, told: Sequence[Any]) -> Lift:
         """Inverse of ``told``; TypeError on foreign data."""
-        lift, written = cls(*told), told[3:4]
-        return replace(lift, as_written=bool(lift.as_written), exactly=list(written) == [EXACTLY])
+        return cls(*told).with_written(int(told[_WRITTEN]) if len(told) > _WRITTEN else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +129,8 @@ class Knowledge:
     """The largest request of a run that succeeded."""
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
-    """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
+    """Run key -> lift, for runs that were OOM-killed and have not succeeded yet. One whose key its
+    siblings have, too, stays, answered."""
     guarded: Guarded | None = None
     """The rule it is held to, if its learned sizes were worse for long; None if experts decide."""
     spent: Spent = NOTHING_SPENT

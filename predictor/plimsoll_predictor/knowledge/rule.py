@@ -100,7 +100,7 @@ def for_larger_request(
 
     Workflows ask for more if they know that a run is unusually large, and when they try again.
     """
-    if request_bytes is None or largest_request_bytes is None:
+    if request_bytes is None or not largest_request_bytes:
         return bid_bytes
     if request_bytes <= largest_request_bytes * LARGER_REQUEST:
         return bid_bytes

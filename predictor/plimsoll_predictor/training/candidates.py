@@ -30,8 +30,8 @@ every failed attempt troubles somebody, however little memory it held (thesis 6.
 class Candidate:
     """One number of bins, as a row of thesis Tables 6 and 11. Shares of one.
 
-    u_score, accuracy, u_rate: of a quick classifier out of time, as it would be served. One bin
-    cannot be wrong.
+    u_score, accuracy, u_rate: of a quick classifier out of time, by its cheapest ceilings, without
+    calibrated chances. One bin cannot be wrong.
     served_improvement: of the reference's memory-time, failed attempts counted penalty times.
     """
 
@@ -79,8 +79,9 @@ def choose_bins(comparing: Comparing) -> Chosen:
     the large side on purpose. Both figures are reported.
 
     Each is judged by a quick classifier over folds; one bin needs none, and without any feature
-    nothing tells more bins apart. At the deadline the candidates judged so far compete; the first
-    with more than one bin is always judged.
+    nothing tells more bins apart. It is not calibrated: that was worse (docs/thesis.md). At the
+    deadline the candidates judged so far compete; the first with more than one bin is always
+    judged.
     """
     rows = comparing.rows
     limits = rows.limits(comparing.plan.policy)
@@ -126,7 +127,7 @@ def _judged(option: BinOption, comparing: Comparing, *, first: bool) -> Candidat
     plan = comparing.plan
     judge = Judge(problem_of(option, comparing), plan)
     deadline_s = float("inf") if first else comparing.deadline_s
-    trial = judge.judge(quick_recipe(plan.classifiers[0]), deadline_s)
+    trial = judge.judge_plainly(quick_recipe(plan.classifiers[0]), deadline_s)
     return None if trial is None else _candidate(option, trial.evaluation, trial.served_improvement)
 
 

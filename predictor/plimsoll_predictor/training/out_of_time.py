@@ -35,7 +35,7 @@ class PastRun:
     """One run as experts are charged for it.
 
     need_bytes: above zero; None if it was only ever exceeded: no expert is charged for such a run.
-    teaches_bytes: its need, or the allocation that it exceeded.
+    teaches_bytes: its need, or the allocation that it exceeded as far as that is believed.
     request_bytes: None if the user asked for nothing.
     decided_s, ended_s: as in ``RunRows``.
     """
@@ -196,7 +196,7 @@ def _past_runs(rows: RunRows) -> Sequence[PastRun]:
     return [
         PastRun(
             need_bytes=None if run.censored else run.need_bytes,
-            teaches_bytes=run.need_bytes if run.exceeds_bytes is None else run.exceeds_bytes,
+            teaches_bytes=min(run.need_bytes, run.exceeds_bytes or math.inf),
             runtime_s=float(rows.runtimes_s[place]),
             request_bytes=None if requests is None else float(requests[place]),
             decided_s=float(decided_s[place]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Features, Observation
+from plimsoll_predictor.deciding.memory import SHOWN_BY_KILLS
 from plimsoll_predictor.model.bins import BinLimits
 
 CENSORED_FACTOR: Final = 1.5
@@ -29,9 +30,10 @@ SHORTEST_RUNTIME_S: Final = 0.5
 class Run:
     """One run that a training learns from.
 
-    need_bytes: above zero; an assumption where it is censored.
+    need_bytes: above zero; an assumption where it is censored, and then maybe less than it exceeds.
     exceeds_bytes: the allocation that a censored need exceeded; None if the need is known.
     runtime_s, request_bytes: None if not recorded.
+    limit_bytes: as its author wrote it; None if there was none, or nobody said.
     at_s: when it was made. decided_s: when its first attempt started, up to which its size may
         change. ended_s: when its need became known. Unix time; None if not recorded.
     """
@@ -45,6 +47,7 @@ class Run:
     at_s: float | None
     decided_s: float | None = None
     ended_s: float | None = None
+    limit_bytes: int | None = None
 
     @property
     def censored(self) -> bool:
@@ -57,6 +60,7 @@ def runs_of(observations: Iterable[Observation], *, latest: int) -> list[Run]:
 
     The need of an attempt that succeeded supersedes its run's OOM kills. Attempts that failed or
     were evicted, and peaks of zero, teach nothing. A run without any time counts as oldest.
+    A need that only kills show counts as far as a first size would believe it.
     """
     attempts: dict[str, list[Observation]] = {}
     for observation in observations:
@@ -64,7 +68,8 @@ def runs_of(observations: Iterable[Observation], *, latest: int) -> list[Run]:
             attempts.setdefault(observation.run, []).append(observation)
     runs = [_run(key, of_run) for key, of_run in attempts.items()]
     runs.sort(key=lambda run: -math.inf if run.at_s is None else run.at_s)
-    return runs[-latest:]
+    sufficed_bytes = max((run.need_bytes for run in runs if not run.censored), default=0.0)
+    return [_believed(run, sufficed_bytes) for run in runs[-latest:]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,10 +148,22 @@ def _run(key: str, attempts: Sequence[Observation]) -> Run:
         exceeds_bytes=need.size_bytes if need.censored else None,
         runtime_s=decisive.runtime_s if is_plausible else None,
         request_bytes=next((request for request in requests if request), None),
+        limit_bytes=max(each.written_limit_bytes or 0 for each in attempts) or None,
         at_s=_first_time(decisive.submitted_s, decisive.started_s, decisive.finished_s),
         decided_s=min((at_s for at_s in starts_s if at_s is not None), default=None),
         ended_s=_first_time(decisive.finished_s),
     )
+
+
+def _believed(run: Run, sufficed_bytes: float) -> Run:
+    """The run, with a need that only kills show bounded as in ``deciding``.
+
+    A leak is killed at any size: the ceilings would follow it.
+    """
+    if not run.censored or run.request_bytes is None:
+        return run
+    known_bytes = max(run.request_bytes, run.limit_bytes or 0, sufficed_bytes)
+    return replace(run, need_bytes=min(run.need_bytes, SHOWN_BY_KILLS * known_bytes))
 
 
 def _first_time(*times_s: float | None) -> float | None:

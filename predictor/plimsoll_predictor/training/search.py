@@ -1,7 +1,8 @@
 """Search for the recipe whose classifier has the lowest u-score (thesis 5.2.3).
 
 Bayesian, by scikit-optimize: each trial is one recipe, judged on folds that are stratified and in
-time order. It is judged by what it would serve: not the likeliest bin but the cheapest ceiling.
+time order. It is judged by what it would serve: not the likeliest bin but the cheapest ceiling, by
+chances that are calibrated as those that serve.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.deciding.choosing import cheapest_bins
 from plimsoll_predictor.model.bins import Bins
-from plimsoll_predictor.training.classifier import Layout, Recipe, TrainingPart, fit
+from plimsoll_predictor.model.calibration import Calibration, HeldOut
+from plimsoll_predictor.training.classifier import (
+    UNCALIBRATED,
+    Layout,
+    Recipe,
+    TrainingPart,
+    calibration_of,
+    fit,
+)
 from plimsoll_predictor.training.folds import Fold
 from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.recipes import RecipeAsker
@@ -60,9 +69,11 @@ class Trial:
 
     served_improvement: share of the reference's memory-time saved, with failed attempts counted
     penalty times. folds: oldest first.
+    calibration: for what serves, by all folds.
     """
 
     recipe: Recipe
+    calibration: Calibration
     evaluation: Evaluation
     served_improvement: float
     folds: tuple[FoldScore, ...]
@@ -85,18 +96,49 @@ class Judge:
         self._parts = [problem.part(plan.seed).only(fold.training) for fold in problem.folds]
 
     def judge(self, recipe: Recipe, deadline_s: float) -> Trial | None:
-        """The recipe's figures; None if the deadline came before all folds were done."""
+        """The recipe's figures as it would serve; None if the deadline came before the folds' end.
+
+        Each fold is calibrated by the others: by itself it would look better than what serves.
+        """
+        held_out = self._held_out(recipe, deadline_s)
+        if held_out is None:
+            return None
+        by_others = [
+            calibration_of(recipe, [*held_out[:place], *held_out[place + 1 :]])
+            for place in range(len(held_out))
+        ]
+        return self._trial(recipe, held_out, by_others)
+
+    def judge_plainly(self, recipe: Recipe, deadline_s: float) -> Trial | None:
+        """As ``judge``, by chances that are not calibrated."""
+        held_out = self._held_out(recipe, deadline_s)
+        if held_out is None:
+            return None
+        return self._trial(recipe, held_out, [UNCALIBRATED] * len(held_out))
+
+    def _held_out(self, recipe: Recipe, deadline_s: float) -> list[HeldOut] | None:
+        problem = self._problem
+        held_out: list[HeldOut] = []
+        for part, fold in zip(self._parts, problem.folds, strict=True):
+            if self._plan.clock() >= deadline_s:
+                return None
+            fitted = fit(part, recipe, threads=self._plan.threads)
+            proba = fitted.predict_proba(problem.X[fold.validation])
+            true_bins, shift = problem.y[fold.validation], part.shift(recipe.sampler)
+            held_out.append(HeldOut(proba, true_bins, shift))
+        return held_out
+
+    def _trial(
+        self, recipe: Recipe, held_out: Sequence[HeldOut], calibrations: Sequence[Calibration]
+    ) -> Trial:
         problem = self._problem
         n_bins = len(problem.bins)
         confusion = np.zeros((n_bins, n_bins), dtype=np.int64)
         folds: list[FoldScore] = []
         spent = asked = 0.0
-        for part, fold in zip(self._parts, problem.folds, strict=True):
-            if self._plan.clock() >= deadline_s:
-                return None
-            fitted = fit(part, recipe, threads=self._plan.threads)
-            rows, true_bins = fold.validation, problem.y[fold.validation]
-            proba = fitted.predict_proba(problem.X[rows])
+        for said, fold, calibration in zip(held_out, problem.folds, calibrations, strict=True):
+            proba = calibration.applied(said.proba, said.shift)
+            rows, true_bins = fold.validation, said.y
             served = cheapest_bins(proba, problem.bins, problem.penalty)
             of_fold = confusion_matrix(true_bins, served, n_bins)
             figures = evaluate(of_fold, problem.penalty)
@@ -112,7 +154,13 @@ class Judge:
             confusion += of_fold
             spent += float(self._spent_bytes(true_bins, served) @ problem.runtimes_s[rows])
             asked += problem.reference_bytes * float(problem.runtimes_s[rows].sum())
-        return Trial(recipe, evaluate(confusion, problem.penalty), 1 - spent / asked, tuple(folds))
+        return Trial(
+            recipe,
+            calibration_of(recipe, held_out),
+            evaluate(confusion, problem.penalty),
+            1 - spent / asked,
+            tuple(folds),
+        )
 
     def _spent_bytes(self, true_bins: Labels, served: Labels) -> NDArray[np.float64]:
         """The memory allocated per run, a retry at the true bin's ceiling included, (n,)."""

@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from plimsoll_predictor.core.record import Observation
-from plimsoll_predictor.model.calibration import Calibration
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import Model, Predictor
 from plimsoll_predictor.training.boosting import boosted_bids, fit_boosted
 from plimsoll_predictor.training.candidates import Comparing, choose_bins, problem_of
-from plimsoll_predictor.training.classifier import UNCALIBRATED, Layout, calibration_of, fit
+from plimsoll_predictor.training.classifier import UNCALIBRATED, Layout, fit
 from plimsoll_predictor.training.forward import ChosenClassifier, forward_bids
 from plimsoll_predictor.training.out_of_time import out_of_time_costs
 from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.report import Steps, TrainingReport, metrics_of, report_of
 from plimsoll_predictor.training.runs import RunRows, runs_of
-from plimsoll_predictor.training.search import Problem, SearchResult, Trial, search
+from plimsoll_predictor.training.search import SearchResult, search
 
 __all__ = ["TrainingError", "TrainingPlan", "TrainingResult", "train"]
 
@@ -82,7 +81,7 @@ def _trained(task: str, rows: RunRows, plan: TrainingPlan) -> TrainingResult:
     if len(chosen.option.bins) > 1:
         problem = problem_of(chosen.option, comparing)
         searched = search(problem, plan, started_s + plan.budget_s * SEARCH_SHARE)
-        recipe, calibration = searched.best.recipe, _calibration(problem, plan, searched.best)
+        recipe, calibration = searched.best.recipe, searched.best.calibration
         classifier = replace(classifier, recipe=recipe, calibration=calibration)
         part = problem.part(plan.seed)
         predictor = fit(part, recipe, threads=plan.threads, calibration=calibration).compile()
@@ -112,12 +111,3 @@ def _trained(task: str, rows: RunRows, plan: TrainingPlan) -> TrainingResult:
         costs=out_of_time_costs(rows, classified.bids, boosted.bids, plan.policy),
     )
     return TrainingResult(model, report_of(steps, plan, duration_s=plan.clock() - started_s))
-
-
-def _calibration(problem: Problem, plan: TrainingPlan, best: Trial) -> Calibration:
-    part = problem.part(plan.seed)
-    folds = [
-        (part.only(fold.training), problem.X[fold.validation], problem.y[fold.validation])
-        for fold in problem.folds
-    ]
-    return calibration_of(folds, best.recipe, threads=plan.threads)

@@ -90,6 +90,13 @@ def test_shapes_are_learned_daily_and_tried_again_hourly(
     assert is_due(made_s, tried_s, AFTER_S) is due
 
 
+@pytest.mark.parametrize("tried_s", [None, AFTER_S + 86400])
+def test_shapes_made_in_the_future_by_a_clock_that_was_ahead_count_as_old(
+    tried_s: float | None,
+) -> None:
+    assert is_due(AFTER_S + 30 * 86400, tried_s, AFTER_S)
+
+
 @pytest.mark.slow
 async def test_a_process_learns_the_shapes_and_keeps_them(tmp_path: Path) -> None:
     async with a_yard(tmp_path) as yard:

@@ -20,6 +20,8 @@ from plimsoll_operator.training.feature_learning import (
     FeatureRules,
     should_fit,
 )
+from plimsoll_operator.training.features import fit_and_keep
+from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.runtimes.features.fitting import GROWTH, LEAST_RUNS
 from plimsoll_predictor.store import LastTry, Store, Writer
 from tests.builders.runtimes.telling_pasts import AFTER_S, NIGHTLY, timed_runs
@@ -99,6 +101,14 @@ def test_when_to_fit(last: tuple[float, int, str | None] | None, known: int, *, 
     assert should_fit(before, known, AFTER_S) is due
 
 
+@pytest.mark.parametrize("failure", [None, "no luck"])
+def test_a_fit_in_the_future_by_a_clock_that_was_ahead_counts_as_long_ago(
+    failure: str | None,
+) -> None:
+    ahead = LastTry(AFTER_S + 4 * 30 * 86400, LEAST_RUNS, failure)
+    assert should_fit(ahead, LEAST_RUNS + 1, AFTER_S)
+
+
 @pytest.mark.slow
 async def test_a_process_fits_and_keeps_an_expert(tmp_path: Path) -> None:
     async with a_yard(tmp_path) as yard:
@@ -123,6 +133,28 @@ async def test_too_few_runs_start_no_process(tmp_path: Path) -> None:
         assert yard.heard == []
         record(yard.store, LEAST_RUNS)
         assert await yard.learning.look()
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.OOM_KILLED])
+async def test_attempts_that_taught_nothing_start_no_process(
+    tmp_path: Path, outcome: Outcome
+) -> None:
+    async with a_yard(tmp_path, FITS) as yard:
+        runs = timed_runs([60.0] * (LEAST_RUNS + 100), NIGHTLY)
+        yard.store.observations.record([replace(run, outcome=outcome) for run in runs])
+        assert not await yard.learning.look()
+
+
+async def test_where_too_few_succeeded_it_waits_for_more_and_does_not_fail(tmp_path: Path) -> None:
+    """Evicted attempts count before they are looked at, but nothing can be fitted to them."""
+    async with a_yard(tmp_path, FITS) as yard:
+        runs = timed_runs([60.0] * (LEAST_RUNS + 100), NIGHTLY)
+        yard.store.observations.record([replace(run, outcome=Outcome.EVICTED) for run in runs])
+        words = fit_and_keep(yard.store, AFTER_S)
+        assert words == f"not fitted yet: 0 of {LEAST_RUNS} runs have succeeded"
+        assert yard.store.features.last_try() == LastTry(AFTER_S, LEAST_RUNS + 100)
+        yard.now_s += TRY_AGAIN_S
+        assert not await yard.learning.look()
 
 
 @pytest.mark.slow

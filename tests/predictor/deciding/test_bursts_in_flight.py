@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.deciding.bursts import fails_in_burst, over_shown
+from plimsoll_predictor.deciding.bursts import failing_runs, fails_in_burst, over_shown
 from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
@@ -106,6 +106,12 @@ def test_a_burst_is_a_quarter_of_the_known_runs_and_two_at_least(
     task = replace(a_task(Shown(), runs), lifts=lifts)
     assert fails_in_burst("this one", task) is burst
     assert fails_in_burst("r0", replace(task, runs=100)) is False
+
+
+def test_a_lift_that_stays_for_siblings_after_a_success_is_no_failing_run() -> None:
+    lifts = {f"r{number}": Lift(2, 2, 1, answered=True) for number in range(9)}
+    task = replace(a_task(Shown(), runs=1), lifts=lifts)
+    assert (fails_in_burst("this one", task), failing_runs(task)) == (False, 0)
 
 
 def test_a_lift_goes_over_what_others_have_reached() -> None:

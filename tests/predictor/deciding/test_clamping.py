@@ -39,7 +39,7 @@ def a_range(
 
 def test_a_raise_goes_as_far_as_there_is_room() -> None:
     found = a_range(GIB, room=3 * GIB, written=GIB).clamp(5 * GIB)
-    assert found == Clamped(3 * GIB, "cut to the largest node of 3Gi")
+    assert found == Clamped(3 * GIB, "cut to the largest node, 3Gi")
 
 
 def test_a_lower_size_is_not_cut_by_a_small_node() -> None:
@@ -64,7 +64,7 @@ def test_a_pod_that_could_use_more_as_written_is_left_so(
 ) -> None:
     found = a_range(request_bytes, room=3 * GIB, written=written_bytes).clamp(5 * GIB)
     assert found.allocation_bytes is None
-    assert found.note == "5Gi is more than the largest node of 3Gi, so it is left as written"
+    assert found.note == "5Gi is more than the largest node, 3Gi, so it is left as written"
 
 
 def test_no_room_at_all_is_no_size_for_a_pod_that_asks_for_nothing() -> None:
@@ -79,7 +79,7 @@ def test_a_policys_maximum_never_cuts_a_request() -> None:
 
 def test_what_the_api_server_refuses_is_cut() -> None:
     assert a_range(GIB, cap=3 * GIB).clamp(5 * GIB) == Clamped(
-        3 * GIB, "cut to the cluster's cap of 3Gi"
+        3 * GIB, "cut to the LimitRange's maximum of 3Gi"
     )
     assert a_range(8 * GIB, cap=3 * GIB, room=GIB).clamp(5 * GIB).allocation_bytes == 3 * GIB
 
@@ -91,7 +91,7 @@ def test_a_size_that_is_not_set_is_said_and_the_pod_kept() -> None:
     bounds = Bounds(room_bytes=3 * GIB, room_of=NODE, written_bytes=None)
     decision = decide(Ask(features={}, request_bytes=GIB), known, bounds)
     assert (decision.allocation_bytes, decision.reason) == (None, Reason.KEPT)
-    assert decision.why.endswith("is more than the largest node of 3Gi, so it is left as written")
+    assert decision.why.endswith("is more than the largest node, 3Gi, so it is left as written")
 
 
 @pytest.mark.parametrize(

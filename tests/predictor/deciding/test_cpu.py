@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.core.cpu import WINDOW_RUNS, CpuUse, RunCpu, use_of
-from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.policy import CpuPolicy, Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds, CpuReason, decide_cpu
@@ -159,6 +159,15 @@ def test_few_runs_are_sized_for_the_largest() -> None:
 
 def test_no_runs_tell_nothing() -> None:
     assert use_of([]) is None
+
+
+@pytest.mark.parametrize("cores", [1.6e7, float("inf"), float("nan"), -1.0])
+def test_runs_that_no_machine_could_have_done_say_nothing(cores: float) -> None:
+    impossible = [RunCpu(cores), RunCpu(0.5, cores)]
+    assert use_of(impossible) is None
+    use = use_of([*impossible, RunCpu(0.25, 0.5)])
+    assert use == CpuUse(runs=1, high_cores=0.25, peak_cores=0.5)
+    assert from_document(CpuUse, to_document(use), "CPU use") == use
 
 
 def test_requests_are_whole_steps_whatever_the_last_digits() -> None:

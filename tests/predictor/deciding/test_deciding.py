@@ -69,7 +69,9 @@ def test_few_runs_are_not_enough_to_lower_a_limit_above_the_request() -> None:
 def test_a_request_above_the_cap_is_left_as_it_is_rather_than_lowered() -> None:
     decision = decide(an_ask(2048), None, Bounds(cap_bytes=GIB))
     assert (decision.allocation_bytes, decision.reason) == (None, Reason.COLD_START)
-    assert decision.why.endswith("its request is above the cluster's cap of 1Gi, left as it is")
+    assert decision.why.endswith(
+        "its request is above the LimitRange's maximum of 1Gi, left as it is"
+    )
 
 
 def test_a_request_below_the_floor_is_raised_to_it() -> None:
@@ -124,7 +126,7 @@ def test_a_lift_is_cut_only_by_a_cap() -> None:
     task = AKnownTask().lifted("job:1", to_mib=4000, after_mib=2000)
     capped = sized(task, an_ask(run="job:1"), Bounds(cap_bytes=3000 * MIB))
     assert capped.allocation_bytes == 3000 * MIB
-    assert "cut to the cluster's cap" in capped.why
+    assert "cut to the LimitRange's maximum" in capped.why
 
 
 def test_the_classifier_tells_light_runs_from_heavy_ones() -> None:
@@ -184,12 +186,12 @@ def test_allocations_are_rounded_up_to_whole_mebibytes() -> None:
     [
         pytest.param({"min_bytes": GIB}, ANYWHERE, 1024, "raised to the minimum", id="policy min"),
         pytest.param({}, Bounds(floor_bytes=GIB), 1024, "raised to the minimum", id="LimitRange"),
-        pytest.param({}, Bounds(cap_bytes=500 * MIB), 500, "the cluster's cap", id="cap"),
+        pytest.param({}, Bounds(cap_bytes=500 * MIB), 500, "the LimitRange's maximum", id="cap"),
         pytest.param(
             {"min_bytes": GIB},
             Bounds(cap_bytes=500 * MIB),
             500,
-            "cut to the cluster's cap of 500Mi",
+            "cut to the LimitRange's maximum of 500Mi",
             id="a floor above the cap: the cap wins",
         ),
     ],

@@ -79,6 +79,17 @@ def ruled(champion: str) -> AKnownTask:
     return AKnownTask(known)
 
 
+@pytest.mark.parametrize("champion", ["near-max", "steady"])
+def test_headroom_counts_only_where_no_expert_serves_yet(champion: str) -> None:
+    """docs/policy.md and the schema of the policy say so."""
+    served, unserved = (
+        {sized(task.under(headroom=headroom), 2000).allocation_bytes for headroom in (1.1, 2.0)}
+        for task in (ruled(champion), AKnownTask().needing(800))
+    )
+    assert len(served) == 1
+    assert unserved == {880 * MIB, 1600 * MIB}
+
+
 @pytest.mark.parametrize(
     ("request_mib", "size_mib"),
     [

@@ -105,7 +105,7 @@ def test_allocations_rise_until_the_lifts_are_used_up() -> None:
         sizes.append(step.allocation_bytes / MIB)
         failed = FailedAttempt(allocation_bytes=step.allocation_bytes, attempt=step.attempt)
     assert sizes == [300, 600, 848]
-    assert step == Leaking("lifted 3 times and killed again")
+    assert step == Leaking("lifted 3 times and killed again", "raise maxLifts")
 
 
 def test_an_attempt_that_its_node_refused_has_used_up_no_lift() -> None:
@@ -113,7 +113,7 @@ def test_an_attempt_that_its_node_refused_has_used_up_no_lift() -> None:
     failed = killed_at(500, attempt=2)
     assert lifted(replace(failed, refused=1), task) == Lift(1000 * MIB, 3, 500 * MIB)
     again = lifted(replace(failed, refused=1, attempt=3), task)
-    assert again == Leaking("lifted 1 time and killed again")
+    assert again == Leaking("lifted 1 time and killed again", "raise maxLifts")
     assert lifted(failed, task) == again
 
 
@@ -128,20 +128,52 @@ def test_without_lifts_nothing_is_lifted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "policy", "reason"),
+    ("bounds", "policy", "reason", "remedy"),
     [
-        pytest.param(Bounds(cap_bytes=GIB), {}, "the cluster's cap of 1Gi", id="the largest node"),
-        pytest.param(ANYWHERE, {"max_bytes": GIB}, "the policy's maximum of 1Gi", id="the policy"),
-        pytest.param(Bounds(cap_bytes=GIB + MIB), {}, "the cluster's cap", id="hardly more room"),
+        pytest.param(
+            Bounds(cap_bytes=GIB),
+            {},
+            "the LimitRange's maximum of 1Gi",
+            "raise the LimitRange's maximum",
+            id="a LimitRange",
+        ),
+        pytest.param(
+            ANYWHERE,
+            {"max_bytes": GIB},
+            "the policy's maximum of 1Gi",
+            "raise max",
+            id="the policy",
+        ),
+        pytest.param(
+            Bounds(cap_bytes=GIB + MIB),
+            {},
+            "the LimitRange's maximum of 1Gi",
+            "raise the LimitRange's maximum",
+            id="hardly more room",
+        ),
+        pytest.param(
+            Bounds(room_bytes=GIB, room_of="its quota", room_remedy="raise the quota"),
+            {},
+            "its quota, 1Gi",
+            "raise the quota",
+            id="a quota",
+        ),
+        pytest.param(
+            Bounds(room_bytes=MIB, room_of="the largest node", room_remedy="add a larger node"),
+            {},
+            "its request (more than the largest node), 1Gi",
+            "add a larger node",
+            id="a node smaller than the request",
+        ),
     ],
 )
-def test_a_task_killed_at_its_cap_leaks(
-    bounds: Bounds, policy: dict[str, int], reason: str
+def test_a_task_killed_at_a_bound_leaks_and_is_told_what_to_do_about_that_bound(
+    bounds: Bounds, policy: dict[str, int], reason: str, remedy: str
 ) -> None:
-    step = lifted(killed_at(1024, limit_mib=1024), nothing_known().under(**policy), bounds)
+    failed = killed_at(1024, request_mib=1024, limit_mib=1024)
+    step = lifted(failed, nothing_known().under(**policy), bounds)
     assert isinstance(step, Leaking)
-    assert step.reason.startswith("killed at 1Gi and already at")
-    assert reason in step.reason
+    assert step.words == f"killed at 1Gi and already at {reason}; look for a leak, or {remedy}"
 
 
 @pytest.mark.parametrize("limit_mib", [None, 8192])

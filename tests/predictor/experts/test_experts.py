@@ -339,6 +339,7 @@ def test_a_run_that_asks_for_more_than_any_before_gets_more_up_to_its_request() 
     assert for_larger_request(1.0 * GB, 4.1 * GB, 4.0 * GB) == 1.0 * GB
     assert for_larger_request(3.0 * GB, 5.0 * GB, 4.0 * GB) == 3.75 * GB
     assert for_larger_request(1.0 * GB, None, 4.0 * GB) == 1.0 * GB
+    assert for_larger_request(1.0 * GB, 8.0 * GB, 0.0) == 1.0 * GB, "0 says nothing"
 
 
 def test_a_rule_reads_back_as_it_was_written() -> None:

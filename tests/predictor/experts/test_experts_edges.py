@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS, PANEL, view_of
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, Ratios
 from plimsoll_predictor.experts.standing import MOST_PENDING, Ended, Exceeded, Standing
-from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, CLASSIFIER, SAFE
+from plimsoll_predictor.experts.task_standings import TaskStandings
+from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, CLASSIFIER, CURVES, SAFE
 from plimsoll_predictor.knowledge.rule import Rule
 
 GB = 10**9
@@ -81,6 +83,53 @@ def test_a_task_far_older_hears_nothing_of_the_young() -> None:
     pool = a_pool()
     pool.charge(1, np.array([1.0, 1.0]))
     assert pool.mean_charges(1000).tolist() == [0.0, 0.0]
+
+
+def test_a_charge_that_is_no_number_counts_as_the_largest_there_is() -> None:
+    pool = a_pool()
+    pool.charge(5, np.array([2.0, np.nan]))
+    assert pool.mean_charges(5).tolist() == [2.0, 3.0]
+
+
+def test_null_that_an_older_version_stored_counts_as_the_mean_of_its_age() -> None:
+    pool, restored = Pool(("calm", "wild", "odd"), ANCHORS), Pool(("calm", "wild", "odd"), ANCHORS)
+    pool.charge(5, np.array([1.0, 2.0, 2.5]))
+    written = pool.to_dict()
+    written["charges"] = [[calm, wild, None] for calm, wild, _ in written["charges"]]
+    restored.restore(written)
+    assert restored.mean_charges(5).tolist() == [1.0, 2.0, 1.5]
+
+
+def test_bids_that_an_older_version_stored_as_null_cost_only_themselves() -> None:
+    standing, pool = Standing(), Pool(EXPERTS, ANCHORS)
+    standing.learn(a_run(1.0), pool)
+    bids = dict(standing.bids(10.0 * GB, {}))
+    standing.exceeded(Exceeded(run="r", allocation_bytes=GB, bids=bids))
+    written = standing.to_dict()
+    written["pending"] = {"r": {**bids, CURVES: None}}
+    read = Standing.from_dict(written)
+    del bids[CURVES]
+    assert read.to_dict() == {**standing.to_dict(), "pending": {"r": bids}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"charges": [[0.0]]}, id="other ages"),
+        pytest.param({"weights": "?"}, id="no weights"),
+        pytest.param({"ratios": None}, id="no ratios"),
+        pytest.param({"restarts_s": [None]}, id="restarts that are no numbers"),
+    ],
+)
+def test_a_pool_that_cannot_be_read_starts_anew(change: dict[str, Any]) -> None:
+    standings = TaskStandings()
+    standings.learn("a/b", a_run(1.0))
+    standings.learn("a/b", a_run(1.0))
+    written = standings.pool.to_dict()
+    assert standings.put_pool("", {**written, **change}) is False
+    assert standings.pool.to_dict() == Pool(EXPERTS, ANCHORS).to_dict()
+    assert standings.put_pool("", written) is True
+    assert standings.pool.to_dict() == written
 
 
 def a_run(need_gb: float, bids: dict[str, float] | None = None) -> Ended:

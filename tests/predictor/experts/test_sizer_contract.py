@@ -7,24 +7,31 @@ from __future__ import annotations
 
 import copy
 import json
+import math
+import random
+import sys
 from dataclasses import replace
 from functools import cache
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS, MODELLED, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
-from plimsoll_predictor.experts.standing import Ended, Standing
+from plimsoll_predictor.experts.standing import Ended, Exceeded, Standing
+from plimsoll_predictor.knowledge.curve import Curve, KindLines, Product, Straight
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.model.task_model import Model
 from tests.builders.experts.serving import TRAIN, a_model, with_boosted
 from tests.rigs.drawing import examples
@@ -214,6 +221,81 @@ def test_the_order_of_features_is_irrelevant(features: dict[str, float | str]) -
     turned = dict(reversed(features.items()))
     for model in models():
         assert model.probabilities(turned).tolist() == model.probabilities(features).tolist()
+
+
+DBL_MAX = sys.float_info.max
+HUGE: tuple[Features, ...] = (
+    {"rows": DBL_MAX, "workers": DBL_MAX},
+    {"rows": -DBL_MAX, "workers": DBL_MAX},
+    {"rows": DBL_MAX, "workers": 2.0, "kind": "a"},
+)
+
+
+def with_two_features(runs: int) -> tuple[Standing, Pool]:
+    """A task whose need grows with rows and falls with workers."""
+    standing, pool, draw = Standing(), Pool(EXPERTS, ANCHORS), random.Random(1)
+    for place in range(runs):
+        rows, workers = draw.uniform(1e3, 1e5), draw.uniform(1, 50)
+        need_bytes = 2e9 + 2e4 * rows - 3e7 * workers + draw.gauss(0, 1e6)
+        features: Features = {"rows": rows, "workers": workers, "kind": "ab"[place % 2]}
+        run = EndedRun(need_bytes, 60.0, 8e9)
+        standing.learn(Ended(run=run, features=features, bids=None, overhead_s=None), pool)
+    return standing, pool
+
+
+@EACH_EXPERT
+@pytest.mark.parametrize("features", HUGE)
+@pytest.mark.parametrize("request_bytes", [8 * GIB, None])
+def test_features_as_large_as_numbers_get_are_sized_by_a_finite_bid(
+    expert: str, features: Features, request_bytes: int | None
+) -> None:
+    standing, _ = with_two_features(20)
+    assert isinstance(standing.past.curve, Straight), "over both features"
+    assert all(map(math.isfinite, standing.bids(request_bytes, features).values()))
+    informed = standing.inform(Knowledge(task=TRAIN, policy=Policy(mode=Mode.ENFORCE)))
+    informed = replace(informed, champion=expert, rule=standing.rules.get(expert))
+    knowledge = replace(informed, model=with_boosted_model())
+    decision = decide(
+        Ask(features=dict(features), request_bytes=request_bytes), knowledge, Bounds()
+    )
+    assert decision.allocation_bytes is None or decision.allocation_bytes <= 8 * GIB
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        Straight(("rows",), (2.0,), 0.0),
+        Straight(("rows", "workers"), (2.0, -2.0), 0.0),
+        Straight(("rows",), (1.0,), 0.0, factor=1.01, room_bytes=DBL_MAX),
+        KindLines("rows", "kind", {"a": (0.0, 2.0)}),
+        KindLines("rows", "kind", {"a": (0.0, -1.0)}, room_bytes=math.inf),
+        Product(("rows", "workers"), 1.0, 0.0),
+    ],
+)
+def test_a_curve_that_leads_to_no_number_says_nothing(curve: Curve) -> None:
+    features: Features = {"rows": DBL_MAX, "workers": DBL_MAX, "kind": "a"}
+    assert curve.at(features) is None
+    rule = Rule(base_bytes=3e9, curves=(curve,), most_bytes=9e9)
+    assert rule.bid_bytes(8e9, features) == 3e9
+
+
+@pytest.mark.parametrize("features", HUGE)
+def test_a_run_with_such_features_is_learned_and_what_is_stored_is_read_back(
+    features: Features,
+) -> None:
+    standing, pool = with_two_features(20)
+    bids = dict(standing.bids(8e9, features))
+    for number in range(3):
+        run = EndedRun(3e9 + number, 60.0, 8e9)
+        standing.learn(Ended(run=run, features=features, bids=None, overhead_s=None), pool)
+    killed = Exceeded(run="r", allocation_bytes=4e9, request_bytes=8e9, bids=bids)
+    standing.exceeded(killed)
+    written = orjson.dumps(standing.to_dict())
+    assert Standing.from_dict(orjson.loads(written)).to_dict() == standing.to_dict()
+    shared = pool.to_dict()
+    assert orjson.loads(orjson.dumps(shared)) == shared
+    informed = standing.inform(Knowledge(task=TRAIN, policy=Policy()))
+    assert Knowledge.from_dict(orjson.loads(orjson.dumps(informed.to_dict()))) == informed
 
 
 def test_a_run_that_reports_more_memory_than_exists_is_still_decided() -> None:

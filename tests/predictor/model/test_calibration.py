@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from plimsoll_predictor.core.packing import ModelError
+from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.deciding.choosing import cheapest_bins
 from plimsoll_predictor.model.calibration import (
     Calibration,
     HeldOut,
@@ -22,9 +25,13 @@ from plimsoll_predictor.training.classifier import (
     calibration_of,
     fit,
 )
+from plimsoll_predictor.training.folds import stratified_folds
 from plimsoll_predictor.training.recipes import STARTING_RECIPES
 from plimsoll_predictor.training.sampling import Rows, Sampler
-from plimsoll_predictor.training.u_score import Reliability
+from plimsoll_predictor.training.search import Judge, Problem
+from plimsoll_predictor.training.u_score import Reliability, confusion_matrix, evaluate
+from tests.builders.experts.serving import bins_up_to
+from tests.builders.training.trainings import a_plan
 
 NO_SHIFT = np.zeros(3)
 
@@ -121,16 +128,53 @@ def test_compiled_trees_are_calibrated_alike(n_bins: int, sampler: Sampler) -> N
 def test_chances_of_later_runs_come_closer_to_what_comes_true() -> None:
     part = hazy_part(900, 3)
     known, coming = np.arange(600), np.arange(600, 900)
-    folds = [
-        (part.only(known[:end]), part.X[end : end + 200], part.y[end : end + 200])
-        for end in (200, 400)
-    ]
     recipe = STARTING_RECIPES[ClassifierName.XGBOOST]
-    calibration = calibration_of(folds, recipe, threads=1)
+    held_out = []
+    for end in (200, 400):
+        before, after = part.only(known[:end]), slice(end, end + 200)
+        proba = fit(before, recipe, threads=1).predict_proba(part.X[after])
+        held_out.append(HeldOut(proba, part.y[after], before.shift(recipe.sampler)))
+    calibration = calibration_of(recipe, held_out)
     past = part.only(known)
-    before = fit(past, recipe, threads=1).predict_proba(part.X[coming])
-    after = fit(past, recipe, threads=1, calibration=calibration).predict_proba(part.X[coming])
-    assert off(after, part.y[coming]) < 0.6 * off(before, part.y[coming])
+    plainly = fit(past, recipe, threads=1).predict_proba(part.X[coming])
+    proba = fit(past, recipe, threads=1, calibration=calibration).predict_proba(part.X[coming])
+    assert off(proba, part.y[coming]) < 0.6 * off(plainly, part.y[coming])
+
+
+@pytest.mark.slow
+def test_a_recipes_figures_are_those_of_the_calibrated_trees_that_serve() -> None:
+    part = hazy_part(300, 2)
+    recipe = replace(STARTING_RECIPES[ClassifierName.XGBOOST], sampler=Sampler.SMOTE)
+    problem = Problem(
+        X=part.X,
+        y=part.y,
+        runtimes_s=np.full(300, 60.0),
+        reference_bytes=4 * GIB,
+        bins=bins_up_to(1000, 3000),
+        layout=part.layout,
+        folds=stratified_folds(part.y, 3),
+        penalty=10.0,
+    )
+    trial = Judge(problem, a_plan(seed=part.seed)).judge(recipe, math.inf)
+    assert trial is not None
+    parts = [part.only(fold.training) for fold in problem.folds]
+    said = [
+        HeldOut(
+            fit(past, recipe, threads=1).predict_proba(part.X[fold.validation]),
+            part.y[fold.validation],
+            past.shift(recipe.sampler),
+        )
+        for past, fold in zip(parts, problem.folds, strict=True)
+    ]
+    confusion = np.zeros((2, 2), dtype=np.int64)
+    for place, (past, fold) in enumerate(zip(parts, problem.folds, strict=True)):
+        others = fitted_calibration(said[:place] + said[place + 1 :])
+        served = fit(past, recipe, threads=1, calibration=others).compile()
+        proba = np.asarray([served.probabilities(row) for row in part.X[fold.validation]])
+        chosen = cheapest_bins(proba, problem.bins, problem.penalty)
+        confusion += confusion_matrix(part.y[fold.validation], chosen, 2)
+    assert trial.evaluation == evaluate(confusion, problem.penalty)
+    assert trial.calibration == fitted_calibration(said) != Calibration()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,29 @@ def test_a_run_that_was_only_killed_counts_as_half_as_much_again_as_it_exceeded(
     assert run.need_bytes == CENSORED_FACTOR * 400 * MIB
 
 
+GIVEN_UP = [4 * GIB, 8 * GIB, 16 * GIB, 32 * GIB]
+
+
+@pytest.mark.parametrize(
+    ("written", "need_bytes"),
+    [
+        pytest.param({}, 8 * GIB, id="twice the request"),
+        pytest.param({"written_limit_bytes": 12 * GIB}, 24 * GIB, id="or the limit as written"),
+        pytest.param({"request_bytes": 2 * GIB}, 6 * GIB, id="or what sufficed for another run"),
+        pytest.param({"request_bytes": None}, CENSORED_FACTOR * 32 * GIB, id="if there is one"),
+    ],
+)
+def test_a_run_that_was_given_up_counts_as_far_as_a_first_size_believes_kills(
+    written: dict[str, int | None], need_bytes: float
+) -> None:
+    leak = [killed(1, size_bytes, **written) for size_bytes in GIVEN_UP]
+    ordinary = an_attempt(2, peak_bytes=3 * GIB)
+    (run, other) = runs_of([*leak, ordinary], latest=10)
+    assert run.exceeds_bytes == 32 * GIB
+    assert run.need_bytes == need_bytes
+    assert other.need_bytes == 3 * GIB
+
+
 @pytest.mark.parametrize(
     "attempt",
     [

@@ -152,6 +152,17 @@ def test_a_killed_run_that_never_succeeded_moves_the_top_ceiling_beyond_what_kil
 
 
 @pytest.mark.slow
+def test_a_leak_that_was_given_up_lays_no_ceiling_out_of_proportion() -> None:
+    leaking = {"rows": "290000", "columns": 40.0, "region": "asia"}
+    leak = [killed(200, size * GIB, features=leaking) for size in (4, 8, 16, 32)]
+    result = _trained([*a_history(60), *leak], iterations=2)
+    model = result.model
+    assert model.boosted is not None
+    assert model.bins.ceilings_bytes[-1] <= 2 * 4 * GIB * Policy().headroom + MIB
+    assert model.boosted.most_bytes <= 2 * 4 * GIB
+
+
+@pytest.mark.slow
 def test_features_that_say_nothing_leave_the_classifier_unused() -> None:
     random = np.random.default_rng(1)
     attempts = [

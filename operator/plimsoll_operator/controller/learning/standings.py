@@ -19,6 +19,7 @@ from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
+from plimsoll_predictor.core.shared_keys import key_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.deciding.modelled import modelled_bids
@@ -86,7 +87,7 @@ class Standings(LogFold):
             return held
         saved = await self._writer.read(self._store.experts.pools, [task.namespace])
         alone = TaskStandings(namespace_of)
-        alone.put_pool(task.namespace, saved.get(task.namespace))
+        _put_pool(alone, task.namespace, saved.get(task.namespace))
         return alone.pool_of(str(task))
 
     async def bids(
@@ -195,7 +196,7 @@ class Standings(LogFold):
         while unknown := namespaces - self._experts.pools.keys():
             pools = await self._writer.read(self._store.experts.pools, unknown)
             for namespace in sorted(unknown):
-                self._experts.put_pool(namespace, pools.get(namespace))
+                _put_pool(self._experts, namespace, pools.get(namespace))
         for task, standing in standings.items():
             self._experts.put(task, standing)
             self._used[task] = None
@@ -226,7 +227,7 @@ class Standings(LogFold):
                 self._experts.learn(task, self._ended(lesson, standing))
                 _learn_floor(standing, lesson)
             elif lesson.kind is LessonKind.FAILED:
-                standing.floors.failed(_attempt_of(lesson))
+                standing.floors.failed(_attempt_of(lesson, lesson.run))
             elif lesson.kind is LessonKind.PRESSED_OUT:
                 spent_at, request_bytes = float(lesson.need_bytes), lesson.request_bytes
                 standing.spending.kill(lesson.run, spent_at, request_bytes, lesson.cause)
@@ -258,7 +259,8 @@ class Standings(LogFold):
 
     def _ended(self, lesson: Lesson, standing: Standing) -> Ended:
         # If the run was killed before, judge the bids for its first attempt that was killed.
-        first_bids = standing.bids_of_killed(lesson.run)
+        key = key_of(lesson.run, lesson.attempt_uid)
+        first_bids = standing.bids_of_killed(key)
         runtime_s = lesson.runtime_s
         if runtime_s is None:
             runtime_s = standing.past.mean_runtime_s if standing.past.runs else 1.0
@@ -276,7 +278,7 @@ class Standings(LogFold):
             decided_bytes=decided_bytes,
             version=lesson.image or "",
             overhead_s=self._overhead_s(lesson.task),
-            key=lesson.run,
+            key=key,
             given_bytes=_given_bytes(lesson, lesson.allocation_bytes),
             max_seen_bytes=bids.get(MAX_SEEN),
             least_bytes=max(self._book.look(lesson.task).policy.min_bytes, MIB),
@@ -292,13 +294,13 @@ def namespace_of(task: str) -> str:
 
 
 def _learn_floor(standing: Standing, lesson: Lesson) -> None:
-    standing.floors.succeeded(
-        _attempt_of(lesson), float(lesson.need_bytes), lesson.runtime_s, lesson.features
-    )
+    attempt = _attempt_of(lesson, key_of(lesson.run, lesson.attempt_uid))
+    need_bytes = float(lesson.need_bytes)
+    standing.floors.succeeded(attempt, need_bytes, lesson.runtime_s, lesson.features)
 
 
-def _attempt_of(lesson: Lesson) -> AttemptAt:
-    return AttemptAt(lesson.run, float(lesson.allocation_bytes) or None, lesson.lowered)
+def _attempt_of(lesson: Lesson, key: str) -> AttemptAt:
+    return AttemptAt(key, float(lesson.allocation_bytes) or None, lesson.lowered)
 
 
 def _exceeded(lesson: Lesson) -> Exceeded:
@@ -337,6 +339,12 @@ def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> 
             standing.retire(name)
         elif (ratio := times[name]) is not None:
             standing.seed(name, ratio)
+
+
+def _put_pool(experts: TaskStandings, namespace: str, data: Mapping[str, Any] | None) -> None:
+    """Set a namespace's pool as it was stored; one that cannot be read starts again."""
+    if not experts.put_pool(namespace, data):
+        log.error("what a namespace's tasks share cannot be read", namespace=namespace)
 
 
 def _readable(task: str, data: Mapping[str, Any]) -> Standing | None:

@@ -25,7 +25,7 @@ LEAST_EXPLAINED: Final = 0.2
 HIGH_SHARE: Final = 0.97
 """Share of the runs that lay below a raised line."""
 MOST_FEATURES: Final = 32
-"""The most features per task; later ones are not followed."""
+"""The most features per task; a new one takes the place of that which was told longest ago."""
 
 
 class Sums(Struct, array_like=True):
@@ -96,7 +96,7 @@ class FittedLine:
 
 
 class FeatureLines:
-    """Every feature's line of one task."""
+    """Every feature's line of one task. by_feature: that which was told last is last."""
 
     def __init__(self, by_feature: dict[str, FeatureLine] | None = None) -> None:
         self.by_feature = by_feature or {}
@@ -106,8 +106,20 @@ class FeatureLines:
         y = math.log(need_bytes)
         for name, value in features.items():
             x = _log_of(value)
-            if x is not None and (name in self.by_feature or len(self.by_feature) < MOST_FEATURES):
-                self.by_feature.setdefault(name, FeatureLine()).add(x, y)
+            if x is not None and self._has_room(name, features):
+                line = self.by_feature.pop(name, None) or FeatureLine()
+                line.add(x, y)
+                self.by_feature[name] = line
+
+    def _has_room(self, name: str, features: Mapping[str, FeatureValue]) -> bool:
+        """Whether a feature has a line or room for one, after one that is not told went for it."""
+        if name in self.by_feature or len(self.by_feature) < MOST_FEATURES:
+            return True
+        oldest = next(iter(self.by_feature))
+        if oldest in features:
+            return False
+        del self.by_feature[oldest]
+        return True
 
     def correct(
         self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]

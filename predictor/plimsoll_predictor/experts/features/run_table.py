@@ -41,12 +41,35 @@ class RunTable(Struct):
         self.rows = deque(self.rows, maxlen=LATEST)
 
     def add(self, features: Mapping[str, FeatureValue], need_bytes: float) -> None:
-        """Learn a run; features beyond the bound are left out."""
+        """Learn a run; features beyond the bound are left out.
+
+        A new feature takes the place of the one that the fewest of the runs tell, if that is one
+        run at most: as few as tell the new one. Of equals, the one that was met first goes.
+        """
         for name in features:
-            if name not in self.names and len(self.names) < MOST_FEATURES:
+            if name not in self.names and self._has_room(features):
                 self.names.append(name)
         values = [_bounded(features.get(name)) for name in self.names]
         self.rows.append(TableRow(need_bytes, values))
+
+    def _has_room(self, features: Mapping[str, FeatureValue]) -> bool:
+        """Whether there is room for another name, after one that few runs tell went for it."""
+        if len(self.names) < MOST_FEATURES:
+            return True
+        told = {
+            place: sum(
+                place < len(row.values) and row.values[place] is not None for row in self.rows
+            )
+            for place, name in enumerate(self.names)
+            if name not in features
+        }
+        rarest = min(told, key=told.__getitem__, default=None)
+        if rarest is None or told[rarest] > 1:
+            return False
+        del self.names[rarest]
+        for row in self.rows:
+            del row.values[rarest : rarest + 1]
+        return True
 
     def correct(
         self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]
