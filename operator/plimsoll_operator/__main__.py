@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -121,6 +122,9 @@ def main() -> None:
 
 def run_as(name: str) -> None:
     """Run it under a name; errors that people can mend are one line, not a traceback."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Not every terminal, nor a pipe on Windows, has our bullets and bars.
+        sys.stdout.reconfigure(errors="replace")
     try:
         app(prog_name=name)
     except Exception as error:

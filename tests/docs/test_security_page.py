@@ -10,6 +10,7 @@ import pytest
 from typer.main import get_command
 
 from plimsoll_operator.__main__ import app
+from plimsoll_operator.kube.permissions import NEEDED
 from tests.chart.helm import documents_in
 from tests.docs.pages import ROOT, Page
 
@@ -80,6 +81,21 @@ def test_every_right_of_the_controller_is_on_the_page() -> None:
 def test_rights_over_pods_are_those_the_page_names() -> None:
     [verbs] = [rule["verbs"] for rule in rules() if "pods" in rule["resources"]]
     assert f"pods with {', '.join(verbs)}" in TEXT
+
+
+@pytest.mark.parametrize("resource", ["pods", "pods/resize", "pods/status"])
+def test_a_missing_right_to_change_pods_is_told_with_what_does_not_work(resource: str) -> None:
+    [verbs] = [rule["verbs"] for rule in rules() if resource in rule["resources"]]
+    told = {each.verb for each in NEEDED if each.resource == resource}
+    assert set(verbs) - {"get", "list", "watch"} == told - {"watch"}
+
+
+def test_the_loss_without_the_right_to_delete_pods_is_that_of_restarts_in_place() -> None:
+    [without] = [
+        each.without for each in NEEDED if (each.verb, each.resource) == ("delete", "pods")
+    ]
+    assert "restart in place" in without
+    assert "delete: for killed pods that would restart in place" in TEXT
 
 
 def test_no_rule_is_wider_than_the_page_can_say() -> None:

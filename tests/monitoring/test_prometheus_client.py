@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from plimsoll_operator.credentials.http_session import HttpSession
 from plimsoll_operator.prometheus_history import client as prometheus_client
 from plimsoll_operator.prometheus_history.client import (
     TRIES,
@@ -183,6 +184,22 @@ async def test_a_question_that_takes_too_long_is_too_much(prometheus: Prometheus
     async with behind(prometheus, slow) as (_, address):
         with pytest.raises(TooMuch, match="did not answer within"):
             await ask(address, timeout_s=0.3)
+
+
+async def test_an_address_that_swallows_all_packets_is_said_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+
+    async def swallowed(*_: object, **__: object) -> None:
+        calls.append(1)
+        raise aiohttp.ConnectionTimeoutError("no connection")
+
+    monkeypatch.setattr(HttpSession, "call", swallowed)
+    with pytest.raises(PrometheusError, match="cannot be reached within 10 s") as raised:
+        await ask("http://127.0.0.1:9")
+    assert not isinstance(raised.value, TooMuch)
+    assert len(calls) == 1
 
 
 async def test_an_answer_without_end_is_cut(

@@ -102,7 +102,7 @@ def _leaking(facts: ProfileFacts) -> Finding:
         return Finding(ConditionStatus.FALSE, "LiftsHelp", "no run is beyond help")
     message = facts.leaking
     if message != LIFTING_OFF:
-        message += f"{_GIVEN_UP}: look for a leak, or raise max or maxLifts"
+        message += _GIVEN_UP
     return Finding(ConditionStatus.TRUE, "LiftsExhausted", message)
 
 

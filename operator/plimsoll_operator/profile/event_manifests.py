@@ -25,6 +25,8 @@ _ACTIONS: Final = {
     EventReason.LIFTED: "Lift",
     EventReason.RETRIED: "Retry",
     EventReason.NOT_RETRIED: "Observe",
+    EventReason.NOT_REPLACED: "Observe",
+    EventReason.NOT_LIFTED: "Observe",
     EventReason.LEAKING: "GiveUp",
     EventReason.RESIZED: "Resize",
     EventReason.DRIFTING: "Forget",
@@ -46,6 +48,8 @@ _WARNINGS: Final = frozenset(
     {
         EventReason.LIFTED,
         EventReason.NOT_RETRIED,
+        EventReason.NOT_REPLACED,
+        EventReason.NOT_LIFTED,
         EventReason.LEAKING,
         EventReason.CROWDED,
         EventReason.RUNNING_LONG,

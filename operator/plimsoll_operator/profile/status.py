@@ -5,6 +5,7 @@ The result is a JSON merge patch: a field that no longer holds is None, which de
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -116,7 +117,7 @@ def _without_nones(value: Any) -> Any:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _ROUNDED)
+    return None if value is None or not math.isfinite(value) else round(value, _ROUNDED)
 
 
 def _phase(facts: ProfileFacts) -> Phase:
@@ -187,7 +188,9 @@ def _costs(standing: StandingFacts | None, shown: object) -> dict[str, float | N
     if standing is None:
         return None
     before = dict.fromkeys(shown) if isinstance(shown, Mapping) else {}
-    return {**before, **{name: round(times, 2) for name, times in standing.times.items()}}
+    # JSON has no word for what is not finite, and such a figure differs from itself at each look.
+    finite = {name: times for name, times in standing.times.items() if math.isfinite(times)}
+    return {**before, **{name: round(times, 2) for name, times in finite.items()}}
 
 
 def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
         bounds,
         room_bytes=room_bytes,
         room_of="its request (it has a deadline, and might wait too long for more)",
+        room_remedy="raise the request in its template",
     )
 
 

@@ -313,6 +313,8 @@ def _note_on(
         note["done"] = done
     if learned.failed:
         note["failed"] = learned.failed
+    if learned.hung:
+        note["hung"] = learned.hung
     if proposal.plan is not None:
         note["expected_s"] = round(proposal.plan.makespan.mean_s, 1)
     text = orjson.dumps(note).decode()

@@ -10,7 +10,6 @@ from typing import Any, Final
 from plimsoll_operator.wording.cause_words import words_for_kill
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import words_for_bytes
-from plimsoll_predictor.deciding.lifting import LIFTING_OFF
 
 
 class EventReason(StrEnum):
@@ -21,6 +20,8 @@ class EventReason(StrEnum):
     LIFTED = "Lifted"
     RETRIED = "Retried"
     NOT_RETRIED = "NotRetried"
+    NOT_REPLACED = "NotReplaced"
+    NOT_LIFTED = "NotLifted"
     LEAKING = "Leaking"
     RESIZED = "Resized"
     DRIFTING = "Drifting"
@@ -178,6 +179,16 @@ def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happenin
     return Happening(EventReason.NOT_RETRIED, note)
 
 
+def not_lifted(at_bytes: int, cause: Cause | None = None) -> Happening:
+    """A pod was OOM-killed, and siblings that have its key have used up the lifts with it."""
+    note = (
+        f"{_killed(at_bytes, cause)}; no further lift follows: tasks that cannot be told apart, as"
+        " they have one tag, count as one run, and together they have used up its attempts; their"
+        " next pods get what was written, or more"
+    )
+    return Happening(EventReason.NOT_LIFTED, note)
+
+
 def _killed(at_bytes: int, cause: Cause | None) -> str:
     return f"killed for lack of memory at {words_for_bytes(at_bytes)}{words_for_kill(cause)}"
 
@@ -195,8 +206,8 @@ def retried(new_pod: str, attempt: int, allocation_bytes: int | None) -> Happeni
 def retry_not_made(new_pod: str, attempt: int, words: str) -> Happening:
     """Plimsoll does not make a bare pod's next attempt. words: how that ended."""
     note = (
-        f"attempt {attempt} of this run, pod {new_pod}, is {words}; nobody makes it: mend the"
-        " cause, and run the pod again yourself"
+        f"attempt {attempt} of this run (pod {new_pod}) was {words}; remove the cause, then run the"
+        " pod again yourself"
     )
     return Happening(EventReason.NOT_RETRIED, note, new_pod)
 
@@ -231,15 +242,12 @@ def stuck(kept: str | None = None) -> Happening:
         f"killed for lack of memory and restarted in place at the same size: {why}, so Plimsoll"
         f" does not delete this one; {advice}"
     )
-    return Happening(EventReason.LEAKING, note, "stuck")
+    return Happening(EventReason.NOT_REPLACED, note, "stuck")
 
 
-def leaking(reason: str, run: str) -> Happening:
-    """A run gets no further lift; the Event is on its last pod."""
-    note = f"given up on run {run}: {reason}"
-    if reason != LIFTING_OFF:
-        note += "; look for a leak, or raise max or maxLifts"
-    return Happening(EventReason.LEAKING, note, run)
+def leaking(words: str, run: str) -> Happening:
+    """A run gets no further lift; the Event is on its last pod. words: why, and what to do."""
+    return Happening(EventReason.LEAKING, f"given up on run {run}: {words}", run)
 
 
 def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:

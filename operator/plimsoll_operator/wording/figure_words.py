@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,11 +22,15 @@ def words_for_gb_h(gb_h: float) -> str:
 
 
 def number_words(value: float) -> str:
-    """A number rounded to three significant digits, with 0 to 4 decimals.
+    """A number rounded to three significant digits, with 0 to 4 decimals; '-' if it is not finite.
 
     >>> number_words(0.5), number_words(-2), number_words(99.96), number_words(1e-9)
     ('0.5', '-2', '100', '0')
+    >>> number_words(math.nan)
+    '-'
     """
+    if not math.isfinite(value):
+        return "-"
     places = next(digits for digits, above in _DECIMALS if abs(value) >= above)
     return _trimmed(f"{value:,.{places}f}")
 
@@ -54,8 +59,10 @@ def words_for_minute(at_s: float | None) -> str:
 
 
 def words_for_size(size_bytes: float | None) -> str:
-    """Bytes as people read them; '-' for none."""
-    return "-" if size_bytes is None else words_for_bytes(size_bytes)
+    """Bytes as people read them; '-' for none, or for what is not finite."""
+    if size_bytes is None or not math.isfinite(size_bytes):
+        return "-"
+    return words_for_bytes(size_bytes)
 
 
 def _trimmed(text: str) -> str:

@@ -46,6 +46,8 @@ def words_for_splitting(
         told["by a list"] = words_for_cut(job, listed, memory_weight)
     if learned.failed:
         told["failures"] = words_for_failed(learned.failed)
+    if learned.hung:
+        told["hung"] = words_for_hung(learned.hung)
     return told
 
 
@@ -145,6 +147,18 @@ def words_for_failed(failed: int) -> str:
     ended = "failed or was" if failed == 1 else "failed or were"
     return (
         f"{failed:,} of the latest chunks {ended} taken away: no pod does more items than written"
+    )
+
+
+def words_for_hung(hung: int) -> str:
+    """Return what follows from chunks that took far too long. hung: how many, 1 or more.
+
+    >>> words_for_hung(1)
+    '1 of the latest chunks took so long that it must have hung: its time does not count'
+    """
+    which, whose = ("it", "its time does") if hung == 1 else ("they", "their times do")
+    return (
+        f"{hung:,} of the latest chunks took so long that {which} must have hung: {whose} not count"
     )
 
 

@@ -62,6 +62,8 @@ class Bounds:
     It holds back a raise, and never lowers what the user asked."""
     room_of: str = "the cluster's room"
     """The bound that ``room_bytes`` comes from, in words."""
+    room_remedy: str = ""
+    """What people can do about that bound, in words."""
     written_bytes: int | None = 0
     """The memory that the pod may use as its author wrote it; None if it has no limit. A size that
     is held back is below the known need; it must not be below this as well."""

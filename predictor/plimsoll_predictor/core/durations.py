@@ -35,9 +35,13 @@ def words_for_duration(duration_s: float) -> str:
 def clock_words(duration_s: float) -> str:
     """A duration as kubectl writes it: its largest unit, and the next one while that tells much.
 
+    '-' if it is not finite.
+
     >>> [clock_words(each) for each in (0, 0.4, 40, 60, 370, 754, 5400, 216000)]
     ['0s', '<1s', '40s', '1m', '6m 10s', '13m', '1h 30m', '2d 12h']
     """
+    if not math.isfinite(duration_s):
+        return "-"
     if 0 < duration_s < 1:
         return "<1s"
     for place, (size, _) in enumerate(_UNITS):

@@ -162,7 +162,7 @@ class Policy:
     min_runs: int = 1
     """Runs with a known need before anything is lowered below the user's request."""
     headroom: float = 1.1
-    """Factor over the largest need seen: of the last ceiling, and of the max-seen expert."""
+    """Factor over the largest need seen: of the last ceiling, and where no expert serves yet."""
     limits: Limits = Limits.EQUAL
     retry: Retry = Retry.AUTO
     lending: Lending = Lending.NEVER

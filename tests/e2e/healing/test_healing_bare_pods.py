@@ -157,7 +157,7 @@ async def test_a_pod_that_its_maker_polls_is_not_copied(uids: dict[str, str], sh
 
 
 async def test_a_pod_of_an_unknown_owner_is_not_deleted(uids: dict[str, str], shop: Shop) -> None:
-    await told(shop, "unknown-worker-0", "Leaking")
+    await told(shop, "unknown-worker-0", "NotReplaced")
     await retried(shop, uids["heavy"])
     pod = (await shop.pods())["unknown-worker-0"]
     assert pod.metadata.uid == uids["unknown-worker-0"]

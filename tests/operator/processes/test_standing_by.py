@@ -33,6 +33,7 @@ class Store:
         return self.why
 
     unfit_to_lead = unfit_to_compete
+    would_hand_over = unfit_to_compete
     unanswered = unfit_to_compete
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -253,6 +254,18 @@ def test_what_each_expert_would_have_cost_is_shown_over_the_champions_cost() -> 
     assert status["expertCosts"][experts.champion] == 1.0
     assert status["expertCosts"]["request"] == round(experts.times["request"], 2)
     assert status["championWords"] == "the bin classifier"
+
+
+def test_a_cost_that_is_no_number_is_left_out_and_does_not_change_at_each_look() -> None:
+    experts = facts_of(a_fleet())
+    strange = tuple(
+        replace(each, times=math.nan if each.name == "request" else each.times)
+        for each in experts.experts
+    )
+    told = facts(standing=replace(experts, experts=strange))
+    status = status_of(told, now_s=0.0)
+    assert "request" not in status["expertCosts"]
+    assert not changed(status, status_of(told, previous=status, now_s=1.0))
 
 
 def test_before_the_first_run_no_expert_has_a_cost() -> None:

@@ -246,6 +246,12 @@ def test_people_are_not_believed_once_nobody_made_a_killed_runs_next_attempt() -
         pytest.param(ASKING, 7, None, id="Plimsoll makes them"),
         pytest.param(BY_PEOPLE, 7, Lift(2 * GIB, 2, GIB), id="nobody says when it was killed"),
         pytest.param(
+            BY_PEOPLE,
+            7,
+            Lift(2 * GIB, 2, GIB, killed_s=KILLED_S, answered=True),
+            id="a sibling with its key has succeeded",
+        ),
+        pytest.param(
             BY_PEOPLE, 7, Lift(GIB, 2, 0, as_written=True, killed_s=KILLED_S), id="an eviction"
         ),
     ],

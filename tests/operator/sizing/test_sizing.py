@@ -233,7 +233,7 @@ def test_a_pod_that_may_use_more_as_written_than_the_node_has_is_left_so(
     assert sized.treatment is Treatment.KEPT
     assert memory_of(pod.patched(sized.patch)) == (request_, limit)
     assert sized.decision is not None
-    assert "more than the room on the largest node for it of 9Gi" in sized.decision.why
+    assert "more than nine tenths of the largest node for it, 9Gi" in sized.decision.why
 
 
 def test_what_the_user_asked_survives_a_changed_mind() -> None:

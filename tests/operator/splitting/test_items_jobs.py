@@ -195,12 +195,12 @@ def test_a_second_look_at_the_same_job_changes_nothing() -> None:
 
 
 def test_where_chunks_failed_a_job_stays_as_written_and_says_why() -> None:
-    learned = replace(one_each(), failed=2)
+    learned = replace(one_each(), failed=2, hung=1)
     job = a_job()
     found = answered(job, moment_of(learned=learned))
     assert found.outcome is Outcome.AS_WRITTEN
     note = json.loads(after(job, found)["metadata"]["annotations"][labels.CUT])
-    assert note["failed"] == 2
+    assert (note["failed"], note["hung"]) == (2, 1)
     assert "failed" not in json.loads(
         after(job, answered(job))["metadata"]["annotations"][labels.CUT]
     )

@@ -11,7 +11,7 @@ from plimsoll_operator.wording import event_words
 from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.deciding.lifting import LIFTING_OFF
+from plimsoll_predictor.deciding.lifting import LIFTING_OFF, Leaking
 
 POD = Regarding(kind="Pod", namespace="shop", name="train-x7f2k", uid="u-1")
 LIFTED = event_words.lifted(512 * MIB, GIB, 2)
@@ -55,8 +55,8 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             event_words.retry_not_made("train-2", 2, "given up: a webhook forbids it"),
             "NotRetried",
             "Warning",
-            "attempt 2 of this run, pod train-2, is given up: a webhook forbids it; nobody makes"
-            " it: mend the cause, and run the pod again yourself",
+            "attempt 2 of this run (pod train-2) was given up: a webhook forbids it; remove the"
+            " cause, then run the pod again yourself",
         ),
         pytest.param(
             event_words.rescued(512 * MIB, GIB, "it grows"),
@@ -86,16 +86,32 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             " set none",
         ),
         pytest.param(
-            event_words.leaking("lifted 3 times", "job:9"),
+            event_words.leaking(Leaking("lifted 3 times", "raise maxLifts").words, "job:9"),
             "Leaking",
             "Warning",
-            "given up on run job:9: lifted 3 times; look for a leak, or raise max or maxLifts",
+            "given up on run job:9: lifted 3 times; look for a leak, or raise maxLifts",
         ),
         pytest.param(
-            event_words.leaking(LIFTING_OFF, "job:9"),
+            event_words.leaking(Leaking(LIFTING_OFF).words, "job:9"),
             "Leaking",
             "Warning",
             "given up on run job:9: lifting is switched off (maxLifts 0)",
+        ),
+        pytest.param(
+            event_words.not_lifted(512 * MIB),
+            "NotLifted",
+            "Warning",
+            "killed for lack of memory at 512Mi; no further lift follows: tasks that cannot be told"
+            " apart, as they have one tag, count as one run, and together they have used up its"
+            " attempts; their next pods get what was written, or more",
+        ),
+        pytest.param(
+            event_words.stuck(),
+            "NotReplaced",
+            "Warning",
+            "killed for lack of memory and restarted in place at the same size: nobody is known to"
+            " make this pod again, so Plimsoll does not delete this one; use a Job, or"
+            " restartPolicy Never",
         ),
     ],
 )

@@ -16,9 +16,8 @@ import structlog
 
 from plimsoll_operator.controller.placing.first_list import FirstList
 from plimsoll_operator.controller.tasks.missed_deletions import PODS, QUERIES
-from plimsoll_operator.kube.api_server import MOST_OBJECTS, ApiServer
+from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import ApiError
-from plimsoll_operator.pods.spec import metadata_of
 
 log = structlog.get_logger()
 
@@ -54,13 +53,12 @@ class ListedPods:
         await asyncio.Event().wait()  # the controller begins again what ends
 
     async def look(self) -> None:
-        """Read the list once. Without it, or if it is too long, only time shows who was seen."""
+        """Read the list once. Without it, only time shows who was seen."""
         began_s = time.monotonic()
         try:
-            documents = await self.api.metadata(PODS, QUERIES[PODS])
+            names = await self.api.names(PODS, QUERIES[PODS])
         except ApiError as error:
             log.warning("a list cannot be read", path=PODS, error=str(error))
         else:
-            if len(documents) < MOST_OBJECTS:  # else there may be more
-                self.first_list.expect([str(metadata_of(each).get("uid")) for each in documents])
+            self.first_list.expect(names.keys())
         self._pause_s = max(LIST_EVERY_S, (time.monotonic() - began_s) / SHARE)

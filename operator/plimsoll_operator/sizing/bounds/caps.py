@@ -70,10 +70,14 @@ class PodAmounts:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """The most for a size above the request. of: what sets it, in words."""
+    """The most for a size above the request.
+
+    of: what sets it, in words. remedy: what people can do about it.
+    """
 
     most: int
     of: str
+    remedy: str = "raise the request in its template"
 
 
 def bounds_for(pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: Nodes) -> Bounds:
@@ -89,6 +93,7 @@ def bounds_for(pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: 
         cap_bytes=_cap(memory, namespace),
         room_bytes=None if room is None else room.most,
         room_of="" if room is None else room.of,
+        room_remedy="" if room is None else room.remedy,
         written_bytes=memory.limit if memory.sets_limit else 0,
     )
 
@@ -188,10 +193,11 @@ def _rooms(
     if node is not None:
         beside = amounts.other_request + amounts.overhead
         most = max(0, int(node * NODE_SHARE) - beside)
-        rooms.append(_Room(most, "the room on the largest node for it"))
+        rooms.append(_Room(most, "nine tenths of the largest node for it", "add a larger node"))
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
         # With a size, quotas would count it that do not count it now.
-        rooms.append(_Room(0, "a BestEffort pod's share of a quota"))
+        share = "a BestEffort pod's share of a quota"
+        rooms.append(_Room(0, share, "request memory in its template"))
     no_more = not _was_killed_as_written(amounts)
     if no_more and is_put_on_a_node(pod):
         # No scheduler looks for room: the kubelet refuses a pod for good if there is too little.
@@ -228,7 +234,8 @@ def _quota_rooms(amounts: PodAmounts, quotas: Iterable[Quota]) -> Iterable[_Room
             # A pod that Plimsoll made smaller must not wait for a quota where the written one would
             # not wait.
             if may_wait:
-                yield _Room(max(0, hard - others - amounts.overhead), "its quota")
+                room = max(0, hard - others - amounts.overhead)
+                yield _Room(room, "its quota", "raise the quota")
             else:
                 yield _Room(written or 0, f"its {kind} (a quota counts it)")
 

@@ -41,7 +41,7 @@ def bounds_of(
 
 
 def nothing_but(written_bytes: int | None = GIB, **bounds: int) -> Bounds:
-    return Bounds(room_of="", written_bytes=written_bytes, **bounds)
+    return Bounds(room_of="", room_remedy="", written_bytes=written_bytes, **bounds)
 
 
 def test_an_empty_namespace_bounds_nothing() -> None:
@@ -188,6 +188,12 @@ def test_a_lifted_attempt_waits_for_quota_rather_than_be_killed_again() -> None:
     memory = PodAmounts(request=GIB, limit=GIB, other_request=GIB, killed=GIB)
     found = bounds_of(quotas=(quota,), memory=memory)
     assert (found.room_bytes, found.room_of) == (7 * GIB, "its quota")
+    assert found.room_remedy == "raise the quota"
+    small = bounds_of(node="4Gi")
+    assert (small.room_of, small.room_remedy) == (
+        "nine tenths of the largest node for it",
+        "add a larger node",
+    )
 
 
 def test_a_lift_from_below_the_request_waits_for_no_more_than_the_request() -> None:

@@ -20,6 +20,7 @@ from plimsoll_predictor.replay.sizes.traces import (
     write_trace,
 )
 from plimsoll_predictor.tables.history import write_history
+from tests.builders.stores import NOON_S
 
 GIB = 2**30
 # What Nextflow writes unless told otherwise, and what pipelines add to it.
@@ -317,15 +318,15 @@ def test_runs_whose_need_nobody_saw_are_left_out_and_counted() -> None:
 
 @pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])
 def test_exported_history_converts_into_the_trace_of_the_store(tmp_path: Path, name: str) -> None:
-    seen = [an_attempt("a", "r1", 1000.0), killed("b", "r2", 2000.0)]
-    seen.append(an_attempt("c", "r2", 2100.0, attempt=2, peak_bytes=2 * GIB))
+    seen = [an_attempt("a", "r1", NOON_S), killed("b", "r2", NOON_S + 1000)]
+    seen.append(an_attempt("c", "r2", NOON_S + 1100, attempt=2, peak_bytes=2 * GIB))
     write_history(tmp_path / name, lambda: [seen])
     assert converted(tmp_path / name, zone=UTC).rows == stored_trace("x", seen).rows
 
 
 def test_a_history_of_many_bad_cells_still_converts(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
-    write_history(path, lambda: [[an_attempt("a", "r1", 1000.0), killed("b", "r2", 2000.0)]])
+    write_history(path, lambda: [[an_attempt("a", "r1", NOON_S), killed("b", "r2", NOON_S + 1000)]])
     header, *good = path.read_text().splitlines()
     finished = header.split(",").index("finished_s")
     cells = good[0].split(",")
