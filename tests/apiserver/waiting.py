@@ -190,6 +190,7 @@ ROLE: dict[str, list[dict[str, list[str]]]] = {
         },
         {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
         {"apiGroups": ["plimsoll.dev"], "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
     ]
 }
 RESIZING = {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]}

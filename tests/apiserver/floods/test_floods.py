@@ -25,7 +25,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, a_controller, a_shop, observed, store_url, until
 from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
-from tests.apiserver.waiting import ROLE, a_role, logged, metric, teach
+from tests.apiserver.waiting import RESIZING, ROLE, a_role, logged, metric, teach
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -78,7 +78,7 @@ async def test_a_role_that_lacks_something_shows_on_every_profile_until_it_is_gi
     pods, *others = ROLE["rules"]
     fewer = {**pods, "verbs": [verb for verb in pods["verbs"] if verb != "create"]}
     async with a_role(shop, cluster, tmp_path) as kubeconfig:
-        body = {"metadata": {"name": shop.namespace}, "rules": [fewer, *others]}
+        body = {"metadata": {"name": shop.namespace}, "rules": [fewer, *others, RESIZING]}
         await rbac.replace_cluster_role(shop.namespace, body)
         async with a_controller(kubeconfig, tmp_path):
             await shop.pod("one")
@@ -86,7 +86,7 @@ async def test_a_role_that_lacks_something_shows_on_every_profile_until_it_is_gi
             found = await until("it shows", lambda: _degraded_as(shop, "Forbidden"))
             assert 'lacks the verb "create" on pods' in found["message"]
             assert "killed bare pods are not run again" in found["message"]
-            body = {"metadata": {"name": shop.namespace}, "rules": ROLE["rules"]}
+            body = {"metadata": {"name": shop.namespace}, "rules": [*ROLE["rules"], RESIZING]}
             await rbac.replace_cluster_role(shop.namespace, body)
             await until("it is given", lambda: _degraded_as(shop, "AllWell"))
 
