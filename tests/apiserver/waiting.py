@@ -21,6 +21,7 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url, until
 from tests.conftest import Cluster
+from tests.rigs.processes.log_records import log_records
 
 LARGE = "900Gi"
 NEED_BYTES = 100 * MIB
@@ -161,8 +162,7 @@ async def watching(shop: Shop) -> AsyncIterator[Watched]:
 
 def logged(folder: Path, event: str) -> list[dict[str, Any]]:
     """Records of the controller's log."""
-    lines = (folder / "controller.log").read_text().splitlines()
-    records = [json.loads(line) for line in lines if line.startswith("{")]
+    records = log_records((folder / "controller.log").read_text())
     return [record for record in records if record["event"] == event]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from aiohttp import ClientSession
 from tests.apiserver.controllers import Shop, a_controller, until
 from tests.conftest import Cluster
 from tests.controller.test_pausing_live import say
+from tests.rigs.processes.log_records import log_records
 
 pytestmark = pytest.mark.cluster
 
@@ -26,8 +26,7 @@ async def a_page(folder: Path) -> AsyncIterator[ClientSession]:
 
 
 def _served(folder: Path) -> int | None:
-    for line in (folder / "controller.log").read_text().splitlines():
-        said = json.loads(line) if line.startswith("{") else {}
+    for said in log_records((folder / "controller.log").read_text()):
         if said.get("event") == "page served":
             return int(said["port"])
     return None

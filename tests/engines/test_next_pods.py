@@ -7,7 +7,6 @@ without a delay sees this at the same moment as Plimsoll.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tests.e2e.seeing import create, decision_of
 from tests.e2e.witnesses import Witness
 from tests.e2e.workloads import Manifest, a_pod, an_airflow_try
 from tests.rigs.node.container_ends import ContainerEnds
+from tests.rigs.processes.log_records import log_records
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
@@ -138,8 +138,7 @@ async def controllers_parts(log: Path, found: list[Followed]) -> dict[str, list[
 
     def told() -> dict[str, list[float]] | None:
         observed, closed = dict[str, float](), dict[str, float]()
-        for line in log.read_text().splitlines():
-            each = json.loads(line) if line.startswith("{") else {"timestamp": "1970-01-01"}
+        for each in log_records(log.read_text()):
             at_s = datetime.fromisoformat(each["timestamp"]).timestamp()
             if each.get("event") == "attempt ended":
                 observed.setdefault(each["task"].partition("/")[2], at_s)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import urllib.error
@@ -17,6 +16,7 @@ from typing import Any
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from tests.apiserver.controllers import Shop, until
+from tests.rigs.processes.log_records import log_records
 from tests.rigs.processes.preloaded import Preloaded, start_plimsoll
 
 LEASE = "plimsoll-controller"
@@ -42,8 +42,7 @@ class Candidate:
 
     def logged(self, event: str) -> list[dict[str, Any]]:
         """Records of its log."""
-        lines = self.log.read_text().splitlines()
-        records = [json.loads(line) for line in lines if line.startswith("{")]
+        records = log_records(self.log.read_text())
         return [record for record in records if record["event"] == event]
 
     async def port(self) -> int:

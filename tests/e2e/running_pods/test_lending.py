@@ -19,6 +19,7 @@ from tests.e2e.plimsolls import AGENT, CONTROLLER, Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, ended, go_on, memory_of, sizes_in_mode
 from tests.e2e.workloads import LONG_S, a_pod
 from tests.rigs.images.eater import goes_on
+from tests.rigs.processes.log_records import log_records
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -127,6 +128,6 @@ async def _has_all_again(shop: Shop, name: str) -> None:
 
 def _said(plimsoll: Plimsoll, what: str, pod: str) -> dict[str, Any]:
     """The controller's last log line of this kind about a pod."""
-    lines = (plimsoll.state / "controller.log").read_text().splitlines()
-    found = [json.loads(line) for line in lines if f'"{what}"' in line and f"/{pod}" in line]
-    return dict(found[-1])
+    records = log_records((plimsoll.state / "controller.log").read_text())
+    lines = [(json.dumps(record), record) for record in records]
+    return [record for line, record in lines if f'"{what}"' in line and f"/{pod}" in line][-1]

@@ -19,6 +19,7 @@ from tests.apiserver.crds import read_at
 from tests.chart.helm import Helm
 from tests.chart.installing import CONTROLLER_ADDRESS, Release, a_place, chart_values, install
 from tests.conftest import Cluster
+from tests.rigs.processes.log_records import log_records
 from tests.rigs.servers.databases import PostgreSQL
 
 SHOP = "ha-shop"
@@ -109,9 +110,8 @@ class Replicated:
 
     def logged(self, pod: str, event: str) -> list[dict[str, Any]]:
         """Records of a controller's log."""
-        lines = read_at(self.cluster, f"/api/v1/namespaces/{NAME}/pods/{pod}/log").splitlines()
-        records = [json.loads(line) for line in lines if line.startswith("{")]
-        return [record for record in records if record["event"] == event]
+        log = read_at(self.cluster, f"/api/v1/namespaces/{NAME}/pods/{pod}/log")
+        return [record for record in log_records(log) if record["event"] == event]
 
 
 @contextlib.contextmanager
