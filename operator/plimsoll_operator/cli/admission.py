@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, given_only, setting
+from plimsoll_operator.cli.options import (
+    PROCESSES,
+    Address,
+    DrainSeconds,
+    ExcludedNamespaces,
+    Feed,
+    FeedToken,
+    MetricsPort,
+    given_only,
+    setting,
+)
 
 app = typer.Typer()
 
@@ -20,13 +30,8 @@ def admission(
     key: Annotated[
         Path | None, setting(words="Key of the certificate, PEM.", env="PLIMSOLL_KEY_FILE")
     ] = None,
-    feed: Annotated[
-        str | None, setting(words="The controller's URL.", env="PLIMSOLL_FEED_URL")
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        setting(words="File with the feed's token.", env="PLIMSOLL_FEED_TOKEN_FILE"),
-    ] = None,
+    feed: Feed = None,
+    token_file: FeedToken = None,
     leases: Annotated[
         str | None,
         setting(
@@ -34,21 +39,11 @@ def admission(
             env="PLIMSOLL_LEASES_URL",
         ),
     ] = None,
-    address: Annotated[
-        str | None,
-        setting(words="Address to listen on.", env="PLIMSOLL_LISTEN_ADDRESS", default="0.0.0.0"),
-    ] = None,
+    address: Address = None,
     port: Annotated[
         int | None, setting(words="HTTPS port.", env="PLIMSOLL_LISTEN_PORT", default="9443")
     ] = None,
-    metrics_port: Annotated[
-        int | None,
-        setting(
-            words="HTTP port of /metrics and /readyz.",
-            env="PLIMSOLL_METRICS_LISTEN_PORT",
-            default="9090",
-        ),
-    ] = None,
+    metrics_port: MetricsPort = None,
     snapshot: Annotated[
         Path | None,
         setting(
@@ -56,14 +51,8 @@ def admission(
             env="PLIMSOLL_SNAPSHOT_FILE",
         ),
     ] = None,
-    excluded_namespaces: Annotated[
-        str | None,
-        setting(words="Namespaces to leave alone, by commas.", env="PLIMSOLL_EXCLUDED_NAMESPACES"),
-    ] = None,
-    drain: Annotated[
-        float | None,
-        setting(words="Seconds to serve after SIGTERM.", env="PLIMSOLL_DRAIN_S", default="5"),
-    ] = None,
+    excluded_namespaces: ExcludedNamespaces = None,
+    drain: DrainSeconds = None,
 ) -> None:
     """Run the webhook: it sizes labelled pods, and always admits them."""
     from plimsoll_operator.admission.settings import AdmissionSettings

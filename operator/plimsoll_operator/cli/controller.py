@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only, setting
+from plimsoll_operator.cli.options import (
+    PROCESSES,
+    Context,
+    ExcludedNamespaces,
+    Kubeconfig,
+    given_only,
+    setting,
+)
 from plimsoll_predictor.core.policy import Mode
 
 app = typer.Typer()
@@ -70,10 +77,7 @@ def controller(
         Mode | None,
         setting(words="Default mode of every task.", env="PLIMSOLL_MODE", default="recommend"),
     ] = None,
-    excluded_namespaces: Annotated[
-        str | None,
-        setting(words="Namespaces to leave alone, by commas.", env="PLIMSOLL_EXCLUDED_NAMESPACES"),
-    ] = None,
+    excluded_namespaces: ExcludedNamespaces = None,
     training_budget_s: Annotated[
         float | None,
         setting(

@@ -81,6 +81,33 @@ def setting(*names: str, words: str, env: str, default: str | None = None) -> An
     return typer.Option(*names, help=told if default is None else rf"{told} \[default: {default}]")
 
 
+Feed = Annotated[str | None, setting(words="The controller's URL.", env="PLIMSOLL_FEED_URL")]
+FeedToken = Annotated[
+    Path | None,
+    setting(words="File with the feed's token.", env="PLIMSOLL_FEED_TOKEN_FILE"),
+]
+Address = Annotated[
+    str | None,
+    setting(words="Address to listen on.", env="PLIMSOLL_LISTEN_ADDRESS", default="0.0.0.0"),
+]
+MetricsPort = Annotated[
+    int | None,
+    setting(
+        words="HTTP port of /metrics and /readyz.",
+        env="PLIMSOLL_METRICS_LISTEN_PORT",
+        default="9090",
+    ),
+]
+ExcludedNamespaces = Annotated[
+    str | None,
+    setting(words="Namespaces to leave alone, by commas.", env="PLIMSOLL_EXCLUDED_NAMESPACES"),
+]
+DrainSeconds = Annotated[
+    float | None,
+    setting(words="Seconds to serve after SIGTERM.", env="PLIMSOLL_DRAIN_S", default="5"),
+]
+
+
 def given_only(**options: Any) -> dict[str, Any]:
     """The options on the command line; for the others, the environment or a default holds."""
     return {name: value for name, value in options.items() if value is not None}
