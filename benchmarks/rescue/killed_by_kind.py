@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.rescue.tasks import GrowingTask
+from benchmarks.rescue.growing_programs import GrowingTask
 
 
 def by_kind(

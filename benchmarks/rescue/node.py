@@ -28,9 +28,9 @@ from rich.table import Table
 
 from benchmarks.real_node.stand import Stand, a_stand, node
 from benchmarks.rescue.agent import agent_cost
+from benchmarks.rescue.growing_programs import GrowingTask, forty, grid, healthy_runs
 from benchmarks.rescue.killed_by_kind import by_kind, kinds_table
 from benchmarks.rescue.latency import patch_to_limit
-from benchmarks.rescue.tasks import GrowingTask, forty, grid, healthy_runs
 from benchmarks.rescue.ways import both_ways
 from plimsoll_operator.names.quantity import parse_bytes
 from tests.conftest import Cluster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 
 import pytest
 import pytest_asyncio
@@ -47,6 +47,18 @@ def replicated(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests with the chart's pods last: its controllers would act on other tests' pods, too."""
     items.sort(key=lambda item: "replicated" in getattr(item, "fixturenames", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failure what the chart's controllers wrote: the place goes with the test run."""
+    report = yield
+    replicated = getattr(item, "funcargs", {}).get("replicated")
+    if report.failed and isinstance(replicated, Replicated):
+        report.sections += [(f"log of {pod}", log) for pod, log in replicated.controllers_logs()]
+    return report
 
 
 @pytest_asyncio.fixture

@@ -131,6 +131,9 @@ async def watch(
 
     The feed is served for some seconds more, while what was learned is saved. It says from then on
     that nobody sees kills.
+
+    If a watch fails for good, the process ends, and a standby or a new start goes on: kopf cannot
+    begin anew here, because it cancels all tasks of the event loop and keeps the signals.
     """
     registry = registry_for(controller.watch)
     kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))

@@ -108,6 +108,20 @@ class Replicated:
         except AssertionError:  # it is not ready, or nobody answers
             return False
 
+    def controllers_logs(self) -> list[tuple[str, str]]:
+        """The ends of the controllers' logs, of a container that was restarted, too."""
+        path = f"/api/v1/namespaces/{NAME}/pods"
+        logs = []
+        for document in self.release.pods("controller"):
+            pod = document["metadata"]["name"]
+            for previous in ("true", "false"):
+                with contextlib.suppress(AssertionError):  # it was not restarted, or not started
+                    log = read_at(
+                        self.cluster, f"{path}/{pod}/log", previous=previous, tailLines="60"
+                    )
+                    logs.append((f"{pod} before" if previous == "true" else pod, log))
+        return logs
+
     def logged(self, pod: str, event: str) -> list[dict[str, Any]]:
         """Records of a controller's log."""
         log = read_at(self.cluster, f"/api/v1/namespaces/{NAME}/pods/{pod}/log")

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.rescue.growing_programs import forty
 from benchmarks.rescue.killed_by_kind import by_kind
 from benchmarks.rescue.node import missed, tables
-from benchmarks.rescue.tasks import forty
 
 
 def test_forty_tasks_are_counted_once_by_kind_and_pace() -> None:

@@ -48,4 +48,3 @@ COLUMNS: Final[dict[str, Column]] = {
     "would-kill": Column(title="would kill", key=lambda row: row.would_kill, would=True),
     "last": Column(title="last run", key=lambda row: row.summary.last_finished_s),
 }
-DEFAULT_SORT: Final = "asked"

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from plimsoll_operator.profile.phases import Phase
-from plimsoll_operator.web.page.columns import COLUMNS, DEFAULT_SORT
+from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_predictor.core.policy import Mode
 
 MAX_SEARCH: Final = 200
@@ -20,6 +20,7 @@ MAX_PAGE: Final = 1_000_000
 MODES: Final = tuple(mode.value for mode in Mode)
 PHASES: Final = tuple(phase.value for phase in Phase)
 ORDERS: Final = ("asc", "desc")
+DEFAULT_SORT: Final = "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

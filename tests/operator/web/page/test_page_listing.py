@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_operator.web.page.columns import COLUMNS, DEFAULT_SORT
+from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.listing import ROWS_PER_PAGE, list_tasks, totals_of
-from plimsoll_operator.web.page.query import MAX_SEARCH, Query, query_of
+from plimsoll_operator.web.page.query import DEFAULT_SORT, MAX_SEARCH, Query, query_of
 from plimsoll_operator.web.page.rows import LiveTask, TaskRow, row_of
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId

@@ -1,4 +1,4 @@
-"""The growing tasks of ``make bench-rescue``: what each does, and what it needs."""
+"""The growing programs of ``make bench-rescue``: their paces and steps, and what each needs."""
 
 from __future__ import annotations
 
