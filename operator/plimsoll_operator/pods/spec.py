@@ -115,6 +115,9 @@ def sized_container(pod: Pod) -> SizedContainer | NotSizable:
     of_pod = mapping(spec.get("resources"))
     if of_pod and any(_asked(of_pod, kind, "memory") for kind in _KINDS):
         return NotSizable("its memory is set for the whole pod (spec.resources), not per container")
+    if mapping(of_pod.get("limits")):
+        # Once its containers request memory, the API server requests their sum for the whole pod.
+        return NotSizable("it has a limit for the whole pod (spec.resources), not per container")
     if _MIRROR in annotations_of(pod):
         return NotSizable("it is a static pod, which its node runs as a file there says")
     if _is_for_windows(spec):

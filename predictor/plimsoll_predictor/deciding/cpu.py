@@ -68,9 +68,10 @@ class CpuDecision:
 def decide_cpu(ask: CpuAsk, use: CpuUse | None, policy: Policy, bounds: CpuBounds) -> CpuDecision:
     """Decide one pod's CPU request. Modes are the caller's matter: this is the right size.
 
-    The limit and the policy's maximum always hold. The cluster's cap holds back a raise and never
-    lowers what the user asked for; floors give way to all of them. If they leave nothing to a pod
-    without a request, it gets none: a request of zero is one, too.
+    The limit always holds, and so does the policy's maximum, but for what the cluster demands of a
+    request that was written. The cluster's cap holds back a raise and never lowers what the user
+    asked for; floors give way to all of them. If they leave nothing to a pod without a request, it
+    gets none: a request of zero is one, too.
     """
     runs, needed = use.runs if use else 0, min(policy.cpu.min_runs, WINDOW_RUNS)
     if use is None or runs < needed:
@@ -118,9 +119,21 @@ def _within(wanted: int, ask: CpuAsk, policy: Policy, bounds: CpuBounds) -> tupl
     if cap is not None and request > max(cap, asked):
         request, note = max(cap, asked), "held back at what the cluster has room for"
     for most, whose in (
-        (policy.cpu.max_millicores, "the policy's maximum"),
+        _most_by_policy(policy, bounds.floor_millicores or 0, asked),
         (ask.limit_millicores, "the limit"),
     ):
         if most is not None and request > most:
             request, note = most, f"cut to {whose} of {words_for_cores(most / 1000)}"
     return request, note
+
+
+def _most_by_policy(policy: Policy, demanded: int, asked: int) -> tuple[int | None, str]:
+    """Return the most that the policy allows, in millicores, and what it is, in words.
+
+    demanded: by a LimitRange's minimum or ratio. If it admits what was written, it must admit what
+    is set; so the policy's maximum gives way up to what was written.
+    """
+    most, demanded = policy.cpu.max_millicores, min(demanded, asked)
+    if most is not None and demanded > most:
+        return demanded, "the LimitRange's minimum"
+    return most, "the policy's maximum"

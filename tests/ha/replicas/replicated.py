@@ -27,6 +27,7 @@ UNTOUCHED = "ha-shop-untouched"
 """A namespace whose pods the webhook does not see, but the controller does."""
 PLAIN = "ha-shop-plain"
 """A namespace with another webhook, which only answers."""
+ENDED = "lost the lead, ending at once"
 _SECRET = "postgresql"
 
 
@@ -121,6 +122,12 @@ class Replicated:
                     )
                     logs.append((f"{pod} before" if previous == "true" else pod, log))
         return logs
+
+    def why_ended(self, pod: str) -> str:
+        """The last words of a controller's container that lost the lead, and was restarted."""
+        path = f"/api/v1/namespaces/{NAME}/pods/{pod}/log"
+        records = log_records(read_at(self.cluster, path, previous="true"))
+        return str([record["why"] for record in records if record["event"] == ENDED][-1:])
 
     def logged(self, pod: str, event: str) -> list[dict[str, Any]]:
         """Records of a controller's log."""

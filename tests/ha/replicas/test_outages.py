@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.node]
 
 LONGEST_S = 1.0
 ASKS_WITHIN_S = 40.0
+NOT_RENEWED = "the lease was not renewed"
 
 
 async def test_a_leading_pod_that_is_killed_is_followed_by_the_other(
@@ -53,8 +54,13 @@ async def test_admission_decides_on_without_the_database(
             assert await load.decides()
         await until("it asks no more", lambda: replicated.store_reached_by() is None)
         # No other could do better, so it stayed, with what it had seen.
-        await until("it is ready again", lambda: replicated.leader() == leader)
-        assert replicated.holder() == leader
+        ready = await until("one is ready again", replicated.leader)
+        if ready == leader:
+            assert replicated.holder() == leader
+            return
+        # A machine that stands still for seconds ends a leader, whatever its database does.
+        assert not speed.alone
+        assert NOT_RENEWED in replicated.why_ended(leader)
 
 
 async def test_admission_serves_without_controllers_and_admits_when_its_knowledge_is_old(

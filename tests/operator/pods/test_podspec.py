@@ -70,6 +70,12 @@ def test_a_limit_below_the_request_is_read_as_it_is() -> None:
     assert sized(a_pod().asking("4Gi").limited("1Gi")) == SizedContainer(0, "main", 4 * GIB, GIB)
 
 
+def test_a_pod_with_a_limit_for_the_whole_of_it_is_left_alone_and_said() -> None:
+    """The API server would request for the whole pod what a size requests for a container."""
+    why = refused(a_pod().with_spec(resources={"limits": {"cpu": "2"}}))
+    assert why == "it has a limit for the whole pod (spec.resources), not per container"
+
+
 @pytest.mark.parametrize("kind", ["requests", "limits"])
 def test_memory_of_the_whole_pod_is_left_alone_and_said(kind: str) -> None:
     assert "whole pod" in refused(a_pod().with_spec(resources={kind: {"memory": "4Gi"}}))

@@ -19,7 +19,7 @@ from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
-from tests.operator.sizing.admitted import ASKING, FITS, after, state_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 KNOWN = state_of(knowledge_of())
@@ -127,3 +127,22 @@ def test_where_a_quota_counts_pods_a_retry_is_raised_and_a_first_attempt_is_not(
         assert sized.decision is not None
         assert sized.decision.reason is reason
         assert decision_of(pod.patched(sized.patch))["allocation"] == allocation
+
+
+@pytest.mark.parametrize(
+    ("bound", "written", "sized"),
+    [
+        # 2127Mi of requests would be above the maximum, so the pod is left as it was admitted.
+        ({"max": {"memory": "2Gi"}}, ("512Mi", "1500Mi"), ("512Mi", "1500Mi")),
+        # 1127Mi of limits would be below the minimum.
+        ({"min": {"memory": "2Gi"}}, ("4Gi", "4Gi"), ("2Gi", "2Gi")),
+    ],
+)
+def test_a_limit_range_for_pods_counts_what_a_proxy_requests(
+    bound: dict[str, dict[str, str]], written: tuple[str, str], sized: tuple[str, str]
+) -> None:
+    request, limit = written
+    limit_range = {"spec": {"limits": [{"type": "Pod", **bound}]}}
+    pod = a_pod().asking(request).limited(limit).owned_by_job()
+    pod = pod.with_sidecar("proxy", resources={"requests": {"memory": "1000Mi"}})
+    assert memory_of(after(pod, bounded(read_namespace([limit_range], [])))) == sized

@@ -67,6 +67,23 @@ def test_more_runs_than_are_looked_at_cannot_be_asked_for() -> None:
             "the policy's maximum of 0.25 cores",
         ),
         pytest.param(
+            FOUR_CORES,
+            with_cpu(max_millicores=250),
+            CpuBounds(500),
+            500,
+            "the LimitRange's minimum of 0.5 cores",
+        ),
+        pytest.param(
+            CpuAsk(400),
+            with_cpu(max_millicores=250),
+            CpuBounds(500),
+            400,
+            "the LimitRange's minimum of 0.4 cores",
+        ),
+        pytest.param(
+            CpuAsk(None), with_cpu(max_millicores=250), CpuBounds(500), 250, "the policy's maximum"
+        ),
+        pytest.param(
             FOUR_CORES, with_cpu(min_millicores=1000), ANYWHERE, 1000, "the minimum of 1 core"
         ),
         pytest.param(FOUR_CORES, POLICY, CpuBounds(700), 700, "the minimum of 0.7 cores"),
@@ -129,7 +146,8 @@ def test_no_request_is_above_its_limit_or_the_policys_maximum(
         return
     assert request >= 0
     assert ask.limit_millicores is None or request <= ask.limit_millicores
-    assert most is None or request <= most
+    demanded = min(bounds.floor_millicores or 0, ask.request_millicores or 0)
+    assert most is None or request <= max(most, demanded)
     if bounds.cap_millicores is not None:
         assert request <= max(bounds.cap_millicores, ask.request_millicores or 0)
 

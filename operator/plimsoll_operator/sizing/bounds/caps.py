@@ -154,6 +154,8 @@ def _cap(amounts: PodAmounts, namespace: NamespaceBounds) -> int | None:
 def _floor(amounts: PodAmounts, namespace: NamespaceBounds) -> int | None:
     limit = None if amounts.sets_limit else amounts.limit
     others = amounts.other_request
+    if amounts.sets_limit:
+        others = min(others, amounts.other_limit)  # the pod's limits must reach the minimum, too
     floors = [namespace.least, _less(namespace.pod_least, others)]
     if limit is not None and namespace.max_ratio is not None:
         floors.append(-int(-limit // namespace.max_ratio))
@@ -194,6 +196,11 @@ def _rooms(
         beside = amounts.other_request + amounts.overhead
         most = max(0, int(node * NODE_SHARE) - beside)
         rooms.append(_Room(most, "nine tenths of the largest node for it", "add a larger node"))
+    if namespace.pod_most is not None and amounts.other_request > amounts.other_limit:
+        # The pod's requests may not be above it either, and a limit as large as its author wrote
+        # may be: so this holds back a raise, and cuts nothing.
+        most, whose = namespace.pod_most - amounts.other_request, "the LimitRange's maximum"
+        rooms.append(_Room(max(0, most), f"{whose} for the pod", f"raise {whose}"))
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
         # With a size, quotas would count it that do not count it now.
         share = "a BestEffort pod's share of a quota"

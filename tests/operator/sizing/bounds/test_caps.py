@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,15 @@ def test_a_pods_maximum_is_shared_with_what_runs_beside() -> None:
     assert found.cap_bytes == 3 * GIB
 
 
+def test_a_pods_requests_may_not_be_above_its_maximum_either() -> None:
+    """A proxy of a mesh requests memory, and has no limit."""
+    memory = PodAmounts(request=GIB, limit=3 * GIB, other_request=2 * GIB)
+    found = bounds_of(a_limit_range("Pod", max={"memory": "4Gi"}), memory=memory)
+    # The limit that was written is allowed, so it is no cap.
+    assert (found.room_bytes, found.cap_bytes) == (2 * GIB, 4 * GIB)
+    assert found.room_of == "the LimitRange's maximum for the pod"
+
+
 def test_the_largest_node_is_shared_with_daemons_and_what_runs_beside() -> None:
     memory = PodAmounts(request=GIB, other_request=GIB)
     found = bounds_of(memory=memory, node="20Gi")
@@ -90,6 +100,14 @@ def test_a_pods_minimum_is_held_together_with_what_runs_beside() -> None:
     )
     unbounded = bounds_of(a_limit_range("Pod", min={"memory": "1Gi"}), memory=memory)
     assert unbounded == nothing_but(None)
+
+
+def test_a_pods_limits_must_reach_its_minimum_too() -> None:
+    memory = PodAmounts(request=4 * GIB, limit=4 * GIB, other_request=2 * GIB)
+    limit_range = a_limit_range("Pod", min={"memory": "3Gi"})
+    assert bounds_of(limit_range, memory=memory).floor_bytes == 3 * GIB
+    kept = replace(memory, sets_limit=False)
+    assert bounds_of(limit_range, memory=kept).floor_bytes == GIB
 
 
 def test_a_pods_kept_limits_must_not_become_too_large_a_multiple_of_its_requests() -> None:
