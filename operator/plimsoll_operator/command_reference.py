@@ -24,6 +24,9 @@ only, and no more rights than for what they show or change. `spark` without `--t
 store runs in the pod of the controller that leads, by the same means as `kubectl exec`; files stay
 on your machine. With `--store` or `PLIMSOLL_STORE_URL` such a command runs here, on that store.
 
+**Which cluster.** `--kubeconfig` and `--context`, else `$KUBECONFIG`, else `~/.kube/config`, as for
+kubectl. In a pod without any of these it is the pod's own cluster, by its service account.
+
 **Exit status.** 0: done; `status`: healthy. 1: not done, or not healthy; a sentence on stderr says
 why. 2: the command line was not understood, or nobody confirmed. 3: `sla`: less likely than
 `--at-least`.

@@ -152,6 +152,11 @@ lookup finds nothing, not even an empty list. */}}
 {{- end -}}
 {{- end }}
 
+{{/* A quantity as text. A number in a file of values is a float, and a large one's text has an exponent. */}}
+{{- define "plimsoll.quantity" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
+{{- end }}
+
 {{/* Quantities, and what must fit into what. */}}
 {{- define "plimsoll.sizes" -}}
 {{- $quantity := "^[0-9]+([.][0-9]+)?(m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$" -}}
@@ -159,7 +164,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- range $process := list "admission" "controller" "agent" "extender" "trainers" -}}
 {{- range $kind, $each := (index $.Values $process).resources -}}
 {{- range $resource, $text := $each -}}
-{{- $_ := set $quantities (printf "%s.resources.%s.%s" $process $kind $resource) (toString $text) -}}
+{{- $_ := set $quantities (printf "%s.resources.%s.%s" $process $kind $resource) (include "plimsoll.quantity" $text) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -181,10 +186,11 @@ lookup finds nothing, not even an empty list. */}}
 {{- $needed := index . 1 -}}
 {{- $why := index . 2 -}}
 {{- with (((index $.Values $process).resources).limits).memory -}}
+{{- $text := include "plimsoll.quantity" . -}}
 {{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
-{{- $limit := mulf (regexFind "^[0-9.]+" (toString .) | float64) (get $units (regexFind "[a-zA-Z]*$" (toString .))) -}}
+{{- $limit := mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[a-zA-Z]*$" $text)) -}}
 {{- if lt $limit (mulf $needed 1048576.0) -}}
-{{- fail (printf "%s.resources.limits.memory is %s, and %s: raise the one or lower the other" $process (toString .) $why) -}}
+{{- fail (printf "%s.resources.limits.memory is %s, and %s: raise the one or lower the other" $process $text $why) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

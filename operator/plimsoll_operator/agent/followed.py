@@ -26,6 +26,7 @@ class Followed:
     """One container. sample: its last reading with anything new; held_bytes: of that reading.
 
     usage_bytes: at the last full reading, page cache included.
+    ticked: the reading of the last tick; the sampler keeps it while the container is at rest.
     still_s: until when it has not moved since; None if that reading was the last.
     """
 
@@ -37,6 +38,7 @@ class Followed:
     outlook: Outlook = field(default_factory=Outlook)
     held_bytes: int = 0
     usage_bytes: int = 0
+    ticked: CgroupSample | None = None
     still_s: float | None = None
     alarmed_s: float | None = None
     alarms: int = 0

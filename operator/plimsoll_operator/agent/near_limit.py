@@ -129,8 +129,12 @@ class NearLimit:
             if followed is None:
                 followed = Followed(files, sample, now_s, sample.limit_bytes)
                 self._followed[key] = followed
-            followed.usage_bytes = sample.usage_bytes
-            alarms += self._advance(key, followed, sample, now_s)
+            # A resize moves no memory, so the sampler may not have read the limit for some ticks.
+            # Then a look between two ticks may have read a newer one.
+            is_new = sample is not followed.ticked
+            limit_bytes = sample.limit_bytes if is_new else followed.limit_bytes
+            followed.ticked, followed.usage_bytes = sample, sample.usage_bytes
+            alarms += self._advance(key, followed, sample, limit_bytes, now_s)
         self._fast = self._nearest(now_s)
         return alarms
 
@@ -144,7 +148,7 @@ class NearLimit:
             self.looks += 1
             try:
                 usage_bytes = self._usage(followed.files, self._text)
-                sample = followed.sample
+                sample, limit_bytes = followed.sample, followed.limit_bytes
                 moved = abs(usage_bytes - followed.usage_bytes) >= MOVED_BYTES
                 # After an alarm it is read in full, to see a new limit as soon as it is there.
                 if moved or followed.alarmed_s is not None:
@@ -152,16 +156,17 @@ class NearLimit:
                     self.readings += 1
                     glance = self._glance(followed.files, self._text)
                     sample = self._read(followed.files, glance)
+                    limit_bytes = sample.limit_bytes or followed.limit_bytes
             except OSError:
                 self._followed.pop(key)  # it ended
                 continue
-            alarms += self._advance(key, followed, sample, now_s)
+            alarms += self._advance(key, followed, sample, limit_bytes, now_s)
         return alarms
 
     def _advance(
-        self, key: Key, followed: Followed, sample: CgroupSample, now_s: float
+        self, key: Key, followed: Followed, sample: CgroupSample, limit_bytes: int, now_s: float
     ) -> list[Alarm]:
-        limit_bytes = sample.limit_bytes or followed.limit_bytes
+        """Take one more reading. limit_bytes: the limit that was read last, maybe after it."""
         if limit_bytes != followed.limit_bytes:
             self._take_new_limit(key[0], followed, limit_bytes, now_s)
         followed.advance(sample, now_s)

@@ -116,13 +116,13 @@ class Kept:
             "workers": self.workers,
             "token": self.token,
             "leases": lease_records.to_document(self.leases),
-            "learned": self.guided.to_document(),
+            "learned": self.guided.to_record(),
             "counts": {each.value: number for each, number in self.counts.items()},
         }
 
-    def taught(self) -> dict[str, Any]:
-        """Return what remains of it when it has ended."""
-        return taught_document(self.guided, self._went())
+    def taught(self, stored: object) -> dict[str, Any]:
+        """Return what remains when it has ended. stored: what is kept of its task until then."""
+        return taught_document(self.guided, self._went(), stored)
 
     def words(self) -> str:
         """Return how it went, in a sentence."""

@@ -18,7 +18,13 @@ import yaml
 from kubernetes_asyncio import client, config
 
 from plimsoll_operator.kube.errors import NoCluster, Unknown, Unreachable, error_of
-from plimsoll_operator.kube.kubeconfig_settings import KubeconfigSettings, token_of
+from plimsoll_operator.kube.kubeconfig_settings import (
+    KubeconfigSettings,
+    filled,
+    first_context,
+    token_of,
+)
+from plimsoll_operator.kube.no_proxy import spare_the_server
 
 GROUP: Final = "plimsoll.dev"
 VERSION: Final = "v1alpha1"
@@ -35,6 +41,7 @@ JSON: Final = "application/json, */*"
 METADATA: Final = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, {JSON}"
 PAGE: Final = 500
 MOST_OBJECTS: Final = 20_000
+HOME_KUBECONFIG: Final = "~/.kube/config"
 
 Object = Mapping[str, Any]
 
@@ -251,32 +258,50 @@ def _document(path: str, text: bytes) -> dict[str, Any]:
 
 
 async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:
-    """Return the API server's address and credentials, from a service account or else a kubeconfig.
+    """Return the API server's address and credentials; calls follow NO_PROXY as kubectl's do.
 
-    kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
+    kubeconfig: its path; None takes $KUBECONFIG, or else the home folder's. A service account's are
+    taken if there is no such file, or none that names anything, and no context is named.
 
     Raises:
         NoCluster: if neither a service account nor a kubeconfig has them.
     """
-    in_cluster = client.Configuration()
-    if kubeconfig is None and context is None and _in_cluster(in_cluster):
-        return in_cluster
-    # The client takes the files that are there, and complains of what is not in them.
-    named = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    files = [named] if kubeconfig else [each for each in named.split(os.pathsep) if each]
-    if not any(os.path.exists(os.path.expanduser(each)) for each in files):
-        names = " or ".join(files)
-        raise NoCluster(f"no cluster: kubeconfig {names} is not there; name one with --kubeconfig")
+    files = _kubeconfigs(kubeconfig)
+    settings: client.Configuration = client.Configuration()
     try:
-        settings = KubeconfigSettings(kubeconfig, context)
-        await settings.load()
-    except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:
-        # The client raises TypeError for an empty file, and ValueError for one that is no text.
-        where, why = kubeconfig or "$KUBECONFIG or ~/.kube/config", str(error).partition("\n")[0]
+        documents = filled(files)
+        if documents:
+            settings = KubeconfigSettings(
+                os.pathsep.join(documents), context or first_context(documents)
+            )
+            await settings.load()
+    except (
+        *(config.ConfigException, OSError, yaml.YAMLError),
+        # The client raises these for a file that is no kubeconfig.
+        *(AttributeError, TypeError, ValueError),
+    ) as error:
+        where, why = " or ".join(files), str(error).partition("\n")[0]
         raise NoCluster(
             f"no cluster: {where}: {why}; name one with --kubeconfig and --context"
         ) from error
+    is_named = kubeconfig is not None or context is not None
+    if not documents and (is_named or not _in_cluster(settings)):
+        names, there = " or ".join(files), any(map(_is_there, files))
+        why = "names no cluster" if there else "is not there"
+        raise NoCluster(f"no cluster: kubeconfig {names} {why}; name one with --kubeconfig")
+    spare_the_server(settings.host)
     return settings
+
+
+def _kubeconfigs(named: str | None) -> list[str]:
+    if named:
+        return [named]
+    listed = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    return listed or [HOME_KUBECONFIG]
+
+
+def _is_there(file: str) -> bool:
+    return os.path.exists(os.path.expanduser(file))
 
 
 def _in_cluster(settings: client.Configuration) -> bool:

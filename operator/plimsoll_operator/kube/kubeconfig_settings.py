@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import structlog
+import yaml
 from kubernetes_asyncio import client, config
 
 log = structlog.get_logger()
@@ -19,6 +23,35 @@ def token_of(settings: client.Configuration) -> str | None:
     """Return the token that the next call shows; None if it shows a certificate, or nothing."""
     token: str | None = settings.api_key.get(_TOKEN)
     return token
+
+
+def filled(files: Iterable[str]) -> dict[str, Any]:
+    """Return the documents of those files that are there and name anything, as kubectl does.
+
+    Raises:
+        OSError, ValueError, yaml.YAMLError: if a file cannot be read.
+
+    """
+    documents: dict[str, Any] = {}
+    for file in files:
+        path = Path(os.path.expanduser(file))
+        # It is not there, either, for a process without a home folder or the right to see it.
+        if os.path.exists(path):
+            document = yaml.safe_load(path.read_text())
+            if document is not None and not _is_blank(document):
+                documents[file] = document
+    return documents
+
+
+def first_context(documents: Mapping[str, Any]) -> str | None:
+    """Return the current context of the first file that has one: that is kubectl's choice."""
+    found = (each.get("current-context") for each in documents.values() if isinstance(each, dict))
+    return next((str(context) for context in found if context), None)
+
+
+def _is_blank(document: Any) -> bool:
+    parts = ("clusters", "contexts", "users")
+    return isinstance(document, dict) and not any(document.get(part) for part in parts)
 
 
 class KubeconfigSettings(client.Configuration):  # type: ignore[misc]  # it has no types

@@ -45,6 +45,9 @@ def login_with(
             token=token or None,
             username=settings.username or None,
             password=settings.password or None,
+            proxy_url=settings.proxy,
+            # Our own calls use the environment's proxy, too.
+            trust_env=True,
             # kopf takes none that equal those that were refused. An API server that restarts may
             # refuse a good token once.
             priority=logins.number(),

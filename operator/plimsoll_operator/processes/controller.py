@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
 
 import structlog
 
@@ -29,16 +34,39 @@ from plimsoll_operator.processes.standing_by import StoreOutOfReach, stand_by
 log = structlog.get_logger()
 
 FIRST_ANSWER_S = 3.0
+THREADS_END_WITHIN_S: Final = 1.0
+"""Threads that take longer hang, as in a call to a database that is gone without an error."""
+TASKS_END_WITHIN_S: Final = 1.0
 
 
 def serve(settings: ControllerSettings) -> None:
     """Run until SIGTERM or SIGINT."""
+    others = frozenset(threading.enumerate())
     try:
         with contextlib.suppress(Terminated):
             asyncio.run(_serve(settings))
     except StoreOutOfReach as error:
         log.error("stands by no longer: a new start reads the store's address anew", why=str(error))
         raise SystemExit(LOST) from error
+    _leave_threads_that_hang(others)
+
+
+def _leave_threads_that_hang(others: Collection[threading.Thread]) -> None:
+    """End the process if threads hang that this one began: the interpreter would wait for them.
+
+    others: threads that were there before.
+    """
+    until_s = time.monotonic() + THREADS_END_WITHIN_S
+    own = [each for each in threading.enumerate() if each not in others and not each.daemon]
+    for thread in own:
+        thread.join(max(0.0, until_s - time.monotonic()))
+    hanging = sorted(thread.name for thread in own if thread.is_alive())
+    if not hanging:
+        return
+    log.warning("ends, although calls of its threads hang", threads=hanging)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 async def _serve(settings: ControllerSettings) -> None:
@@ -54,6 +82,7 @@ async def _serve(settings: ControllerSettings) -> None:
         stack.push_async_callback(kube.close)
         fitness = await stack.enter_async_context(_elected(settings, face, ending))
         metrics.leader.set(1)
+        await stack.enter_async_context(_nothing_outlives())
         leading = lead(settings, face, kube, metrics, fitness)
         controller = await unless_terminated(ending, stack.enter_async_context(leading))
         await watch(settings, controller, ending)
@@ -81,6 +110,23 @@ async def _elected(
         stack.push_async_callback(election.give_up)
         await stack.enter_async_context(beside(election.keep()))
         yield fitness
+
+
+@asynccontextmanager
+async def _nothing_outlives() -> AsyncIterator[None]:
+    """When left, cancel what was begun inside and still goes on: only a leader may do it.
+
+    What the inside ends by itself, such as all that saves, it has ended by then.
+    """
+    older = asyncio.all_tasks()
+    try:
+        yield
+    finally:
+        left = asyncio.all_tasks() - older
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=TASKS_END_WITHIN_S)
 
 
 async def _fitness(settings: ControllerSettings, stack: AsyncExitStack) -> Fitness:

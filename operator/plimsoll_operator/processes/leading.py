@@ -133,7 +133,11 @@ async def watch(
     that nobody sees kills.
 
     If a watch fails for good, the process ends, and a standby or a new start goes on: kopf cannot
-    begin anew here, because it cancels all tasks of the event loop and keeps the signals.
+    begin anew here, because it keeps the signals.
+
+    ``kopf.operator`` would then wait 5 s for all tasks of the event loop that are younger than
+    itself, and cancel them. Connections that agents keep open are such tasks, and nobody would
+    observe anything meanwhile. Here kopf ends only what is its own.
     """
     registry = registry_for(controller.watch)
     kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
@@ -142,7 +146,7 @@ async def watch(
     # Else kopf asks for its user's name, which a `runAsUser` of people's own does not have.
     identity: Any = settings.instance
     try:
-        await kopf.operator(
+        watching = await kopf.spawn_tasks(
             registry=registry,
             settings=kopf_settings,
             identity=identity,
@@ -150,8 +154,16 @@ async def watch(
             standalone=True,
             stop_flag=ending,
         )
+        # The first that ends was told to end, or has failed: none of them ends by itself.
+        await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        # Before the handlers end, which have some seconds to do so.
         controller.healing.end()
+    for task in watching:
+        task.cancel()
+    for end in await asyncio.gather(*watching, return_exceptions=True):
+        if isinstance(end, Exception):
+            raise end
 
 
 async def _opened(settings: ControllerSettings, face: Face) -> Store:

@@ -165,6 +165,10 @@ class TrainingQueue:
             if failure is not None and not result.get("recorded"):
                 await self._record(task, failure, policy)
             await self._on_result(Trained(task, why, failure, duration_s, result))
+        except asyncio.CancelledError:
+            # Only the end of the process cancels a training: the next one must not begin.
+            self._closed = True
+            raise
         except Exception:
             log.exception("the end of a training could not be handled", task=str(task))
         finally:

@@ -37,7 +37,8 @@ AHEAD_S: Final = 0.3
 """Agents repeat an alarm after this time."""
 KEPT: Final = 1.2
 KEPT_BYTES: Final = 8 * MIB
-"""An attempt that stopped growing keeps its largest need times KEPT, plus these bytes."""
+"""An attempt that stopped growing keeps its largest need times KEPT, plus these bytes; more if its
+next step would not fit, or if it may still come to need what similar runs needed."""
 WORTH_BACK: Final = 0.95
 """If it would keep more than this share of its limit, taking memory back is not worth a call."""
 EDGE: Final = 0.98
@@ -162,13 +163,24 @@ def decide(nearing: Nearing, past: Past, room: Room) -> Raise | Leave:
     return Raise(wanted // MIB * MIB, likely)
 
 
-def kept_bytes(need_bytes: int, limit_bytes: int, first_bytes: int) -> int | None:
+def kept_bytes(
+    need_bytes: int,
+    limit_bytes: int,
+    first_bytes: int,
+    step_bytes: int = 0,
+    needs_bytes: Sequence[float] = (),
+) -> int | None:
     """Return what a raised attempt that has stopped growing keeps; None if it keeps all.
 
     need_bytes: the largest need seen. It never has less than before it was raised.
+    step_bytes: how high its next step may be; 0 if none is expected.
+    needs_bytes: of its task's runs, if it may still come to need as much as they did.
     """
+    # A limit that the next step would reach would be raised again at once.
+    need = max(KEPT * need_bytes, (need_bytes + step_bytes) / EDGE)
     # Its first size may be no whole number of MiB; so only what it needs is rounded.
-    kept = max((int(KEPT * need_bytes) + KEPT_BYTES) // MIB * MIB, first_bytes)
+    kept = max((int(need) + KEPT_BYTES) // MIB * MIB, first_bytes)
+    kept = max(kept, int(_by_past(needs_bytes, kept)) // MIB * MIB)
     return kept if kept <= WORTH_BACK * limit_bytes else None
 
 
@@ -204,13 +216,16 @@ def _wanted(nearing: Nearing, past: Past) -> int:
     if outlook.steps_over(used, limit):
         fast = max(fast, used + outlook.step_bytes * OVER_STEP)
         wanted = max(wanted, fast)
-    larger = [need for need in past.needs_bytes if need > limit]
-    if larger:
-        # Similar runs needed more, and the middle of these says how much.
-        wanted = max(wanted, OVER_PAST * sorted(larger)[len(larger) // 2])
-    else:
-        wanted = min(wanted, max(OVER_USED * used, fast))
+    by_past = _by_past(past.needs_bytes, limit)
+    wanted = max(wanted, by_past) if by_past else min(wanted, max(OVER_USED * used, fast))
     return int(wanted)
+
+
+def _by_past(needs_bytes: Sequence[float], limit_bytes: int) -> float:
+    """Return the limit that runs ask for that needed more than this one; 0 if none did."""
+    larger = sorted(need for need in needs_bytes if need > limit_bytes)
+    # Similar runs needed more, and the middle of these says how much.
+    return OVER_PAST * larger[len(larger) // 2] if larger else 0.0
 
 
 def _is_due(nearing: Nearing) -> bool:

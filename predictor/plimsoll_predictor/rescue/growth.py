@@ -56,12 +56,17 @@ class Outlook:
             return None
         return max(0, limit_bytes - used_bytes) / self.growth_bytes_s
 
-    def steps_over(self, used_bytes: int, limit_bytes: int) -> bool:
-        """Say whether one step more, as high as the latest, would reach the limit.
+    @property
+    def next_step_bytes(self) -> int:
+        """Return how high another step may be: as high as the latest; 0 if none is expected.
 
         Every program begins with one step; only two count as steps.
         """
-        return self.steps >= 2 and used_bytes + self.step_bytes >= limit_bytes
+        return self.step_bytes if self.steps >= 2 else 0
+
+    def steps_over(self, used_bytes: int, limit_bytes: int) -> bool:
+        """Say whether one step more, as high as the latest, would reach the limit."""
+        return self.steps >= 2 and used_bytes + self.next_step_bytes >= limit_bytes
 
 
 class Readings:

@@ -7,22 +7,13 @@ too, single items are too large, and only memory helps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_predictor.splitting.costs import Costs
-from plimsoll_predictor.splitting.peaks import Peaks
+from plimsoll_predictor.splitting.peaks import KilledChunk, Peaks
 
 MORE_MEMORY: Final = 1.0
 """What a lift adds, as a share of the memory before: a ladder's step mostly doubles it at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class KilledChunk:
-    """A chunk of so many items whose worker was killed for memory, and in how much memory."""
-
-    items: int
-    container_bytes: int
 
 
 def smaller_is_cheaper(
@@ -34,8 +25,8 @@ def smaller_is_cheaper(
 ) -> bool:
     """Say whether half of a killed chunk's items, in as much memory, cost less than more memory.
 
-    before: the smallest chunk that was killed before. wait_s: what one more lease costs a worker.
-    peaks, costs: None if no chunk was measured.
+    before: the smallest chunk that was killed in as much memory before. wait_s: what one more
+    lease costs a worker. peaks, costs: None if no chunk was measured.
     """
     half = killed.items // 2
     if half < 1:

@@ -21,6 +21,7 @@ FREE: Final = 1e-6
 """The least time of an item, as a share of the mean time per item: plans must be comparable."""
 _ALIKE: Final = 1e-6
 """Sizes that differ by less cannot separate a chunk's cost from an item's."""
+_SUMMED: Final = ("count", "inverse", "items", "seconds", "rates", "squares")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,13 @@ class ChunkSums:
         self.seconds *= keep
         self.rates *= keep
         self.squares *= keep
+
+    def take(self, other: ChunkSums, share: float = 1.0) -> None:
+        """Add another's chunks. share: how much they count; negative to take them away again."""
+        for name in _SUMMED:
+            total = getattr(self, name) + share * getattr(other, name)
+            setattr(self, name, max(0.0, total))
+        self.largest = max(self.largest, other.largest)
 
     def fit(self) -> Costs | None:
         """Fit costs by weighted least squares; None if there is nothing to fit."""

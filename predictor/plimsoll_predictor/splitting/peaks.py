@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
+
+import msgspec
 
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, Z_90
 
@@ -27,6 +29,15 @@ say, or was seen only once."""
 IDLE_WEIGHT: Final = 0.01
 """How much such a chunk counts. It counts a little, as a program may truly need less from now on:
 that is believed once such chunks are some 25 times as many as the others."""
+MOST_LIMITS: Final = 8
+"""How many limits are kept with a chunk that was killed at each: those of the latest kills."""
+FULLY: Final = 0.5
+"""While a kill weighs more than this, it counts as it was: for three Jobs."""
+FORGOTTEN: Final = 0.1
+"""A kill that weighs less, after ten Jobs, bounds only Jobs that try no chunk again. One of its
+items may have been to blame."""
+_LEAST_WEIGHT: Final = 1e-3
+_SUMMED: Final = ("weight", "items", "squares", "inverse", "rates", "count", "high")
 
 
 def few(chunks: float) -> float:
@@ -39,13 +50,46 @@ def few(chunks: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class KilledChunk:
+    """A chunk of so many items whose worker was killed for memory, and in how much memory.
+
+    weight: 1 in the Job of the kill, and less in each later one.
+    """
+
+    items: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]
+    container_bytes: Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
+    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+
+    def most_items(self, *, surely: bool = False) -> int:
+        """Return how many items a chunk may have in as much memory: half, and more as it fades.
+
+        surely: half of the killed one's, however long ago that was.
+        """
+        if surely:
+            return self.items // 2
+        return MOST_ITEMS if self.is_forgotten else int(self._items / 2)
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether it was so long ago that it bounds no chunk that is tried again."""
+        return self.weight < FORGOTTEN
+
+    def is_tighter(self, other: KilledChunk) -> bool:
+        """Say whether it bounds chunks at least as much as another one in as much memory."""
+        return self._items <= other._items
+
+    @property
+    def _items(self) -> float:
+        return self.items * max(1.0, FULLY / self.weight)
+
+
+@dataclass(frozen=True, slots=True)
 class Peaks:
     """Bytes of a chunk of n items: base_bytes + n × slope_bytes, and noise as a share of that.
 
     largest: the largest chunk measured. apart: whether chunks of two sizes were measured, so that
     base and slope can be separated; else smaller chunks are assumed to need as much. middle: the
-    mean chunk. killed_items, killed_bytes: the smallest chunk that was killed for memory, and in
-    how much; None if none was.
+    mean chunk. kills: chunks that were killed for memory, one for each limit.
     """
 
     base_bytes: float
@@ -55,8 +99,22 @@ class Peaks:
     largest: int
     middle: float
     apart: bool
-    killed_items: int | None = None
-    killed_bytes: int | None = None
+    kills: tuple[KilledChunk, ...] = ()
+
+    @property
+    def killed_items(self) -> int | None:
+        """Items of the smallest chunk that was killed for memory; None if none was of late."""
+        return None if self._least is None else self._least.items
+
+    @property
+    def killed_bytes(self) -> int | None:
+        """The memory that this chunk was killed in; None if none was."""
+        return None if self._least is None else self._least.container_bytes
+
+    @property
+    def _least(self) -> KilledChunk | None:
+        kills = (kill for kill in self.kills if not kill.is_forgotten)
+        return min(kills, key=lambda kill: kill.items, default=None)
 
     def mean_bytes(self, items: float) -> float:
         """Return the expected peak."""
@@ -81,17 +139,14 @@ class Peaks:
     def most_items(self, container_bytes: int, *, surely: bool = False) -> int:
         """Return how many items a chunk may have in so much memory; 1 at least.
 
-        It is at most FURTHEST times the largest chunk measured, and half of a chunk that was killed
-        in so much memory, or more. surely: a killed chunk is not tried again, so while all chunks
-        had one size, all their memory counts as the items'.
+        It is at most FURTHEST times the largest chunk measured, and half of each chunk that was
+        killed in so much memory, or more, until the kill fades. surely: a killed chunk is not tried
+        again, so while all chunks had one size, all their memory counts as the items'.
         """
         most = FURTHEST * max(1, self.largest)
-        if (
-            self.killed_items is not None
-            and self.killed_bytes is not None
-            and container_bytes <= self.killed_bytes
-        ):
-            most = min(most, self.killed_items // 2)
+        for kill in self.kills:
+            if container_bytes <= kill.container_bytes:
+                most = min(most, kill.most_items(surely=surely))
         if surely and not self.apart:
             share = container_bytes / self._off_bytes(self.largest, LEASED)
             most = min(most, max(1, int(self.largest * share)))
@@ -113,7 +168,10 @@ class PeakSums:
     share of a peak, so each peak weighs as the inverse of its square. A peak that is IDLE times
     below the usual would outweigh all others by that, so it weighs as little as a usual one, times
     IDLE_WEIGHT. count: of all chunks with a usual peak. high: of those, how many were IDLE times
-    above what was usual until then.
+    above what was usual until then. kept: what share is left of what was known before this Job.
+
+    kills: for each limit the chunk whose kill bounds others most. killed_items, killed_bytes: the
+    only one, in a document that an older version wrote; it is taken up in kills.
     """
 
     weight: float = 0.0
@@ -124,8 +182,16 @@ class PeakSums:
     count: float = 0.0
     high: float = 0.0
     largest: int = 0
+    kept: float = 1.0
+    kills: tuple[KilledChunk, ...] = ()
     killed_items: int | None = None
     killed_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Take up the only kill that an older version kept."""
+        if not self.kills and self.killed_items is not None and self.killed_bytes is not None:
+            self.killed(self.killed_items, self.killed_bytes)
+        self.killed_items = self.killed_bytes = None
 
     def add(self, items: int, peak_bytes: int, spilled_bytes: int = 0) -> None:
         """Add a chunk that finished; without spilling it would have held what it spilled.
@@ -166,6 +232,21 @@ class PeakSums:
         self.count *= keep
         self.high *= keep
 
+    def begin(self, keep: float) -> None:
+        """Let all that earlier Jobs taught count less, also kills."""
+        self.fade(keep)
+        self.kept = 1.0
+        self.kills = tuple(
+            replace(kill, weight=max(_LEAST_WEIGHT, keep * kill.weight)) for kill in self.kills
+        )
+
+    def take(self, other: PeakSums, share: float = 1.0) -> None:
+        """Add another's peaks. share: how much they count; negative to take them away again."""
+        for name in _SUMMED:
+            total = getattr(self, name) + share * getattr(other, name)
+            setattr(self, name, max(0.0, total))
+        self.largest = max(self.largest, other.largest)
+
     def _compared(self, items: int, peak: float) -> float:
         """Return the least that is usual for so many items; the peak itself if it is the first.
 
@@ -179,14 +260,37 @@ class PeakSums:
         if peak > IDLE * most:
             self.high += 1
             if self.high > few(self.count + 1):
-                self.fade(IDLE_WEIGHT * (most / peak) ** 2)
+                doubt = IDLE_WEIGHT * (most / peak) ** 2
+                self.fade(doubt)
+                self.kept *= doubt
             return peak
         return mean * min(1.0, share)
 
     def killed(self, items: int, container_bytes: int) -> None:
-        """Note that a chunk was killed for memory, and in how much memory."""
-        if self.killed_items is None or items < self.killed_items:
-            self.killed_items, self.killed_bytes = items, container_bytes
+        """Note that a chunk was killed for memory, and in how much memory.
+
+        Of a single item it says nothing about the size of chunks: the item is too large.
+        """
+        if items < 2 or not 0 < container_bytes <= MOST_BYTES:
+            return
+        kills = {kill.container_bytes: kill for kill in self.kills}
+        before, kill = kills.pop(container_bytes, None), KilledChunk(items, container_bytes)
+        if before is not None and not kill.is_tighter(before):
+            kill = before
+        latest = sorted([kill, *kills.values()], key=lambda each: each.weight, reverse=True)
+        self.kills = tuple(latest[:MOST_LIMITS])
+
+    def least_killed(self, container_bytes: int) -> KilledChunk | None:
+        """Return the smallest chunk that was killed in so much memory, or more; None if none.
+
+        Kills that are forgotten do not count.
+        """
+        found = (
+            kill
+            for kill in self.kills
+            if kill.container_bytes >= container_bytes and not kill.is_forgotten
+        )
+        return min(found, key=lambda kill: kill.items, default=None)
 
     def fit(self) -> Peaks | None:
         """Fit the line, never falling and never below zero; None if no chunk was measured."""
@@ -212,8 +316,7 @@ class PeakSums:
             largest=self.largest,
             middle=self.items / self.weight,
             apart=line is not None,
-            killed_items=self.killed_items,
-            killed_bytes=self.killed_bytes,
+            kills=self.kills,
         )
 
     def _one_size(self) -> tuple[float, float, float]:

@@ -30,7 +30,22 @@ class Past:
     def begin(self) -> None:
         """Let older runs count less: a task changes."""
         self.times.fade(KEPT)
-        self.peaks.fade(KEPT)
+        self.peaks.begin(KEPT)
+
+    def take(self, run: Past, before: Past) -> None:
+        """Add what one run measured: what it knows, less what it knew when it began.
+
+        Older peaks count as little as the run found that they should; see ``PeakSums.kept``.
+        """
+        kept = run.peaks.kept
+        self.times.take(run.times)
+        self.times.take(before.times, -1.0)
+        self.peaks.fade(kept)
+        self.peaks.take(run.peaks)
+        self.peaks.take(before.peaks, -kept)
+        for kill in run.peaks.kills:
+            if kill.weight == 1.0:  # else an earlier run's
+                self.peaks.killed(kill.items, kill.container_bytes)
 
     def ended(self, makespan_s: float, explained_s: float | None = None) -> None:
         """Count a run. explained_s: the makespan by its chunks' own times; None if not computed.

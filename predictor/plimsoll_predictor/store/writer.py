@@ -32,6 +32,9 @@ many thousands, and an observation in the same group waits for all of them."""
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _READERS: Final = 2
+_LOOK_S: Final = 0.5
+_GIVEN_UP_S: Final = 2.0
+"""So long a writer that closes waits for a write that it has told to give up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,12 @@ class Writer:
         self._slots = asyncio.Semaphore(max_queued)
         self._close_timeout_s = close_timeout_s
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._queued = 0
+        self._unsettled: set[_Job] = set()
+        """On the event loop's thread: those whose callers have not been told yet."""
         self._closing = False
         self._give_up = threading.Event()
+        self._left = threading.Event()
+        """Set once nobody waits for the thread any more."""
         self._trouble: str | None = None
         self._began_s: float | None = None
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="plimsoll-store-read")
@@ -112,7 +118,7 @@ class Writer:
     @property
     def queued(self) -> int:
         """Writes not yet committed."""
-        return self._queued
+        return len(self._unsettled)
 
     async def record(self, observation: Observation) -> Novelty:
         """Keep an observation; returns what that changed, after the commit."""
@@ -143,25 +149,36 @@ class Writer:
     async def close(self) -> None:
         """Write what is queued, then stop. The store itself stays open.
 
-        While the store is in trouble it waits for ``close_timeout_s`` at most; after that, all
-        callers that wait for a write get the StoreError.
+        It waits as long as writes go well. While the store is in trouble, or a single write goes
+        on, it waits for ``close_timeout_s`` at most; after that, all callers that wait for a write
+        get the StoreError. A write that hangs even then is left to its thread, which begins no
+        other and ends with the process: what is written may be written again, because each row has
+        a key.
         """
         if not self._closing:
             self._closing = True
             self._jobs.put(None)
         join = functools.partial(self._thread.join, self._close_timeout_s)
         await self._loop.run_in_executor(None, join)
+        while self._thread.is_alive() and self._goes_well:
+            await self._loop.run_in_executor(None, self._thread.join, _LOOK_S)
         self._give_up.set()
         self._store.give_up()
-        await self._loop.run_in_executor(None, self._thread.join)
+        await self._loop.run_in_executor(None, self._thread.join, _GIVEN_UP_S)
+        if self._thread.is_alive():
+            self._leave()
         self._readers.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def _goes_well(self) -> bool:
+        return self.trouble is None and self.busy_s < self._close_timeout_s
 
     async def _enqueue(self, job: _Job) -> object:
         await self._slots.acquire()
         if self._closing:
             self._slots.release()
             raise StoreError(f"store {self._store.where}: its writer is closed; start it again")
-        self._queued += 1
+        self._unsettled.add(job)
         self._jobs.put(job)
         done: object = await job.future
         return done
@@ -174,6 +191,8 @@ class Writer:
                 waiting.append(self._jobs.get())
             stop = waiting[-1] is None
             for batch in _batches(job for job in waiting if job is not None):
+                if self._left.is_set():
+                    return
                 self._began_s = time.monotonic()
                 self._commit(batch)
                 self._began_s = None
@@ -191,6 +210,7 @@ class Writer:
                     return
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             except Exception as error:
+                self._note(None)  # the store has answered
                 self._write_apart(batch, error)
                 return
             else:
@@ -240,9 +260,20 @@ class Writer:
 
     def _settled(self, batch: list[_Job]) -> None:
         for job in batch:
+            if job not in self._unsettled:
+                continue  # its caller was told that the write hangs
             job.settle()
-            self._queued -= 1
+            self._unsettled.discard(job)
             self._slots.release()
+
+    def _leave(self) -> None:
+        """Tell all that wait for a write that it hangs."""
+        self._left.set()
+        words = f"store {self._store.where}: a write hangs; it may be kept, or not"
+        log.error("%s; it is left, with %d unconfirmed", words, self.queued)
+        left = list(self._unsettled)
+        _fail(left, StoreError(words))
+        self._settled(left)
 
 
 def _fail(batch: list[_Job], error: BaseException) -> None:

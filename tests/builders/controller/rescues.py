@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.wording.event_words import Happening, Regarding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.experts.past import Past
+from plimsoll_predictor.experts.standing import Standing
 from tests.builders.controller.ledgers import Inside, a_final, a_train, an_inside, decided
 from tests.builders.nodes import a_node
 from tests.builders.pods import RUNNING, APod
@@ -126,11 +129,15 @@ class Told:
 
 @dataclass(slots=True)
 class Scene:
-    """A controller's inside that rescues, with a clock that tests set."""
+    """A controller's inside that rescues, with a clock that tests set.
+
+    needs_mib: of the runs of every task so far; none: as the store has them.
+    """
 
     inside: Inside
     server: Server
     told: Told
+    needs_mib: tuple[int, ...] = ()
     now_s: float = 0.0
     used_bytes: int = 1024 * MIB
     peaks: PeakBook = field(default_factory=PeakBook)
@@ -157,9 +164,14 @@ class Scene:
             LimitRaiser(
                 cast(PodWriter, self.server), cast(Announcer, self.told), self.metrics.rescue
             ),
-            controller.standings.standing,
+            self._standing,
             lambda: self.now_s,
         )
+
+    async def _standing(self, task: TaskId) -> Standing | None:
+        if not self.needs_mib:
+            return await self.inside.controller.standings.standing(task)
+        return Standing(past=Past(needs_bytes=deque(float(each * MIB) for each in self.needs_mib)))
 
     def sees(self, pod: APod) -> None:
         self.rescues.see(pod.built(), gone=False)

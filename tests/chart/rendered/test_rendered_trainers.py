@@ -95,3 +95,38 @@ def test_a_worker_too_small_for_a_training_is_refused(helm: Helm) -> None:
     small = {"enabled": True, "resources": {"limits": {"memory": "1Gi"}}}
     said = helm.refusal({**ON, "trainers": small})
     assert "trainers.resources.limits.memory is 1Gi" in said
+
+
+@pytest.mark.parametrize(
+    ("values", "label", "annotation"),
+    [
+        ({}, "false", "disabled"),
+        ({"podLabels": {"sidecar.istio.io/inject": "true"}}, "true", "disabled"),
+        ({"podAnnotations": {"linkerd.io/inject": "enabled"}}, "false", "enabled"),
+    ],
+)
+def test_no_proxy_of_a_mesh_keeps_a_worker_from_its_end_unless_asked_for(
+    helm: Helm, values: dict[str, Any], label: str, annotation: str
+) -> None:
+    trainers = {**ON["trainers"], **values}
+    documents = helm.render({**ON, "trainers": trainers, "labels": {"team": "ml"}})
+    pod = yaml.safe_load(template_of(documents))["spec"]["template"]["metadata"]
+    assert pod["labels"]["sidecar.istio.io/inject"] == label
+    assert pod["labels"]["team"] == "ml"
+    assert pod["annotations"] == {"linkerd.io/inject": annotation}
+
+
+@pytest.mark.parametrize("memory", [1610612736, "1610612736"])
+def test_memory_may_be_a_number_of_bytes(helm: Helm, memory: int | str) -> None:
+    resources = {"requests": {"cpu": 1, "memory": 134217728}, "limits": {"memory": memory}}
+    documents = helm.render({**ON, "trainers": {**ON["trainers"], "resources": resources}})
+    (worker,) = JobTemplate.parse(template_of(documents)).job("r", 1)["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert worker["resources"]["limits"]["memory"] == memory
+
+
+def test_too_few_bytes_for_a_training_are_refused(helm: Helm) -> None:
+    small = {"enabled": True, "resources": {"limits": {"memory": 1073741824}}}
+    said = helm.refusal({**ON, "trainers": small})
+    assert "trainers.resources.limits.memory is 1073741824" in said

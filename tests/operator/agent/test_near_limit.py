@@ -44,6 +44,8 @@ class Node:
         self.now_s = 100.0
         self.near = NearLimit(Version.V1, self.sampled, lambda: self.now_s)
         self.sizes: dict[str, tuple[float, float, float]] = {}
+        self.at_rest: dict[str, CgroupSample] = {}
+        """What the sampler read last of containers that it has not read since."""
 
     def holds(self, name: str, anon: float, cache: float = 0, limit: float = LIMIT) -> None:
         self.sizes[name] = (anon, cache, limit)
@@ -60,6 +62,8 @@ class Node:
     def sampled(self, key: Key) -> CgroupSample | None:
         if key[0] not in self.sizes:
             return None
+        if key[0] in self.at_rest:
+            return self.at_rest[key[0]]
         anon, cache, limit = self.sizes[key[0]]
         return replace(
             EMPTY,
@@ -216,3 +220,31 @@ def test_what_ended_is_forgotten(node: Node) -> None:
         each.unlink()
     assert node.look() == []
     assert node.near.followed == 0
+
+
+@pytest.mark.parametrize(
+    "sampler_reads",
+    [
+        pytest.param(True, id="the sampler reads the new limit"),
+        pytest.param(False, id="the sampler has not read the container since"),
+    ],
+)
+def test_a_stepping_container_that_rests_below_its_new_limit_raises_no_alarm(
+    node: Node, *, sampler_reads: bool
+) -> None:
+    for anon in (150, 220, 350):
+        settled(node, "pod", anon)
+    assert node.near.watches
+    sample = node.sampled(("pod", "main"))
+    assert sample is not None
+    node.at_rest["pod"] = sample
+    node.tick()
+    node.look()  # an alarm holds, so it reads the limit each time
+    node.holds("pod", 350, limit=2 * LIMIT)
+    if sampler_reads:
+        node.at_rest.clear()
+    node.look()
+    alarms = [each for _ in range(60) for look in (node.tick, node.look) for each in look()]
+    assert alarms == []
+    node.holds("pod", 700, limit=2 * LIMIT)
+    assert [each.limit_bytes for each in node.look()] == [2 * LIMIT * MIB]

@@ -12,11 +12,13 @@ from kopf._cogs.structs.credentials import Vault
 
 from plimsoll_operator.kube.login import CALM_S, LONGEST_S, login_with
 
+PROXY = "http://127.0.0.1:3128"
+
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> str:
     path = tmp_path / "kubeconfig"
-    cluster = {"server": "http://127.0.0.1:1"}
+    cluster = {"server": "http://127.0.0.1:1", "proxy-url": PROXY}
     path.write_text(
         yaml.safe_dump(
             {
@@ -87,3 +89,9 @@ async def test_a_login_after_the_first_waits(kubeconfig: str) -> None:
     await login()
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(login(), 0.05)
+
+
+async def test_kopf_takes_the_proxies_that_our_own_calls_take(kubeconfig: str) -> None:
+    login = await login_with(kubeconfig, None)()
+    assert login.proxy_url == PROXY
+    assert login.trust_env

@@ -1,8 +1,11 @@
-"""What the leader gives kopf, which watches for it."""
+"""What the leader gives kopf, which watches for it, and how the watch ends."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -10,12 +13,17 @@ from unittest.mock import Mock
 import kopf
 import orjson
 import pytest
+from aiohttp import web
 
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.tasks.healing import ENDING, Healing
 from plimsoll_operator.processes import leading
 from tests.builders.controller.ledgers import an_inside
+from tests.builders.pods import a_pod
+
+KOPF_WAITS_S = 5.0
+"""So long ``kopf.operator`` waits for tasks of others."""
 
 
 def test_kopf_is_told_who_it_is_and_asks_for_no_user_of_the_image(
@@ -24,10 +32,11 @@ def test_kopf_is_told_who_it_is_and_asks_for_no_user_of_the_image(
     """It would ask /etc/passwd, where the user of ``runAsUser`` need not be."""
     given: dict[str, Any] = {}
 
-    async def operator(**options: Any) -> None:
+    async def spawn_tasks(**options: Any) -> Collection[asyncio.Task[None]]:
         given.update(options)
+        return [asyncio.create_task(asyncio.sleep(0))]
 
-    monkeypatch.setattr(kopf, "operator", operator)
+    monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
     monkeypatch.setattr(leading, "registry_for", lambda _: kopf.OperatorRegistry())
     settings = ControllerSettings(instance="plimsoll-controller-7d9f")
     asyncio.run(leading.watch(settings, Mock(), asyncio.Event()))
@@ -38,25 +47,96 @@ def told(controller: Controller) -> object:
     return orjson.loads(controller.board.message(0, None))["defaults"]["unhealed"]
 
 
+def a_resource(name: str, kind: str, *, namespaced: bool) -> dict[str, object]:
+    verbs = ["list", "watch", "get", "patch"]
+    names = {"name": name, "singularName": kind.lower(), "kind": kind}
+    return {**names, "namespaced": namespaced, "verbs": verbs}
+
+
+DISCOVERED: dict[str, dict[str, object]] = {
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {"kind": "APIGroupList", "groups": []},
+    "/api/v1": {
+        "kind": "APIResourceList",
+        "groupVersion": "v1",
+        "resources": [
+            a_resource("pods", "Pod", namespaced=True),
+            a_resource("namespaces", "Namespace", namespaced=False),
+        ],
+    },
+}
+
+
+@asynccontextmanager
+async def one_pod(folder: Path, refused: asyncio.Event) -> AsyncIterator[Path]:
+    """An API server with one pod, and its kubeconfig. refused: its watch ends with an error."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path in DISCOVERED:
+            return web.json_response(DISCOVERED[request.path])
+        if "watch" in request.query:
+            await refused.wait()
+            error = {"kind": "Status", "code": 500}
+            return web.json_response({"type": "ERROR", "object": error})
+        listed = {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}
+        return web.json_response({**listed, "items": [a_pod().built()]})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        cluster = {"server": f"http://127.0.0.1:{runner.addresses[0][1]}"}
+        kubeconfig = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "test", "user": {"token": "a-test's"}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        path = folder / "kubeconfig"
+        path.write_text(json.dumps(kubeconfig))
+        yield path
+    finally:
+        await runner.cleanup()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
-async def test_from_the_end_of_the_watch_on_the_feed_says_that_nobody_heals(
+async def test_once_the_watch_ends_nobody_heals_and_others_are_not_waited_for_nor_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     """The feed is served while all is saved and the lead is given up: for up to half a minute."""
-    while_it_watches: list[object] = []
-    async with an_inside(tmp_path) as inside:
+    handling, ending, refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    told_to_handlers: list[object] = []
+    async with an_inside(tmp_path) as inside, one_pod(tmp_path, refused) as kubeconfig:
         controller = inside.controller
         controller.healing = Healing(controller.writer, controller.bounds, lambda: True)
 
-        async def operator(**_: Any) -> None:
-            while_it_watches.append(told(controller))
-            if fails:
-                raise RuntimeError("of a test")
+        async def hang(**_: Any) -> None:
+            handling.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                told_to_handlers.append(told(controller))
 
-        monkeypatch.setattr(kopf, "operator", operator)
-        watching = leading.watch(ControllerSettings(), controller, asyncio.Event())
-        (ended,) = await asyncio.gather(watching, return_exceptions=True)
-        assert isinstance(ended, RuntimeError) is fails
-        assert while_it_watches == [None]
+        registry = kopf.OperatorRegistry()
+        kopf.on.event("v1", "pods", registry=registry)(hang)
+        monkeypatch.setattr(leading, "registry_for", lambda _: registry)
+        settings = ControllerSettings(kubeconfig=str(kubeconfig))
+        watching = asyncio.create_task(leading.watch(settings, controller, ending))
+        async with asyncio.timeout(60):
+            await handling.wait()
+        assert told(controller) is None
+        connection = asyncio.create_task(asyncio.Event().wait())
+        (refused if fails else ending).set()
+        await asyncio.wait({watching}, timeout=KOPF_WAITS_S)
+        assert watching.done()
+        assert (watching.exception() is not None) is fails
+        # A watch that fails has waited for its handlers before it ends.
+        assert told_to_handlers == [None if fails else ENDING]
         assert told(controller) == ENDING
+        assert not connection.done()
+        connection.cancel()

@@ -237,6 +237,17 @@ async def test_closing_ends_what_runs_and_forgets_what_waits(log: Path) -> None:
         assert yard.queue.waiting == ()
 
 
+async def test_a_training_that_is_cancelled_begins_no_other(log: Path) -> None:
+    """Whoever cancels all tasks of a loop, as asyncio does at its end, wants none begun."""
+    async with a_yard(log) as yard:
+        yard.ask("hangs", "good")
+        await yard.until(lambda: len(yard.noted("child")) == 1)
+        for training in yard.queue._running.values():
+            training.cancel()
+        await yard.until(lambda: not yard.queue.running)
+        assert yard.queue.waiting == (TaskId("shop", "good"),)
+
+
 async def test_a_task_is_trained_by_the_policy_that_it_has_when_its_training_starts(
     log: Path,
 ) -> None:

@@ -153,6 +153,24 @@ def test_what_has_stopped_growing_keeps(
     assert kept == (kept_mib and kept_mib * MIB)
 
 
+@pytest.mark.parametrize(("need_mib", "step_mib"), [(100, 60), (1000, 60), (10_000, 3000)])
+def test_what_rises_in_steps_keeps_room_for_one_more(need_mib: int, step_mib: int) -> None:
+    need, limit = need_mib * MIB, 3 * need_mib * MIB
+    kept = kept_bytes(need, limit, 50 * MIB, step_mib * MIB)
+    assert kept is not None
+    assert kept < limit
+    # It is not asked for more as soon as it has given back.
+    stairs = Outlook(0.0, step_bytes=step_mib * MIB, steps=2)
+    assert not stairs.steps_over(need, int(0.99 * kept))
+
+
+def test_what_may_still_need_as_much_as_similar_runs_keeps_that() -> None:
+    needs = [50 * MIB, 150 * MIB, 300 * MIB, 310 * MIB]
+    kept = kept_bytes(100 * MIB, 600 * MIB, 100 * MIB, needs_bytes=needs)
+    assert kept == int(OVER_PAST * 300) * MIB
+    assert kept_bytes(100 * MIB, kept, 100 * MIB, needs_bytes=needs) is None
+
+
 @given(need=st.integers(0, 2**40), added=st.integers(0, 2**40), first=st.integers(1, 2**40))
 def test_nothing_is_kept_below_the_first_size_or_the_need(
     need: int, added: int, first: int

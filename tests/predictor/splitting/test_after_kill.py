@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.splitting.after_kill import KilledChunk, smaller_is_cheaper
+from plimsoll_predictor.splitting.after_kill import smaller_is_cheaper
 from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.peaks import Peaks
+from plimsoll_predictor.splitting.peaks import KilledChunk, Peaks
 from plimsoll_predictor.splitting.strategies.guided import Guided
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 

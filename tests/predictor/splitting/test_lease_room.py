@@ -58,7 +58,6 @@ def test_for_time_alone_leases_are_as_large_as_they_are_given_anyway(
         guided.past.times.add(items, items * item_s)
         guided.past.peaks.add(items, round(known.peaks.mean_bytes(items)) if known.peaks else 1)
     last = LastLeased(items=1, workers=1, shares=1, done=1, leases=1, taken_back=0, refused=0)
-    guided.begin(JOB, guided._cut)
     taught = taught_document(guided, last)
     found = learned_of_leases(taught, JOB.wait_s)
     assert found is not None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -292,3 +294,92 @@ async def test_closing_while_locked_tells_the_waiting_that_nothing_was_kept(stor
             await writer.close()
             with pytest.raises(StoreError, match="is locked"):
                 await waiting
+
+
+async def test_a_writer_closes_in_time_although_a_write_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else the lead, which is given back afterwards, would be held until the process is killed."""
+    monkeypatch.setattr("plimsoll_predictor.store.writer._GIVEN_UP_S", 0.1)
+    hangs, answers = threading.Event(), threading.Event()
+    async with writing(str(tmp_path / "store.db"), max_queued=2, close_timeout_s=0.1) as (
+        store,
+        writer,
+    ):
+
+        def hang() -> None:
+            hangs.set()
+            answers.wait(60)
+
+        waiting = [asyncio.create_task(writer.call(hang)) for _ in range(4)]
+        async with asyncio.timeout(30):
+            await asyncio.to_thread(hangs.wait)
+            await writer.close()
+            ends = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(end) for end in ends] == [StoreError] * 4
+        assert "a write hangs; it may be kept, or not" in str(ends[0])
+        assert (writer.queued, caplog.text.count("2 unconfirmed")) == (0, 1)
+        store.close()
+        answers.set()
+        async with asyncio.timeout(30):
+            while writer._thread.is_alive():
+                await asyncio.sleep(0.01)
+        assert writer.queued == 0, "what comes after all was counted before"
+
+
+async def test_a_writer_that_is_left_begins_no_other_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another controller may lead by then."""
+    monkeypatch.setattr("plimsoll_predictor.store.writer._GIVEN_UP_S", 0.1)
+    hangs, answers, begun = threading.Event(), threading.Event(), list[int]()
+
+    def hang(number: int) -> None:
+        begun.append(number)
+        hangs.set()
+        answers.wait(60)
+
+    async with writing(str(tmp_path / "store.db"), close_timeout_s=0.1) as (_, writer):
+        waiting = [asyncio.create_task(writer.call(hang, number)) for number in range(3)]
+        async with asyncio.timeout(30):
+            await asyncio.to_thread(hangs.wait)
+            await writer.close()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            answers.set()
+            await asyncio.to_thread(writer._thread.join)
+    assert begun == [0]
+
+
+async def test_a_writer_that_closes_writes_all_while_writes_go_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are: an outage leaves thousands."""
+    monkeypatch.setattr(Writer, "busy_s", 0.0)  # else a machine that stands still is a hang
+    monkeypatch.setattr("plimsoll_predictor.store.writer._GIVEN_UP_S", 0.1)
+    async with writing(str(tmp_path / "store.db"), close_timeout_s=0.1) as (_, writer):
+
+        def write(number: int) -> int:
+            time.sleep(0.05)
+            return number
+
+        waiting = [asyncio.create_task(writer.call(write, number)) for number in range(20)]
+        await asyncio.sleep(0)
+        await writer.close()
+        assert await asyncio.gather(*waiting) == list(range(20))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_record_that_is_refused_after_a_trouble_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    async with writing(str(tmp_path / "store.db")) as (store, writer):
+        errors = [StoreError("the server is away"), BadRecordError("it is refused")]
+
+        def refuse(*_: Any) -> Recorded:
+            raise errors.pop(0) if len(errors) > 1 else errors[0]
+
+        monkeypatch.setattr(store, "keep", refuse)
+        records = (writer.record(an_attempt(f"u{n}").built) for n in range(1 + others))
+        ends = await asyncio.gather(*records, return_exceptions=True)
+        assert [type(end) for end in ends] == [BadRecordError] * (1 + others)
+        assert writer.trouble is None

@@ -9,12 +9,14 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -23,6 +25,8 @@ from plimsoll_predictor.store import Store
 USER = "plimsoll"
 PASSWORD = "a-test's-password"
 _TEMPLATE = "plimsoll_template"
+_STOPS_WITHIN_S = 60.0
+_STILL = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
 _GUARD = """
 trap '' INT TERM HUP
 cat
@@ -95,20 +99,27 @@ class PostgreSQL:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """All its processes stand still inside the block: connections stay open without answers."""
-        processes = self.processes()
-        for process in processes:
-            os.kill(process, signal.SIGSTOP)
+        processes = [self._head()]
         try:
+            # The head first: from then on it has no new children.
+            _stop(processes[0])
+            processes = self.processes()
+            for process in processes[1:]:
+                _stop(process)
             yield
         finally:
             for process in processes:
-                os.kill(process, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def processes(self) -> list[int]:
         """The server's and its children's numbers."""
-        head = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        head = self._head()
         children = Path(f"/proc/{head}/task/{head}/children").read_text().split()
         return [head, *map(int, children)]
+
+    def _head(self) -> int:
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
 
     def new_database(self, *, empty: bool = False) -> str:
         """Make a database and return its name; with the store's tables, if not empty."""
@@ -219,6 +230,16 @@ def _guarded(folder: Path) -> subprocess.Popen[bytes]:
         env={"PATH": os.defpath}, user=_owner(), cwd=folder, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def _stop(process: int) -> None:
+    """Stop a process, and wait until it stands still. A connection's may just have ended."""
+    with suppress(ProcessLookupError, psutil.NoSuchProcess):
+        os.kill(process, signal.SIGSTOP)
+        until_s = time.monotonic() + _STOPS_WITHIN_S
+        while psutil.Process(process).status() not in _STILL:
+            assert time.monotonic() < until_s, f"process {process} does not stop"
+            time.sleep(0.001)
 
 
 def _owner() -> str | None:

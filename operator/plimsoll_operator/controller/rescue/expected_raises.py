@@ -28,6 +28,10 @@ def expect(rescuable: Rescuable, pending: Pending) -> None:
     rescuable.granted, rescuable.lost = None, None
     rescuable.notes, rescuable.note_due_s = 0, inf  # a raise is noted when it is made
     rescuable.container = _raised(rescuable.container, pending.limit_bytes)
+    if rescuable.curve is not None:
+        # It nears its limit, whatever its largest need says: it has not rested until now. Memory
+        # that comes and goes is given back later each time, and does not use up all raises.
+        rescuable.curve = replace(rescuable.curve, since_s=pending.asked_s)
 
 
 def forget_pending(rescuable: Rescuable) -> None:

@@ -10,6 +10,7 @@ import structlog
 
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
 from plimsoll_operator.controller.rescue.rescuable_pods import Rescuable, RescuablePods
+from plimsoll_operator.controller.rescue.task_needs import TaskNeeds
 from plimsoll_operator.kube.errors import ApiError, Refused, Unknown
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.rescue.raising import after_raise
@@ -19,6 +20,8 @@ log = structlog.get_logger()
 
 FLAT_S: Final = 6.0
 """How long a raised pod must not grow before it gives back what it does not need."""
+FLAT_PAST_S: Final = 60.0
+"""How long it must not grow before it gives back what runs of its task needed."""
 AGAIN_S: Final = 30.0
 """What could not be given back is not tried again for this long."""
 
@@ -29,6 +32,7 @@ class GivingBack:
 
     pods: RescuablePods
     raiser: LimitRaiser
+    needs: TaskNeeds
     now_s: Callable[[], float]
 
     def due(self, pod: Rescuable) -> int | None:
@@ -41,7 +45,16 @@ class GivingBack:
         heard_s = min(now_s, self.pods.heard.heard_s(pod.node))
         if not curve.is_flat(heard_s, FLAT_S) or self.pods.why_not(pod) is not None:
             return None
-        return kept_bytes(curve.used_bytes, pod.limit_bytes, pod.first.limit_bytes or 0)
+        needs = () if curve.is_flat(heard_s, FLAT_PAST_S) else self.needs.latest(pod.watched.task)
+        if needs is None:
+            return None  # another controller raised it, maybe for what runs of its task needed
+        return kept_bytes(
+            curve.used_bytes,
+            pod.limit_bytes,
+            pod.first.limit_bytes or 0,
+            pod.made.step_bytes if pod.made is not None else 0,
+            needs,
+        )
 
     async def carry_out(self, pod: Rescuable, limit_bytes: int) -> Pod | None:
         """Lower a pod, and return it as it is then; None if it keeps what it has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
@@ -30,6 +30,11 @@ from plimsoll_predictor.rescue.deciding import Room
 
 MOST_PODS: Final = 20_000
 """Raised pods are held beyond it."""
+RISE: Final = 0.01
+RISE_BYTES: Final = MIB
+"""A raised pod has grown if its need has risen by more than both. Its agent reports such a rise at
+once. What counts as flat where memory is lent is too coarse here: a pod would be lowered while it
+grows."""
 MAX_BYTES: Final = 128 * MIB
 """The memory of all pods that may be raised, enough for some 10,000. When it is full, the namespace
 that holds most loses its oldest. Pods that may have been raised have a room of their own."""
@@ -40,6 +45,7 @@ class Pending:
     """A raise that was asked for and is not granted yet. asked_s: by the look's clock.
 
     before: the container as it was. used_bytes: what it used when it was decided.
+    step_bytes: how high its next step may be; 0 if none was expected.
     failed_before: why its node could not carry out the resize before; as ``failed_resize``.
     refused_at: the pod's generation when its node refused a larger raise after this one. What its
         node says of that generation says nothing of this raise.
@@ -50,6 +56,7 @@ class Pending:
     used_bytes: int
     asked_s: float
     words: str
+    step_bytes: int = 0
     failed_before: str | None = None
     refused_at: int | None = None
 
@@ -245,7 +252,7 @@ class RescuablePods:
             return None
         need_bytes, curve = report.need_peak_bytes, rescuable.curve
         rescuable.curve = (
-            Curve.begin(need_bytes, now_s) if curve is None else curve.advance(need_bytes, now_s)
+            Curve.begin(need_bytes, now_s) if curve is None else _grown(curve, need_bytes, now_s)
         )
         return rescuable.curve
 
@@ -281,6 +288,14 @@ class RescuablePods:
         if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:
             # The watch shows a moment before the raise, such as that of the annotation.
             now.container = before.container
+
+
+def _grown(curve: Curve, need_bytes: int, now_s: float) -> Curve:
+    """Return a raised pod's curve after a newer maximum of its need."""
+    need_bytes, level_bytes = max(need_bytes, curve.used_bytes), curve.level_bytes
+    if need_bytes > level_bytes + max(RISE_BYTES, RISE * level_bytes):
+        return replace(curve, since_s=now_s, level_bytes=need_bytes, used_bytes=need_bytes)
+    return replace(curve, used_bytes=need_bytes)
 
 
 def _written(rescuable: Rescuable) -> Memory:

@@ -47,6 +47,7 @@ from plimsoll_operator.rescue.allowance import nearing
 from plimsoll_operator.rescue.eligible import is_of_another_container
 from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
 from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide
+from plimsoll_predictor.rescue.growth import Outlook
 
 log = structlog.get_logger()
 
@@ -72,9 +73,9 @@ class Rescues:
     ) -> None:
         """experts: reads a task's experts, whose past has the needs of its runs."""
         self._pods = pods
-        self._giving_back = GivingBack(pods, raiser, monotonic_s)
         self._raiser = raiser
         self._needs = TaskNeeds(experts, monotonic_s)
+        self._giving_back = GivingBack(pods, raiser, self._needs, monotonic_s)
         self._now_s = monotonic_s
         self._full_s: dict[str, float] = {}
         """Node -> until when it is not asked for a raise, because it refused one."""
@@ -299,6 +300,7 @@ class Rescues:
             limit_bytes=decided.limit_bytes,
             used_bytes=alarm.used_bytes,
             asked_s=self._now_s(),
+            step_bytes=Outlook(0.0, alarm.step_bytes, alarm.steps).next_step_bytes,
             words=raised_because(alarm.used_bytes, alarm.growth_bytes_s, decided.probability),
             failed_before=failed_resize(pod.pod),
         )

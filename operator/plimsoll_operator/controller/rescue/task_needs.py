@@ -42,3 +42,8 @@ class TaskNeeds:
         if len(self._needs) > MOST_TASKS:
             self._needs.popitem(last=False)
         return needs
+
+    def latest(self, task: TaskId) -> tuple[float, ...] | None:
+        """Return the needs that were read last, however long ago; None if they never were."""
+        kept = self._needs.get(task)
+        return None if kept is None else kept[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from plimsoll_operator.chunks.lease_keeper import NotWritten
@@ -42,6 +42,15 @@ class JobShelf:
         """Return the Jobs that have a record."""
         return await self._writer.read(self._records.open)
 
-    async def close(self, job: JobName, task: TaskId, taught: Mapping[str, Any] | None) -> None:
-        """Forget a Job's record, and keep what it taught."""
-        await self._writer.call(self._records.close, str(job), task, taught)
+    async def close(
+        self, job: JobName, task: TaskId, taught: Callable[[object | None], Mapping[str, Any]]
+    ) -> object | None:
+        """Forget a Job's record, and add what it taught to what is kept; return that.
+
+        taught: gets what is kept until then. It is called beside the event loop.
+        """
+        return await self._writer.call(self._records.close_with, str(job), task, taught)
+
+    async def drop(self, job: JobName, task: TaskId) -> None:
+        """Forget the record of a Job that taught nothing."""
+        await self._writer.call(self._records.close, str(job), task, None)

@@ -74,8 +74,13 @@ class Shelf(Protocol):
     async def open(self) -> list[str]:
         """Return the Jobs that have a record."""
 
-    async def close(self, job: JobName, task: TaskId, taught: Mapping[str, Any] | None) -> None:
-        """Forget a Job's record, and keep what it taught."""
+    async def close(
+        self, job: JobName, task: TaskId, taught: Callable[[object | None], Mapping[str, Any]]
+    ) -> object | None:
+        """Forget a Job's record, and add what it taught to what is kept; return that."""
+
+    async def drop(self, job: JobName, task: TaskId) -> None:
+        """Forget the record of a Job that taught nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class JobGone(UnknownJob):
 class LeasedJobs:
     """Follows Jobs that lease. All methods belong to one event loop.
 
-    taught: gets what an ended Job taught about its task, once that is stored.
+    taught: gets what is known of a task once what an ended Job taught is stored.
     """
 
     def __init__(
@@ -113,6 +118,8 @@ class LeasedJobs:
         self.keeper = keeper
         self._kube, self._shelf, self._tell, self._taught = kube, shelf, tell, taught
         self._read: dict[JobName, tuple[LeasedJob, TaskId]] = {}
+        self._unread: list[str] = []
+        """Jobs with a record that could not be read since the start, by their names."""
         self._leaving: defaultdict[JobName, LeavingPods] = defaultdict(LeavingPods)
         self._over: asyncio.Queue[tuple[JobName, Over]] = asyncio.Queue()
 
@@ -177,6 +184,7 @@ class LeasedJobs:
 
     async def run(self) -> None:
         """Go on with the Jobs that have a record, and follow all, until cancelled."""
+        self._unread = await self._shelf.open()
         await self._restore()
         # Beside each other: with many Jobs, or a slow API server, a round of looks takes long.
         async with asyncio.TaskGroup() as group:
@@ -185,6 +193,7 @@ class LeasedJobs:
 
     async def _look_again(self) -> None:
         while True:
+            await self._restore()
             await self._look_at_all()
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -227,13 +236,27 @@ class LeasedJobs:
             kept = self.keeper.open(leased, None, taught)
         if kept.uid == leased.uid:  # else another Job's was opened meanwhile
             self._read[name] = leased, task
+            self._is_read(name)
         await self.keeper.written(name)
 
+    def _is_read(self, name: JobName) -> None:
+        if str(name) in self._unread:
+            self._unread.remove(str(name))
+
     async def _restore(self) -> None:
-        for text in await self._shelf.open():
+        """Go on with Jobs that have a record; those of which nothing is known now come again."""
+        for _ in range(len(self._unread)):
+            if not self._unread:
+                return  # workers have opened the others meanwhile
+            text = self._unread.pop(0)
             try:
                 await self._restore_one(JobName(*text.split("/")))
-            except (ApiError, NotWritten, UnknownJob, TooManyJobs, TypeError, ValueError) as error:
+            except (ApiError, NotWritten) as error:
+                if JobName(*text.split("/")) not in self._read:
+                    self._unread.append(text)  # it may have ended: then no worker would open it
+                log.warning("a leased Job is read later", job=text, why=str(error))
+                await asyncio.sleep(APART_S)
+            except (UnknownJob, TooManyJobs, TypeError, ValueError) as error:
                 log.warning("a Job's leases wait for its workers", job=text, why=str(error))
 
     async def _restore_one(self, name: JobName) -> None:
@@ -246,8 +269,11 @@ class LeasedJobs:
                 leased, ended = recorded_job(name, record), True
             except ValueError as error:
                 log.warning("a Job that is gone taught nothing", job=str(name), why=str(error))
-                await self._shelf.close(name, _task_of_itself(name), None)
+                await self._shelf.drop(name, _task_of_itself(name))
                 return
+        record, _ = await self._shelf.read(name, leased.task or _task_of_itself(name))
+        if record is None:
+            return  # it was closed since its name was read
         await self._go_on(leased)
         if ended:
             await self._look_at(name)
@@ -315,11 +341,13 @@ class LeasedJobs:
             return
         # First: while the store writes, a next Job of this name may begin its own record.
         self.keeper.close(name)
+        self._is_read(name)
         _, task = self._read.pop(name)
         self._leaving.pop(name, None)
-        taught = kept.taught()
-        await self._shelf.close(name, task, taught)
-        self._taught(task, taught)
+        # Other Jobs of the task may have ended since this one began: it adds to what they taught.
+        taught = await self._shelf.close(name, task, kept.taught)
+        if taught is not None:
+            self._taught(task, taught)
 
 
 def _leased_by(pod: Pod) -> JobName | None:

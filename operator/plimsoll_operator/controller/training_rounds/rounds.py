@@ -43,6 +43,8 @@ UNSTARTED_S: Final = 600.0
 """Workers that begin and end nothing for so long never will: no room, or no image."""
 LOCAL_S: Final = 600.0
 """How long the controller trains by itself after a round could not be had."""
+LINGER_S: Final = 60.0
+"""How long pods may go on after the last training of their round, for their ends to be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ class Pace:
     gather_s: float = GATHER_S
     unstarted_s: float = UNSTARTED_S
     local_s: float = LOCAL_S
+    linger_s: float = LINGER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,8 @@ class TrainingRounds:
         """What was begun, how often, and what had ended, at its last look at the round."""
         self.backlog = Backlog()
         self._last_round_s: float | None = None
+        self._lingering: dict[str, float] = {}
+        """Rounds that are over while their Jobs go on -> when that was, by the loop's clock."""
 
     @property
     def now(self) -> TrainingsNow:
@@ -182,6 +187,7 @@ class TrainingRounds:
         self.backlog = await parts.writer.read(due.backlog)
         if self.backlog.waiting and not self.backlog.in_round:
             await self._go_on()
+        await self._end_lingering()
 
     async def _write_asked(self) -> None:
         if not self._asked:
@@ -226,7 +232,7 @@ class TrainingRounds:
         """Close the round if it is over, or will never begin, or does not go on.
 
         It is also over when all its trainings have ended and were told: its pods then end by
-        themselves.
+        themselves, or are ended later.
         """
         now, backlog = self._loop.time(), self.backlog
         if self._began is None:
@@ -239,6 +245,7 @@ class TrainingRounds:
         stuck = backlog.in_round > 0 and now - self._moved > self._patience_s
         if state is RoundState.GOING and not backlog.in_round:
             state = RoundState.DONE
+            self._lingering[round_] = now
         if state is RoundState.GOING and not stuck:
             return
         if stuck:
@@ -255,6 +262,15 @@ class TrainingRounds:
         log.info("a round of trainings ended", round=round_, state=result, left=left)
         if left and (idle or stuck) and state is not RoundState.GONE:
             self._train_locally_for_a_while(f"no pod of {round_} begins or ends anything: {result}")
+
+    async def _end_lingering(self) -> None:
+        """Delete Jobs whose pods do not end with their work, such as beside a proxy of a mesh."""
+        jobs, long_ago = self._parts.jobs, self._loop.time() - self._parts.pace.linger_s
+        for round_ in [each for each, since in self._lingering.items() if since <= long_ago]:
+            if await jobs.state(round_) is RoundState.GOING:
+                await jobs.delete(round_)
+                log.warning("pods of a round went on after its trainings", round=round_)
+            del self._lingering[round_]
 
     @property
     def _patience_s(self) -> float:

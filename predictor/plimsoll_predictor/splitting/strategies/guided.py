@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from plimsoll_predictor.core.documents import from_document
-from plimsoll_predictor.splitting.after_kill import KilledChunk, smaller_is_cheaper
+from plimsoll_predictor.splitting.after_kill import smaller_is_cheaper
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, ChunkSums, Costs
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.peaks import MOST_BYTES, PeakSums
+from plimsoll_predictor.splitting.peaks import MOST_BYTES, KilledChunk, PeakSums
 from plimsoll_predictor.splitting.runs import Past
 from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
@@ -20,6 +20,8 @@ WORTH_WAITS: Final = 10.0
 """A bound on items leaves a chunk at least so many waits long: items may be faster than before."""
 FIT_AGAIN: Final = 1.02
 """Costs are fitted again after so many times as many chunks: a fit costs more than a chunk."""
+
+_ROUND: Final = "round"
 
 
 class Guided:
@@ -37,6 +39,10 @@ class Guided:
         surely: bool = False,
     ) -> None:
         self.past = Past()
+        self._before: Past | None = None
+        """What was known when this run began; None if an older version began it."""
+        self._round = 0
+        """How often what is kept of the task had faded when this run began."""
         self._surely = surely
         self._most_items = most_items or MOST_ITEMS
         self._most_bytes = most_bytes
@@ -68,18 +74,36 @@ class Guided:
 
     def to_document(self) -> dict[str, Any]:
         """Return what was learned from chunks, in plain JSON types."""
-        return {"times": asdict(self.past.times), "peaks": asdict(self.past.peaks)}
+        return _written(self.past)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what a run that goes on needs: also what was known when it began."""
+        before = None if self._before is None else _written(self._before)
+        return {**_written(self.past), "before": before, _ROUND: self._round}
+
+    def on_top_of(self, stored: object) -> dict[str, Any]:
+        """Return a document with what this run measured, added to what is stored now.
+
+        That is more than this run began with where other Jobs of its task ended meanwhile. Of Jobs
+        that ran beside each other, the first to end lets older ones count less.
+        """
+        round_ = _round_of(stored)
+        if self._before is None:
+            return {**self.to_document(), _ROUND: round_ + 1}
+        found = _read(stored) or Past()
+        if round_ == self._round:
+            found.begin()
+            round_ += 1
+        found.take(self.past, self._before)
+        return {**_written(found), _ROUND: round_}
 
     def remember(self, document: object) -> None:
-        """Take up an earlier document; one that cannot be read is ignored."""
-        if not isinstance(document, Mapping):
+        """Take up an earlier document or record; one that cannot be read is ignored."""
+        found = _read(document)
+        if found is None or not isinstance(document, Mapping):
             return
-        try:
-            times = from_document(ChunkSums, document.get("times"), "what chunks took")
-            peaks = from_document(PeakSums, document.get("peaks"), "what chunks needed")
-        except ValueError:
-            return
-        self.past.times, self.past.peaks = times, peaks
+        self.past.times, self.past.peaks = found.times, found.peaks
+        self._before, self._round = _read(document.get("before")), _round_of(document)
         self._learn()
 
     def begin(self, job: Job, cut: Cut, *, anew: bool = True) -> None:
@@ -87,6 +111,7 @@ class Guided:
         self._job, self._cut, self._killed_items = job, cut, None
         if anew:
             self.past.begin()
+            self._before = Past(replace(self.past.times), replace(self.past.peaks))
         self._learn()
 
     def next_items(self, left: int) -> int:
@@ -109,10 +134,7 @@ class Guided:
         Return whether that is cheaper than more memory, so that its next attempt needs no more.
         """
         sums = self.past.peaks
-        before = None
-        if sums.killed_items is not None and sums.killed_bytes is not None:
-            before = KilledChunk(sums.killed_items, sums.killed_bytes)
-        killed = KilledChunk(items, container_bytes)
+        before, killed = sums.least_killed(container_bytes), KilledChunk(items, container_bytes)
         costs, wait_s = self.past.costs(), self._job.wait_s
         cheaper = smaller_is_cheaper(killed, before, self.past.memory(), costs, wait_s)
         sums.killed(items, container_bytes)
@@ -145,3 +167,28 @@ class Guided:
             return self._most_items
         worth = min(MOST_ITEMS, WORTH_WAITS * self._job.wait_s / self._costs.item_s)
         return max(self._most_items, math.ceil(worth))
+
+
+def _written(past: Past) -> dict[str, Any]:
+    peaks = asdict(past.peaks)
+    least = min(past.peaks.kills, key=lambda kill: kill.items, default=None)
+    if least is not None:  # for an older version, after a rollback
+        peaks |= {"killed_items": least.items, "killed_bytes": least.container_bytes}
+    return {"times": asdict(past.times), "peaks": peaks}
+
+
+def _round_of(document: object) -> int:
+    found = document.get(_ROUND) if isinstance(document, Mapping) else None
+    return found if isinstance(found, int) else 0
+
+
+def _read(document: object) -> Past | None:
+    """Return what ``_written`` wrote; None if it cannot be read."""
+    if not isinstance(document, Mapping):
+        return None
+    try:
+        times = from_document(ChunkSums, document.get("times"), "what chunks took")
+        peaks = from_document(PeakSums, document.get("peaks"), "what chunks needed")
+    except ValueError:
+        return None
+    return Past(times, peaks)

@@ -98,9 +98,12 @@ def over_shares(learned: LeasedTask, job: Job, lease_items: int, shares: int) ->
     return leases_over_shares(scaled, known, lease_items, -(-job.items // shares))
 
 
-def taught_document(guided: Guided, last: LastLeased) -> dict[str, Any]:
-    """Return what is kept about a task when one of its leased Jobs has ended."""
-    return {**guided.to_document(), _LAST: to_document(last)}
+def taught_document(guided: Guided, last: LastLeased, stored: object = None) -> dict[str, Any]:
+    """Return what is kept about a task when one of its leased Jobs has ended.
+
+    stored: what is kept until then, as other Jobs may have taught it meanwhile; None if nothing is.
+    """
+    return {**guided.on_top_of(stored), _LAST: to_document(last)}
 
 
 def leased_task_of(taught: object) -> LeasedTask | None:

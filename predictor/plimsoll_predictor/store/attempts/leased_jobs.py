@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import orjson
@@ -54,6 +54,30 @@ class LeasedJobRecords(Records):
                 text = orjson.dumps(taught).decode()
                 row = {"task": str(task), "document": text, "put_s": self._clock()}
                 upsert(connection, leased_tasks, [row])
+
+    def close_with(
+        self, job: str, task: TaskId, taught: Callable[[object | None], Document]
+    ) -> object | None:
+        """Forget a Job's record, and add what it taught; return what is kept of its task.
+
+        taught: returns what is to be kept; it gets what is kept now, None if nothing is. A Job that
+        has no record was closed before, and adds nothing.
+        """
+        of_task = sa.select(leased_tasks.c.document).where(leased_tasks.c.task == str(task))
+        with self._database.write() as connection:
+            gone = connection.execute(leased_jobs.delete().where(leased_jobs.c.job == job))
+            text = connection.execute(of_task).scalar()
+            known = None if text is None else _document(text)
+            if not gone.rowcount:
+                return known
+            document = taught(known)
+            row = {
+                "task": str(task),
+                "document": orjson.dumps(document).decode(),
+                "put_s": self._clock(),
+            }
+            upsert(connection, leased_tasks, [row])
+        return document
 
     def taught(self, task: TaskId) -> object | None:
         """Return what the task's last leased Job taught; None if there was none."""

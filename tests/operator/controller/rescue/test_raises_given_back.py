@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.rescue.giving_back import AGAIN_S, FLAT_S
+from plimsoll_operator.controller.rescue.giving_back import AGAIN_S, FLAT_PAST_S, FLAT_S
+from plimsoll_operator.controller.rescue.task_needs import TaskNeeds
 from plimsoll_operator.kube.errors import Unknown, Unreachable
 from plimsoll_operator.pods.resizes import IN_PROGRESS
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.rescue.deciding import MOST_RAISES
 from tests.builders.agent.alarms import LIMIT, an_alarm
 from tests.builders.controller.ledgers import a_final
 from tests.builders.controller.rescues import AUTO, Scene, a_scene, running
@@ -97,3 +99,70 @@ async def test_a_node_that_does_not_lower_a_limit_is_asked_to_raise_it_all_the_s
         await scene.alarmed(slow)
         assert scene.limit() == 252 * MIB, "a fifth more than the node enforces"
         assert scene.result("error") == 0
+
+
+@pytest.mark.slow
+async def test_a_second_raise_is_kept_as_long_as_the_first(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await raised(scene)
+        await looked(scene, FLAT_S)
+        assert scene.limit() == LIMIT
+        await looked(scene, 2 * FLAT_S)
+        await raised(scene)
+        await looked(scene, FLAT_S - 1)
+        assert scene.limit() == 210 * MIB
+        await looked(scene, 1.0)
+        assert scene.limit() == LIMIT
+
+
+@pytest.mark.slow
+async def test_memory_that_comes_and_goes_does_not_use_up_all_raises(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.sees(running())
+        for _ in range(MOST_RAISES):
+            nears = replace(an_alarm(), growth_bytes_s=20.0 * MIB, limit_bytes=scene.limit())
+            await scene.alarmed(nears)
+            await looked(scene, FLAT_S)
+            await looked(scene, FLAT_S)
+        assert scene.result("asked") < MOST_RAISES / 2
+
+
+@pytest.mark.slow
+async def test_a_pod_that_grows_slowly_gives_nothing_back_until_it_rests(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await raised(scene)
+        for need_mib in range(60, 100, 2):
+            await looked(scene, 2.0, need_mib=need_mib)
+            assert scene.limit() == 210 * MIB
+        await looked(scene, FLAT_S, need_mib=98)
+        assert scene.limit() == 210 * MIB, "for a quarter of the time for which it rose"
+        await looked(scene, FLAT_S, need_mib=98)
+        assert scene.limit() == LIMIT
+
+
+@pytest.mark.slow
+async def test_what_its_task_is_known_to_need_is_given_back_after_a_long_rest(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.needs_mib = (300,) * 5
+        scene.sees(running())
+        await scene.alarmed(an_alarm())
+        assert scene.limit() == 318 * MIB
+        await looked(scene, FLAT_PAST_S - 1)
+        assert scene.limit() == 318 * MIB
+        await looked(scene, 1.0)
+        assert scene.limit() == LIMIT
+
+
+@pytest.mark.slow
+async def test_a_new_controller_knows_not_why_a_pod_was_raised_and_waits_for_a_long_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        await raised(scene)
+        monkeypatch.setattr(TaskNeeds, "latest", lambda *_: None)
+        await looked(scene, FLAT_PAST_S - 1)
+        assert scene.limit() == 210 * MIB
+        await looked(scene, 1.0)
+        assert scene.limit() == LIMIT

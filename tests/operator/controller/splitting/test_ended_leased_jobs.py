@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,6 +90,36 @@ async def test_while_the_api_server_is_away_a_record_stays_for_the_next_start(
         await until_true(lambda: rig.taught == [TASK])
 
 
+async def test_a_job_that_ended_is_closed_once_the_api_server_answers_after_the_start(
+    tmp_path: Path,
+) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    await do_one_lease(tmp_path, api)
+    end(api, "deleted")
+    api.away = True
+    async with following(tmp_path, api) as rig:
+        await until_true(lambda: api.asked > 3)
+        assert rig.store.leased_jobs.open() == [str(NAME)]
+        api.away = False
+        await until_true(lambda: rig.taught == [TASK])
+        assert rig.store.leased_jobs.open() == []
+
+
+async def test_a_job_that_a_worker_opens_meanwhile_ends_once(tmp_path: Path) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    await do_one_lease(tmp_path, api)
+    api.away = True
+    async with following(tmp_path, api) as rig:
+        await until_true(lambda: api.asked > 3)
+        api.away = False
+        await rig.leased.open(NAME)
+        end(api, "Complete")
+        await until_true(lambda: rig.taught == [TASK])
+        asked = api.asked
+        await asyncio.sleep(0.2)
+        assert (api.asked, len(rig.told), rig.taught) == (asked, 1, [TASK])
+
+
 async def test_the_record_of_an_older_version_goes_with_its_deleted_job(tmp_path: Path) -> None:
     """It does not name the task that it could teach."""
     store = open_store(tmp_path)
@@ -98,3 +129,21 @@ async def test_the_record_of_an_older_version_goes_with_its_deleted_job(tmp_path
         await until_true(lambda: not rig.store.leased_jobs.open())
         assert rig.store.leased_jobs.taught(TASK) is None
         assert rig.taught == []
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3, 4])
+async def test_a_job_that_ended_is_closed_once_while_lists_of_pods_fail(
+    tmp_path: Path, fails: int
+) -> None:
+    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    await do_one_lease(tmp_path, api)
+    end(api, "Complete")
+    api.lists_that_fail = fails
+    async with following(tmp_path, api) as rig:
+        await until_true(lambda: rig.taught == [TASK])
+        await asyncio.sleep(0.3)
+        assert (len(rig.told), rig.taught) == (1, [TASK])
+        known = leased_task_of(rig.store.leased_jobs.taught(TASK))
+        assert known is not None
+        assert known.last is not None
+        assert known.last.done == 1

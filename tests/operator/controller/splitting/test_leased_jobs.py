@@ -45,6 +45,7 @@ class Api:
     asked: int = 0
     answers: asyncio.Event | None = None
     """Lists are not answered before it is set."""
+    lists_that_fail: int = 0
 
     async def get(self, path: str) -> Json:
         self.asked += 1
@@ -60,6 +61,9 @@ class Api:
         if self.answers is not None:
             self.asked += 1
             await self.answers.wait()
+        if self.lists_that_fail:
+            self.lists_that_fail -= 1
+            raise Unreachable("a list timed out")
         return self.pods
 
 

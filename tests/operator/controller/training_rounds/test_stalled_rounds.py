@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from plimsoll_operator.controller.training_rounds.round_jobs import RoundJobs
 from plimsoll_operator.controller.training_rounds.rounds import (
+    LINGER_S,
     UNSTARTED_S,
     Pace,
     RoundParts,
@@ -25,7 +26,7 @@ from plimsoll_operator.training.round_job import JobTemplate, RoundState
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import Store, Work, WorkKind, Writer
+from plimsoll_predictor.store import Claim, Store, Work, WorkKind, Writer
 
 ONE, TWO = TaskId("shop", "one"), TaskId("shop", "two")
 BUDGET_S = 10.0
@@ -94,6 +95,11 @@ class Leader:
     def begin(self, task: TaskId) -> None:
         """Do what a worker does before it trains."""
         self.store.due.begin(Work(WorkKind.MODEL, task), self.jobs.created[-1])
+
+    def end(self, task: TaskId) -> None:
+        """Do what a worker does after it trained."""
+        claim = Claim(Work(WorkKind.MODEL, task), self.jobs.created[-1])
+        self.store.trainings.record_failure(task, "no needs", 1.0, claim=claim)
 
     @property
     def trained_here(self) -> set[TaskId]:
@@ -213,3 +219,34 @@ async def test_a_round_takes_the_policies_that_tasks_have_when_it_begins(leads: 
         due = [each for shard in range(2) for each in leader.store.due.shard(round_, shard)]
         assert {each.work.task: each.policy for each in due} == {ONE: newer, TWO: Policy()}
         assert {each.starts for each in due} == {0}
+
+
+async def test_a_job_whose_pods_outlive_their_round_is_deleted_and_the_round_is_done(
+    leads: Leads,
+) -> None:
+    async with leads() as leader:
+        await leader.begin_a_round(ONE)
+        leader.begin(ONE)
+        leader.end(ONE)
+        await leader.look_after(5.0)
+        assert leader.ended("done") == 1.0
+        await leader.look_after(LINGER_S - 1.0)
+        assert leader.jobs.deleted == [], "ordinary pods have time to end"
+        for _ in range(3):
+            await leader.look_after(1.0)
+        assert leader.jobs.deleted == leader.jobs.created
+        assert (leader.ended("done"), leader.ended("stalled")) == (1.0, 0.0)
+        assert leader.trained_here == set()
+
+
+async def test_a_job_whose_pods_end_after_their_round_stays_for_its_logs(leads: Leads) -> None:
+    async with leads() as leader:
+        await leader.begin_a_round(ONE)
+        leader.begin(ONE)
+        leader.end(ONE)
+        await leader.look_after(5.0)
+        leader.jobs.state_now = RoundState.DONE
+        await leader.look_after(LINGER_S)
+        leader.jobs.state_now = RoundState.GOING
+        await leader.look_after(LINGER_S)
+        assert leader.jobs.deleted == []

@@ -40,6 +40,21 @@ def test_what_a_job_taught_stays_until_its_task_is_forgotten(store: Store) -> No
     assert records.taught(TRAIN) is None
 
 
+def test_what_a_job_taught_is_added_once_also_if_it_is_closed_again(store: Store) -> None:
+    records = store.leased_jobs
+    for number in (1, 2):
+        records.put(f"shop/a/{number}", {})
+
+    def added(known: object) -> dict[str, int]:
+        return {"jobs": 1 if not isinstance(known, dict) else known["jobs"] + 1}
+
+    assert records.close_with("shop/a/1", TRAIN, added) == {"jobs": 1}
+    assert records.close_with("shop/a/2", TRAIN, added) == {"jobs": 2}
+    assert records.close_with("shop/a/2", TRAIN, added) == {"jobs": 2}
+    assert (records.taught(TRAIN), records.open()) == ({"jobs": 2}, [])
+    assert records.close_with("shop/a/2", JOIN, added) is None
+
+
 def test_a_record_that_nobody_writes_any_more_is_deleted_in_the_end(store: Store) -> None:
     store.leased_jobs.put("shop/a/1", {})
     list(store.prune_steps(NOON_S + KEPT_S - 1))
