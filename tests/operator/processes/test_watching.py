@@ -22,10 +22,6 @@ from plimsoll_operator.processes import leading
 from tests.builders.controller.ledgers import an_inside
 from tests.builders.pods import a_pod
 
-KOPF_WAITS_S = 5.0
-"""So long ``kopf.operator`` waits for tasks of others."""
-
-
 def test_kopf_is_told_who_it_is_and_asks_for_no_user_of_the_image(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -132,8 +128,8 @@ async def test_once_the_watch_ends_nobody_heals_and_others_are_not_waited_for_no
         assert told(controller) is None
         connection = asyncio.create_task(asyncio.Event().wait())
         (refused if fails else ending).set()
-        await asyncio.wait({watching}, timeout=KOPF_WAITS_S)
-        assert watching.done()
+        async with asyncio.timeout(60):
+            await asyncio.wait({watching})
         assert (watching.exception() is not None) is fails
         # A watch that fails has waited for its handlers before it ends.
         assert told_to_handlers == [None if fails else ENDING]
