@@ -15,7 +15,8 @@ from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.sizer import Knobs, Trainings
 from plimsoll_predictor.replay.sizes.trained import TrainedSizer
 
-LITTLE = Trainings(most_per_task=2, growth=2.0, budget_s=0.5, iterations=2)
+# Bounded by its recipes: by time, a busy machine would make other models.
+LITTLE = Trainings(most_per_task=2, growth=2.0, budget_s=600.0, iterations=2)
 
 
 def rows(runs: int = 30) -> list[TraceRow]:
