@@ -22,6 +22,7 @@ from plimsoll_operator.processes import leading
 from tests.builders.controller.ledgers import an_inside
 from tests.builders.pods import a_pod
 
+
 def test_kopf_is_told_who_it_is_and_asks_for_no_user_of_the_image(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
