@@ -27,7 +27,7 @@ from plimsoll_operator.ordering.suspended_jobs import (
     suspending,
 )
 from plimsoll_operator.pods.creation import wrote_label
-from plimsoll_operator.pods.job_attempts import may_start_late
+from plimsoll_operator.pods.job_attempts import is_made_again, may_start_late
 from plimsoll_operator.pods.spec import EMPTY, annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, pod_of_job, task_and_policy_of
 from plimsoll_operator.sizing.node_hint import has_room_for_note
@@ -96,7 +96,8 @@ def _why_not(job: Mapping[str, Any], task: TaskId, moment: Moment) -> Outcome | 
         return Outcome.CHOSEN
     if is_queued(job) or is_grouped(pod):
         return Outcome.GROUPED
-    if not may_start_late(job) or is_awaited(pod):
+    # Its maker would delete it, with its pods, for the hosts that its template gets when it starts.
+    if not may_start_late(job) or is_awaited(pod) or is_made_again(job):
         return Outcome.MADE
     if str(task) not in moment.state.ordered or not moment.state.orders_jobs:
         return Outcome.UNKNOWN

@@ -82,6 +82,8 @@ OWNER = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "contro
         (with_metadata(ownerReferences=[OWNER]), Outcome.MADE),
         (with_metadata(annotations={"helm.sh/hook": "pre-install"}), Outcome.MADE),
         (a_job("train", pod=POD, managedBy="kueue.x-k8s.io/multikueue"), Outcome.MADE),
+        # Terraform deletes a Job with another template than its plan's, and its pods with it.
+        (with_metadata(managedFields=[{"manager": "HashiCorp"}]), Outcome.MADE),
         (with_metadata(annotations={"large": "x" * 250_000}), Outcome.NO_ROOM),
     ],
 )

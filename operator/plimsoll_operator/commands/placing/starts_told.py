@@ -46,7 +46,7 @@ class StartsTold:
         """
         told = self.best + self.worse
         if not told:
-            return f"of {self.others} starts none can be compared yet"
+            return f"of {self.others} starts none can be compared"
         if not self.worse:
             return f"all of {told} starts were on the node that Plimsoll would have chosen"
         each = self.lost / self.worse
@@ -87,5 +87,8 @@ def starts_in(metrics: str) -> Iterator[StartsTold]:
             elif sample.name == _LOST:
                 lost[placing] = sample.value
     for placing, counts in sorted(nodes.items()):
+        # All are shown from the controller's start, also if nobody places like this.
+        if not any(counts.values()):
+            continue
         best, worse = counts.pop("best", 0), counts.pop("worse", 0)
         yield StartsTold(placing, best, worse, sum(counts.values()), lost.get(placing, 0.0))

@@ -168,7 +168,7 @@ class LivingAttempts:
         """Note an attempt that has not ended."""
         self._place(watched, status)
         expected = _expected(watched, self.needs.book.look(watched.task))
-        self.starts.living(watched, status, expected)
+        self.starts.living(pod, watched, status, expected)
         self.encounters.living(watched.task, status)
         self.loads.living(status, expected)
         self.needs.started(watched, status)

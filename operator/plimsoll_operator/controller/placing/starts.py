@@ -15,7 +15,9 @@ from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.hub.habits import FirstTimes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.metrics.placing import PlacingMetrics
+from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.sizing.node_hint import says_where, without_hint
 from plimsoll_predictor.core.policy import Placing
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.placing.hinting import LEAST_GAIN, Neighbourhoods, NoHint
@@ -35,6 +37,8 @@ class Chosen(StrEnum):
     """It is not known what the task costs beside those that run."""
     ELSEWHERE = "elsewhere"
     """Its node is one that not every pod may go to."""
+    NO_CHOICE = "no-choice"
+    """Plimsoll chooses no node for it: it says itself where it runs, or is a later attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,9 @@ class Starts:
         """Show all that may be counted."""
         self.metrics.show_starts((Placing.RECOMMEND.value, Placing.ENFORCE.value), list(Chosen))
 
-    def living(self, watched: WatchedPod, status: AttemptStatus, expected: Expected) -> None:
+    def living(
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, expected: Expected
+    ) -> None:
         """Look at an attempt that waits or runs, before it counts among its node's attempts."""
         placing = watched.policy.placing
         if placing is Placing.NEVER or status.started_s is None or status.node is None:
@@ -85,11 +91,16 @@ class Starts:
             return
         if self.now_s() - status.started_s > SEEN_AT_ONCE_S:
             return
+        start = self._judged(pod, watched, status.node, expected)
+        self.metrics.started(placing.value, start.chosen.value, start.lost)
+
+    def _judged(self, pod: Pod, watched: WatchedPod, node: str, expected: Expected) -> Start:
+        if watched.attempt.number > 1 or says_where(without_hint(pod)):
+            return Start(Chosen.NO_CHOICE)
         memory_bytes, cores = expected.memory_bytes, expected.cores
         need = Need(
             None if memory_bytes is None else memory_bytes / MIB,
             None if cores is None else 1000 * cores,
         )
-        host = self.nodes.host_of(status.node)
-        start = judged(str(watched.task), host, self.here, self.monotonic_s(), need)
-        self.metrics.started(placing.value, start.chosen.value, start.lost)
+        host = self.nodes.host_of(node)
+        return judged(str(watched.task), host, self.here, self.monotonic_s(), need)

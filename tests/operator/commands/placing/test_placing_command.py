@@ -169,4 +169,13 @@ def test_where_nobody_tells_of_starts_all_else_is_told(text: str) -> None:
 
 def test_starts_that_cannot_be_compared_are_counted_as_such() -> None:
     (told,) = starts_in('plimsoll_placing_starts_total{placing="recommend",node="unknown"} 7\n')
-    assert told.words == "of 7 starts none can be compared yet"
+    assert told.words == "of 7 starts none can be compared"
+
+
+def test_a_way_of_placing_that_nobody_uses_is_not_shown() -> None:
+    zeros = "".join(
+        f'plimsoll_placing_starts_total{{placing="{placing}",node="{node}"}} 0\n'
+        for placing in ("recommend", "enforce")
+        for node in ("best", "worse", "unknown")
+    )
+    assert list(starts_in(zeros)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -11,13 +12,16 @@ from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.controller.placing.starts import SEEN_AT_ONCE_S, Starts
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.metrics.placing import PlacingMetrics
+from plimsoll_operator.names.labels import HINT
+from plimsoll_operator.sizing.node_hint import PREFERRED, terms_for
 from plimsoll_predictor.core.policy import Placing
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.placing.hinting import Neighbourhoods
 from plimsoll_predictor.placing.loads import Expected, NodeLoad
+from tests.builders.controller.ledgers import decided
 from tests.builders.nodes import a_node
 from tests.builders.placing.told_nodes import costs_of
-from tests.builders.pods import a_pod
+from tests.builders.pods import APod, a_pod
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 EXPECTED = Expected(1000 * MIB, 1.0)
@@ -42,14 +46,20 @@ class Rig:
             self.here.put(name, [(1, count)])
 
     def starts(
-        self, node: str | None, uid: str = "1", age_s: float = 1.0, restarts: int = 0
+        self,
+        node: str | None,
+        uid: str = "1",
+        age_s: float = 1.0,
+        restarts: int = 0,
+        pod: APod | None = None,
     ) -> None:
         knowledge = knowledge_of(placing=self.placing)
-        watched = read_pod(a_pod().built(), lambda _: knowledge)
+        built = (pod or a_pod()).built()
+        watched = read_pod(built, lambda _: knowledge)
         assert watched is not None
         started_s = None if node is None else self.now_s - age_s
         status = replace(watched.status, uid=uid, node=node, started_s=started_s, restarts=restarts)
-        self.of.living(watched, status, EXPECTED)
+        self.of.living(built, watched, status, EXPECTED)
 
     def counted(self, node: str) -> float:
         labels = {"placing": self.placing.value, "node": node}
@@ -106,6 +116,23 @@ def test_what_is_not_known_is_counted_as_such() -> None:
     rig.here.costs = None
     rig.starts("busy", "3")
     assert (rig.counted("elsewhere"), rig.counted("unknown"), rig.lost) == (2, 1, 0)
+
+
+def test_pods_for_which_no_node_is_chosen_are_not_compared() -> None:
+    rig = Rig()
+    rig.starts("busy", "1", pod=a_pod().with_spec(nodeSelector={"pool": "a"}))
+    rig.starts("busy", "2", pod=a_pod().with_spec(affinity={"nodeAffinity": {PREFERRED: [{}]}}))
+    rig.starts("busy", "3", pod=decided(a_pod(), attempt=2))
+    assert (rig.counted("no-choice"), rig.counted("worse"), rig.lost) == (3, 0, 0)
+
+
+def test_pods_with_a_hint_are_compared() -> None:
+    rig = Rig()
+    hint = orjson.dumps({"nodes": ["free"]}).decode()
+    hinted = a_pod().annotated({HINT: hint})
+    affinity = {"nodeAffinity": {PREFERRED: terms_for(["free"])}}
+    rig.starts("busy", pod=hinted.with_spec(affinity=affinity))
+    assert rig.counted("worse") == 1
 
 
 def test_tasks_whose_policy_never_places_are_not_counted() -> None:
