@@ -110,6 +110,8 @@ _HOST_CAUSES: Final = (
 )
 """What runtimes and programs say about the host's memory; the first match counts."""
 
+_HEAPS: Final = frozenset({Cause.SPARK, Cause.JVM, Cause.DOTNET, Cause.NODEJS, Cause.PYTHON})
+
 _INIT_KILLED: Final = "oom-killed (memory limit too low"
 """Said by runc, which runs within the limit before the container's own program does."""
 
@@ -125,8 +127,17 @@ def cause_said(message: str) -> Cause | None:
     if not message:
         return None
     words = message.lower()
-    if any(_is_gpus(line) for line in words.splitlines()):
-        return Cause.CUDA
+    lines = words.splitlines()
+    of_gpus = [number for number, line in enumerate(lines) if _is_gpus(line)]
+    if not of_gpus:
+        return _of_host(words)
+    # A program that goes on without its GPU may fill its heap then, and ends by that. Other words
+    # about the host may be the rest of what was said about the GPU.
+    after = _of_host("\n".join(lines[of_gpus[-1] + 1 :]))
+    return after if after in _HEAPS else Cause.CUDA
+
+
+def _of_host(words: str) -> Cause | None:
     for cause, sentences in _HOST_CAUSES:
         # The class's name ends like Python's, but is not Python's.
         text = words.replace("outofmemoryerror", "") if cause is Cause.PYTHON else words

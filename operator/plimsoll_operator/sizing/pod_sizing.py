@@ -241,7 +241,8 @@ def _held(
 ) -> tuple[Decision, Memory]:
     """Return a decision for less than was written, or what a safeguard leaves of it.
 
-    With a safeguard, the limit stays as written, and the request may only be raised.
+    With a safeguard, the limit stays as written, and the request may only be raised; beside a limit
+    of zero it stays, too: the kubelet takes it for none, and the API server for less than a request.
     """
     knowledge, was = read.knowledge, read.was
     # A lift may be closed while its pod still waits.
@@ -257,7 +258,8 @@ def _held(
     )
     if held is None:
         return decision, wanted
-    request_bytes = max(wanted.request_bytes or 0, was.request_bytes or 0)
+    raised_bytes = wanted.request_bytes or 0 if was.limit_bytes != 0 else 0
+    request_bytes = max(raised_bytes, was.request_bytes or 0)
     memory = Memory(request_bytes, was.limit_bytes)
     limit = words_for_bytes(was.limit_bytes) if was.limit_bytes else "none"
     if decision.reason is Reason.LIFTED:

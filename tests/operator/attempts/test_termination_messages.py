@@ -95,6 +95,14 @@ def test_other_words_say_nothing_of_memory(message: str) -> None:
     assert cause_said(message) is None
 
 
+@pytest.mark.parametrize(("heap", "cause"), HEAPS)
+def test_a_heap_that_fills_after_the_gpu_is_what_ended_the_program(heap: str, cause: Cause) -> None:
+    """Programs that spill to the host, or go on without a GPU, say both."""
+    gone_on = f"CUDA out of memory. Going on without the GPU\n{heap}\n"
+    assert cause_said(gone_on) is (Cause.CUDA if cause is Cause.ALLOCATION else cause)
+    assert cause_said(f"{heap}\ntorch.OutOfMemoryError: CUDA out of memory\n") is Cause.CUDA
+
+
 def test_a_gpu_and_a_heap_in_different_lines_are_not_taken_together() -> None:
     message = "using GPU 0\njava.lang.OutOfMemoryError: Java heap space"
     assert cause_said(message) is Cause.JVM

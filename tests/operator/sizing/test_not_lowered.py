@@ -43,6 +43,17 @@ def test_a_pod_without_a_limit_gets_none_if_nobody_retries_it() -> None:
     assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, None)
 
 
+@pytest.mark.parametrize("limits", Limits)
+def test_a_limit_of_zero_gets_no_request_above_it(limits: Limits) -> None:
+    """The kubelet takes it for no limit; the API server refuses a request above it, and the pod."""
+    pod = a_pod().asking("0").limited("0").with_cpu("1").owned_by_job(attempts=1)
+    knowledge = knowledge_of()
+    state = state_of(replace(knowledge, policy=replace(knowledge.policy, limits=limits)))
+    assert memory_of(after(pod, state)) == memory_of(pod)
+    sized = memory_of(after(pod.owned_by_job(attempts=7), state))
+    assert sized == (FITS, FITS), "with other attempts it is sized"
+
+
 def test_a_need_above_the_request_raises_it_though_nobody_retries() -> None:
     pod = a_pod().asking("512Mi").limited("512Mi").owned_by_job(attempts=1)
     assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, FITS)
