@@ -241,8 +241,8 @@ def _held(
 ) -> tuple[Decision, Memory]:
     """Return a decision for less than was written, or what a safeguard leaves of it.
 
-    With a safeguard, the limit stays as written, and the request may only be raised; beside a limit
-    of zero it stays, too: the kubelet takes it for none, and the API server for less than a request.
+    With a safeguard, the limit stays as written, and the request may only be raised. Beside a limit
+    of zero it stays, too: the kubelet takes that for none, but the API server refuses the pod.
     """
     knowledge, was = read.knowledge, read.was
     # A lift may be closed while its pod still waits.
