@@ -77,8 +77,6 @@ def test_where_no_job_leased_it_recommends_leases(
 ) -> None:
     assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
     assert "they share a task's first run well, too" in capsys.readouterr().out
-    assert split_command("shop/nobody", url, OutputForm.TABLE, Asked()) == 1
-    assert "plimsoll.dev/leases" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -126,7 +124,7 @@ def test_another_job_is_cut_by_the_same_chunks(
 @pytest.mark.parametrize(
     ("task", "asked", "words"),
     [
-        ("shop/nobody", Asked(), "write the annotation plimsoll.dev/items"),
+        ("shop/nobody", Asked(), "knows no such task"),
         (str(TRAIN), Asked(items=5, pods=9), "9 pods cannot share 5 items"),
         ("nobody", Asked(), "nobody"),
     ],
@@ -136,3 +134,25 @@ def test_what_it_cannot_tell_it_says(
 ) -> None:
     assert split_command(task, url, OutputForm.TABLE, asked) == 1
     assert words in capsys.readouterr().err
+
+
+def test_a_task_that_is_mistyped_is_named_with_those_that_are_near(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert split_command(f"{TRAIN}x", url, OutputForm.TABLE, Asked()) == 1
+    words = " ".join(capsys.readouterr().err.split())
+    assert words.startswith(f"plimsoll split: {TRAIN}x: ")
+    assert words.endswith(f"knows no such task; did you mean {TRAIN}?")
+
+
+def test_a_task_whose_jobs_have_no_items_is_told_what_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path / 'plain.db'}"
+    store = Store.open(url)
+    store.observations.record([an_attempt("a").built])
+    store.close()
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 1
+    words = " ".join(capsys.readouterr().err.split())
+    assert "write the annotation plimsoll.dev/items on its Jobs" in words
+    assert "plimsoll.dev/leases" in words

@@ -11,6 +11,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.commands.sizes.explain import nearest
 from plimsoll_operator.names import labels
 from plimsoll_operator.views.splitting_facts import (
     Asked,
@@ -34,8 +35,12 @@ def split_command(named: str, store_url: str, output: OutputForm, asked: Asked) 
         with existing_store(store_url) as store:
             facts = splitting_facts(store, task, asked)
             leased = leased_facts(store, task, asked)
+            tasks, where = store.totals.tasks(), store.where
     except (StoreError, ValueError) as error:
         complain(f"plimsoll split: {error}")
+        return 1
+    if facts is None and leased is None and task not in tasks:
+        complain(f"plimsoll split: {task}: {where} knows no such task; {nearest(task, tasks)}")
         return 1
     if facts is None and leased is None:
         complain(
