@@ -117,6 +117,8 @@ lookup finds nothing, not even an empty list. */}}
 {{- fail (printf "%s: %q is no name of Kubernetes: write lower-case letters, digits and dashes" $field $text) -}}
 {{- end -}}
 {{- end -}}
+{{- include "plimsoll.beginning" . -}}
+{{- include "plimsoll.ownLabels" . -}}
 {{- $cidrs := dict -}}
 {{- range $i, $each := $v.networkPolicies.apiServerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.apiServerCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.webhookCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.webhookCidrs[%d]" $i) $each }}{{ end -}}
@@ -148,6 +150,30 @@ lookup finds nothing, not even an empty list. */}}
 {{- range $field, $text := dict "certificates.certManager.duration" $v.certificates.certManager.duration "certificates.certManager.renewBefore" $v.certificates.certManager.renewBefore "monitoring.serviceMonitor.interval" $v.monitoring.serviceMonitor.interval -}}
 {{- if not (regexMatch "^([0-9]+(h|m|s))+$" $text) -}}
 {{- fail (printf "%s: %q is no time: write it as 30s, 5m or 720h" $field $text) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Helm would make roles and accounts first, and stop at the first Service. */}}
+{{- define "plimsoll.beginning" -}}
+{{- $begins := include "plimsoll.fullname" . -}}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" $begins) -}}
+{{- fail (printf "the objects' names would begin with %q, and a Service's name begins with a letter and has no dot: set fullnameOverride to lower-case letters, digits and dashes, a letter first" $begins) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Selectors know pods by these labels. With another value, the API server refuses all workloads. */}}
+{{- define "plimsoll.ownLabels" -}}
+{{- $own := dict "app.kubernetes.io/name" (include "plimsoll.name" .) "app.kubernetes.io/instance" .Release.Name "app.kubernetes.io/component" "" -}}
+{{- $given := dict "labels" .Values.labels -}}
+{{- range $process := list "admission" "controller" "agent" "extender" "trainers" -}}
+{{- $_ := set $given (printf "%s.podLabels" $process) (index $.Values $process).podLabels -}}
+{{- end -}}
+{{- range $field, $labels := $given -}}
+{{- range $key, $value := $labels -}}
+{{- if and (hasKey $own $key) (ne $value (get $own $key)) -}}
+{{- fail (printf "%s: the label %s is the chart's own, by which its objects find their pods: leave it out" $field $key) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}

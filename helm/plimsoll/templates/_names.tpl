@@ -33,17 +33,18 @@ plimsoll.dev/renamed: "true"
 {{- end -}}
 {{- end }}
 
+{{/* A name such as `2024` or `true` gets quotes, and stays a text. */}}
 {{- define "plimsoll.selector" -}}
-app.kubernetes.io/name: {{ include "plimsoll.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "plimsoll.name" .root | toYaml }}
+app.kubernetes.io/instance: {{ .root.Release.Name | toYaml }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{/* Of an object: labels and annotations. Takes root, component (optional), annotations (optional). */}}
 {{- define "plimsoll.metadata" -}}
 labels:
-  app.kubernetes.io/name: {{ include "plimsoll.name" .root }}
-  app.kubernetes.io/instance: {{ .root.Release.Name }}
+  app.kubernetes.io/name: {{ include "plimsoll.name" .root | toYaml }}
+  app.kubernetes.io/instance: {{ .root.Release.Name | toYaml }}
   app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
   app.kubernetes.io/managed-by: {{ .root.Release.Service }}
   helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}

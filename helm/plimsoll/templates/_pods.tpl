@@ -48,7 +48,7 @@ podAnnotations: {linkerd.io/inject: disabled}
 
 {{- define "plimsoll.placement" -}}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- /* The image is for Linux, and cgroups are there only. */}}
 nodeSelector:
@@ -84,7 +84,7 @@ topologySpreadConstraints:
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- end }}

@@ -34,13 +34,10 @@ it, whichever is less: what went there later was still in memory then.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from plimsoll_operator.agent.cgroup_memory import CgroupSample
 from plimsoll_operator.agent.cpu_pace import Pace
-
-NEARLY_ALL: Final = 0.9
-"""What is needed for sure, as a share of a peak with page cache in it, if that cache was little."""
+from plimsoll_operator.attempts.peaks import is_nearly_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +48,11 @@ class Peaks:
     in swap counts in the last two.
     last: the reading before; None before the first.
     since_s: when it was first read, Unix seconds; None if nobody said.
-    before_bytes: the most that it can have used before; None if the kernel did not say.
+    before_bytes: the most that it can have used before, or before ``resumed``; None if the kernel
+        did not say.
+    unseen_s: for how long in all no agent read it after since_s.
+    read_clock_s: when it was last looked at, by the monotonic clock; None in what an older agent
+        saved.
     cpu_s, limit_bytes: as last read; None if never read, or unlimited.
     """
 
@@ -65,14 +66,39 @@ class Peaks:
     pace: Pace = field(default_factory=Pace)
     since_s: float | None = None
     before_bytes: int | None = None
+    unseen_s: float = 0.0
+    read_clock_s: float | None = None
 
     @property
     def unknown_until_s(self) -> float | None:
         """Return when it was first read, if it may have needed clearly more before; else None."""
-        most_bytes = self.before_bytes
-        if most_bytes is not None and self.need_peak_bytes >= NEARLY_ALL * most_bytes:
-            return None
-        return self.since_s
+        return None if self._knows_before else self.since_s
+
+    @property
+    def unknown_s(self) -> float:
+        """Return for how long no agent read it, if it may have needed clearly more then; else 0."""
+        return 0.0 if self._knows_before else self.unseen_s
+
+    @property
+    def _knows_before(self) -> bool:
+        return is_nearly_all(self.need_peak_bytes, self.before_bytes)
+
+    def resumed(self, reading: CgroupSample, clock_s: float) -> Peaks:
+        """The maxima of an earlier agent, before ``advance`` with the first reading of the next.
+
+        What happened while no agent read is unknown, unless the kernel's peak tells. What is known
+        of the time before that stays known.
+        """
+        last, read_s = self.last, self.read_clock_s
+        # After a reboot the clock has begun again, and the cgroup was made again.
+        if last is None or read_s is None or clock_s < read_s or _started_anew(last, reading):
+            return self
+        return replace(
+            self,
+            since_s=self.unknown_until_s,
+            unseen_s=self.unknown_s + clock_s - read_s,
+            before_bytes=reading.kernel_peak_bytes,
+        )
 
     def advance(
         self, reading: CgroupSample, at_s: float | None = None, clock_s: float | None = None

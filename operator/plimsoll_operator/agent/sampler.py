@@ -44,8 +44,17 @@ class _Watched:
     had_containers: bool = False
     read_s: float = 0.0
     """The time of the last reading; 0 for a cgroup that only an earlier agent read."""
+    read_clock_s: float | None = None
+    """The same by the monotonic clock; None for such a cgroup."""
     folder: str = ""
     """Where its files are; empty for such a cgroup."""
+
+    @property
+    def saved(self) -> Peaks:
+        """Its maxima for a later agent, which must know when this one last looked."""
+        if self.read_clock_s is None:
+            return self.peaks
+        return replace(self.peaks, read_clock_s=self.read_clock_s)
 
 
 class Sampler:
@@ -90,10 +99,14 @@ class Sampler:
 
     def running(self) -> dict[Key, Peaks]:
         """The maxima of all followed cgroups, for a later agent to restore."""
-        return {key: watched.peaks for key, watched in self._watched.items()}
+        return {key: watched.saved for key, watched in self._watched.items()}
 
     def unreported(self) -> list[PeakReport]:
-        """Return the maxima of living cgroups as far as they were not reported, however little."""
+        """Return the maxima of living cgroups as far as they were not reported, however little.
+
+        They also tell when each was last read. A next agent that has no files tells the controller
+        when it began, and the time between counts as unseen.
+        """
         reports = (
             self._report(key, watched.peaks, final=False, read_s=watched.read_s)
             for key, watched in self._watched.items()
@@ -104,9 +117,7 @@ class Sampler:
 
     def _is_new(self, report: PeakReport) -> bool:
         reported = self._watched[report.pod_uid, report.container_id].reported
-        return reported is None or report != replace(
-            reported, measured_s=report.measured_s, cpu_s=report.cpu_s
-        )
+        return report != reported
 
     def last(self, key: Key) -> CgroupSample | None:
         """The last reading of one cgroup; None before the first, or if it is gone."""
@@ -134,6 +145,8 @@ class Sampler:
         for key in [key for key in self._watched if key not in alive]:
             ended = self._watched.pop(key)
             self.files.close_below(ended.folder)
+            if ended.peaks == Peaks():
+                continue  # it went while it was first read: nobody knows what it needed
             if ended.reported is None or not ended.reported.final:
                 reports.append(self._report(key, ended.peaks, final=True, read_s=ended.read_s))
         return reports
@@ -173,11 +186,14 @@ class Sampler:
         watched.folder = files.memory
         try:
             glance = self._look(files, hits_below)
-            watched.read_s = self._tick_s
             if glance != watched.glance or self._ticks % FULL_READING_EVERY == 0:
+                is_first = watched.glance is None
                 reading, watched.glance = self._steady_reading(files, glance, hits_below)
                 reading = replace(reading, least_below_bytes=least_below)
+                if is_first:
+                    watched.peaks = watched.peaks.resumed(reading, self._tick_clock_s)
                 watched.peaks = watched.peaks.advance(reading, self._tick_s, self._tick_clock_s)
+            watched.read_s, watched.read_clock_s = self._tick_s, self._tick_clock_s
         except OSError:
             pass  # it went away between the scan and now; the next tick ends it
         return watched
@@ -228,6 +244,8 @@ class Sampler:
             measured_s=read_s,
             peak_cores=peaks.pace.peak_cores,
             since_s=peaks.unknown_until_s,
+            unseen_s=peaks.unknown_s,
+            before_bytes=peaks.before_bytes,
         )
 
 

@@ -75,6 +75,9 @@ def _check_url(name: str, url: str, schemes: tuple[str, ...]) -> None:
     if not url.startswith(schemes):
         raise SettingsError(f"{name} {url!r} has no scheme; write https://HOST:PORT")
     try:
-        _ = urlsplit(url).port
+        parts = urlsplit(url)
+        _ = parts.port
+        # As it is looked up: an empty label, or one that is too long, would be an error each time.
+        (parts.hostname or "").encode("idna")
     except ValueError as error:
         raise SettingsError(f"{name} {url!r}: {error}") from None

@@ -16,10 +16,15 @@ from plimsoll_predictor.core.task import TaskId
 
 END_SEEN_WITHIN_S = 5.0
 """The longest time from the last reading to a container's end. Kubernetes gives whole seconds."""
+UNSEEN_SHARE: Final = 0.1
+"""The share of a container's life that may be unseen. Of a short life it may be more: the times
+below."""
 BEGINNING_SEEN_WITHIN_S = 5.0
-BEGINNING_SHARE: Final = 0.1
-"""The longest time from a container's start to the first reading; if it is more, this share of the
-container's life. The first pods of a new node start before its agent does."""
+"""The time from a container's start to the first reading. The first pods of a new node start before
+its agent does."""
+UNSEEN_WITHIN_S: Final = 15.0
+"""All times without an agent. One that is killed forgets its last seconds, and starts again within
+some more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ def _measured(
     """Return what was measured; nothing of half a run, which would teach too small a need."""
     if peak is None or not _saw_the_end(peak, finished_s):
         return {}
-    if not _saw_the_beginning(peak, started_s, finished_s):
+    if not _saw_enough(peak, started_s, finished_s):
         return {}
     return {
         "peak_bytes": peak.need_peak_bytes,
@@ -154,12 +159,15 @@ def _saw_the_end(peak: PeakReport, finished_s: float | None) -> bool:
     return peak.final and (finished_s is None or peak.measured_s >= finished_s - END_SEEN_WITHIN_S)
 
 
-def _saw_the_beginning(peak: PeakReport, started_s: float | None, finished_s: float | None) -> bool:
-    """Say whether there was no time, or little, in which a higher peak could be before."""
-    if peak.since_s is None or started_s is None:
-        return True
-    life_s = 0.0 if finished_s is None else finished_s - started_s
-    return peak.since_s - started_s <= max(BEGINNING_SEEN_WITHIN_S, BEGINNING_SHARE * life_s)
+def _saw_enough(peak: PeakReport, started_s: float | None, finished_s: float | None) -> bool:
+    """Say whether there was no time, or little, in which a higher peak could be before the end."""
+    late_s, life_s = 0.0, 0.0
+    if started_s is not None:
+        late_s = 0.0 if peak.since_s is None else max(0.0, peak.since_s - started_s)
+        life_s = 0.0 if finished_s is None else finished_s - started_s
+    share_s, unseen_s = UNSEEN_SHARE * life_s, late_s + (peak.unseen_s or 0.0)
+    saw_beginning = late_s <= max(BEGINNING_SEEN_WITHIN_S, share_s)
+    return saw_beginning and unseen_s <= max(UNSEEN_WITHIN_S, share_s)
 
 
 def _among(surroundings: Surroundings | None) -> dict[str, Any]:

@@ -14,6 +14,8 @@ It answers with an ``Answered``; an older one answers with nothing.
 """
 
 MAX_MEMORY_BYTES: Final = 2**50
+NEARLY_ALL: Final = 0.9
+"""What is needed for sure, as a share of a peak with page cache in it, if that cache was little."""
 
 Id: TypeAlias = Annotated[str, Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._-]{0,127}\Z")]
 Memory: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_MEMORY_BYTES)]
@@ -35,6 +37,10 @@ class PeakReport:
     final: the cgroup is gone or empty, and no report follows.
     since_s: when it was first read, Unix seconds by the node's clock; None if what it needed before
         is known all the same, or if an older agent does not say.
+    unseen_s: for how long in all no agent read it later, as far as it may have needed more then;
+        None if an older agent does not say.
+    before_bytes: the most that it had used when an agent first read it, or read it again after it
+        was away; None if the kernel or an older agent does not say.
     measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an earlier agent,
         killed since, had read it, so that no agent saw its end.
     """
@@ -51,6 +57,8 @@ class PeakReport:
     measured_s: Seconds
     peak_cores: Cores | None = None
     since_s: Seconds | None = None
+    unseen_s: Seconds | None = None
+    before_bytes: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +75,14 @@ class Answered:
     controller: Annotated[str, Meta(max_length=128)] = ""
     known_bytes: dict[Id, Memory] = field(default_factory=dict)
     rescuable: tuple[Id, ...] = ()
+
+
+def is_nearly_all(need_bytes: int, used_bytes: int | None) -> bool:
+    """Say whether no clearly larger need was missed, as no more than ``used_bytes`` was used.
+
+    used_bytes: page cache included; None if the kernel does not say.
+    """
+    return used_bytes is not None and need_bytes >= NEARLY_ALL * used_bytes
 
 
 def within_sandbox(report: PeakReport | None, limit_bytes: int | None) -> PeakReport | None:

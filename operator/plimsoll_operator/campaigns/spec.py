@@ -235,6 +235,38 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
     )
 
 
+def read_begun(document: Mapping[str, Any]) -> Campaign:
+    """Read a campaign that began, and may be written so by now that it cannot run.
+
+    It is enough to follow the runs that go on, and to stop them; no run can begin of it. If its
+    spec does not fit its schema, its rules are the defaults.
+    """
+    metadata, given = metadata_of(document), mapping(document.get("spec"))
+    try:
+        spec = from_document(_Spec, given, "spec", _bad_spec)
+    except BadCampaign:
+        spec = _Spec(
+            task=str(given.get("task")),
+            pod_template={},
+            memory=0,
+            features=[],
+            scenarios=_ScenariosSpec(),
+            stopped=given.get("stopped") is True,
+        )
+    return Campaign(
+        uid=str(metadata.get("uid")),
+        name=str(metadata.get("name")),
+        task=TaskId(str(metadata.get("namespace")), spec.task),
+        generation=metadata.get("generation"),
+        created_s=read_time(metadata.get("creationTimestamp")) or 0.0,
+        template=spec.pod_template,
+        features=(),
+        memory_bytes=0,
+        reference_bytes=0,
+        spec=spec,
+    )
+
+
 def scenarios_of(
     campaign: Campaign, csv_text: str | None = None, recorded: Sequence[Features] = ()
 ) -> Scenarios:

@@ -71,9 +71,11 @@ class State:
     """All inputs of a status.
 
     refusal: why it cannot run, as a reason and a sentence; None if it can.
+    waits_for: the campaign that runs the same task; None if none does.
     ending: why it begins no more runs; None while it may. ended: nothing is under way either.
     silent_s: how long no agent was heard. not_made: why a run's Job is not made yet; empty if all
     are made. left_to: the command that deletes its Jobs, if Plimsoll may not; else empty.
+    going: how many runs may have a Job that has not ended.
     """
 
     generation: int | None
@@ -87,6 +89,17 @@ class State:
     silent_s: float = 0.0
     not_made: str = ""
     left_to: str = ""
+    going: int = 0
+
+    @property
+    def is_kept_back(self) -> bool:
+        """Whether it may begin no run at present."""
+        return self.refusal is not None or self.waits_for is not None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it is kept back, and goes on once nothing keeps it back; a stopped one ends."""
+        return self.is_kept_back and not self.ended and self.ending is not Ending.STOPPED
 
 
 _MOST_WORDS: Final = 300
@@ -136,10 +149,8 @@ def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[s
 
 def phase_of(state: State) -> Phase:
     """Return what the campaign is doing."""
-    if state.refusal is not None:
-        return Phase.REFUSED
-    if state.waits_for is not None:
-        return Phase.WAITING
+    if state.may_go_on:
+        return Phase.WAITING if state.refusal is None else Phase.REFUSED
     if not state.ended:
         return Phase.RUNNING
     return Phase.STOPPED if state.ending is Ending.STOPPED else Phase.FINISHED
@@ -183,14 +194,8 @@ def _accepted(state: State) -> Finding:
 
 
 def _progressing(state: State, counts: Counts) -> Finding:
-    if state.refusal is not None:
-        _, why = state.refusal
-        return Finding(
-            ConditionStatus.FALSE, "Refused", f"nothing runs until this is mended: {why}"
-        )
-    if state.waits_for is not None:
-        words = f"it waits for the end of {state.waits_for}, which runs the same task"
-        return Finding(ConditionStatus.FALSE, "WaitsForAnother", words)
+    if state.may_go_on:
+        return _kept_back(state)
     far = f"{counts.done} of {counted(counts.scenarios, 'scenario')} done, {counts.failed} failed"
     trouble = _left(state) + _trouble(state.runs)
     if state.ending is None and state.silent_s > AGENTS_SILENT_S:
@@ -209,6 +214,17 @@ def _progressing(state: State, counts: Counts) -> Finding:
         words = f"{why}; {going}; {far}{trouble}"
         return Finding(ConditionStatus.TRUE, "Ending", words)
     return Finding(ConditionStatus.FALSE, state.ending.value, f"{why}; {far}{trouble}")
+
+
+def _kept_back(state: State) -> Finding:
+    beside = f"; {counted(state.going, 'run')} that began may go on" if state.going else ""
+    if state.refusal is not None:
+        _, why = state.refusal
+        what = "no more runs begin" if state.going else "nothing runs"
+        words = f"{what} until this is mended: {why}{beside}"
+        return Finding(ConditionStatus.FALSE, "Refused", words)
+    words = f"it waits for the end of {state.waits_for}, which runs the same task{beside}"
+    return Finding(ConditionStatus.FALSE, "WaitsForAnother", words)
 
 
 def _left(state: State) -> str:

@@ -25,7 +25,7 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import SavedModel, Store, StoreError, TaskSummary, Writer
-from plimsoll_predictor.store.pruning import KEPT_PER_TASK
+from plimsoll_predictor.store.forgetting import KEPT_PER_TASK
 
 log = structlog.get_logger()
 
@@ -104,6 +104,8 @@ class Controller(ControllerParts):
     """It is made at the start."""
     _beside: tuple[asyncio.Task[None], ...] = ()
     _imported = 0
+    _items_due = False
+    """Whether the needs of items could not be read when they were to be."""
     _prune_at_s: float | None = None
     """When it prunes next, by the loop's clock; None before its start."""
 
@@ -114,11 +116,11 @@ class Controller(ControllerParts):
         by another policy, and one seen before its LimitRange would be lifted above it.
         """
         watch = self.watch
-        for policy in await _answered(self.kube.list_policies):
+        async for policy in _answered(self.kube.policies):
             await watch.see_policy(policy, gone=False)
-        for profile in await _answered(self.kube.list_profiles):
+        async for profile in _answered(self.kube.profiles):
             await watch.see_profile(profile, gone=False)
-        for bound in await _answered(self.kube.list_bounds):
+        async for bound in _answered(self.kube.bounds):
             see = watch.see_node if bound["kind"] == "Node" else watch.see_bounds
             await see(bound, gone=False)
         if await karpenter.is_installed(self.kube.api):
@@ -193,7 +195,7 @@ class Controller(ControllerParts):
             self.trainings.consider(task)
             await self._restore_leak(task)
             self.profiles.mark(task, after_s=0.0)
-        await self.items.restore(await self.writer.read(observations.item_needs))
+        await self._look_for_items()
         await self.standings.restore()
         await self.runtimes.restore()
         await self.encounters.restore()
@@ -263,9 +265,9 @@ class Controller(ControllerParts):
             await self.standings.forget(task)
             self.book.forget(task)
             await self._lift_again(task)
+        if imported.tasks or self._items_due:
+            await self._look_for_items()
         if imported.tasks:
-            # The call queues behind all writes, so no need learned meanwhile is lost.
-            await self.items.restore(await self.writer.call(self.store.observations.item_needs))
             await self.standings.fold()
         for task in imported.tasks:
             if self.book.policies.leave_alone(task.namespace):
@@ -285,6 +287,17 @@ class Controller(ControllerParts):
             self.standings.news()
             self.runtimes.news()
         self._imported = imported.serial
+
+    async def _look_for_items(self) -> None:
+        """Learn the needs of items from the store, or at the next look if they cannot be read."""
+        read = partial(self.writer.read, self.store.observations.item_needs)
+        self._items_due = True
+        try:
+            await self.items.read_anew(read)
+        except StoreError as error:
+            log.warning("needs of items cannot be read, trying again later", error=str(error))
+        else:
+            self._items_due = False
 
     async def _lift_again(self, task: TaskId) -> None:
         """Note the lifts made since people forgot the task: the attempts that they are for come."""
@@ -320,7 +333,7 @@ class Controller(ControllerParts):
             await self.writer.call(self.store.erase, TaskId.parse(name))
 
     async def _prune(self) -> None:
-        steps = self.store.prune_steps(self.now_s())
+        steps = self.store.prune_steps(self.now_s(), noticed=self._imported)
         # Each step is its own call, so that other writes come in between.
         while await self.writer.call(next, steps, None) is not None:
             continue
@@ -350,11 +363,19 @@ async def _save(part: LogFold) -> None:
         log.warning("not saved in time; the next start learns again", of=part.of)
 
 
-async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
-    """Wait while the API server is away or the role lacks a right; neither is an error here."""
+async def _answered(pages: Callable[[], AsyncIterator[list[Any]]]) -> AsyncIterator[Any]:
+    """Go through a list, and wait while the API server is away or the role lacks a right.
+
+    Neither is an error here: the list begins anew then, and some objects come twice.
+    """
     while True:
         try:
-            return await call()
+            async for page in pages():
+                # Decoding a page takes long. Here other work has its turn: it renews the lead.
+                await asyncio.sleep(0)
+                for each in page:
+                    yield each
+            return
         except (Refused, Unreachable) as error:
             log.warning("waiting for the API server", error=str(error))
             await asyncio.sleep(UNREACHABLE_PAUSE_S)

@@ -18,7 +18,7 @@ from plimsoll_operator.pods.autoscalers import (
     Autoscalers,
     by_target,
 )
-from plimsoll_operator.pods.spec import sequence
+from plimsoll_operator.pods.spec import mapping, sequence
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_operator.sizing.bounds.quotas import CPU
@@ -36,6 +36,8 @@ _Data: TypeAlias = Mapping[str, Any] | None
 
 OF_THE_MOMENT: Final = (ChangeKind.PAIRS, ChangeKind.HOST, ChangeKind.LOAD)
 """These change each second, and say nothing about any task."""
+UNREAD_DEFAULTS: Final = "the controller's defaults cannot be read here: upgrade admission"
+"""Why sizes are not lowered: the cluster's policy may forbid it by now."""
 _WORDS_CHARS: Final = 200
 """The most characters: the words become part of each pod's annotation."""
 
@@ -122,18 +124,20 @@ def apply(
         _APPLY[kind](state, name, data)
     # Whatever error a foreign entry causes, the other entries must be applied.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        _forget(state, kind, name)
+        _forget(state, kind, name, data)
         raise BadEntry(
             f"{kind} {name[:253]!r} in the feed makes no sense: {error!r:.300}"
         ) from error
 
 
-def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
+def _forget(state: AdmissionState, kind: ChangeKind, name: str, data: object) -> None:
     """Forget an entry whose news cannot be read: what was known is out of date.
 
     Old knowledge of a task may lower runs that were killed, and so may none: a first size.
     """
-    if kind is ChangeKind.TASK:
+    if kind is ChangeKind.DEFAULTS:
+        _leave_defaults(state, data)
+    elif kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             task = TaskId.parse(name)
             state.tasks.pop(task, None)
@@ -143,6 +147,16 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
             _APPLY[kind](state, name, None)
     elif kind in OF_THE_MOMENT or kind is ChangeKind.ORDER:
         _APPLY[kind](state, name, None)
+
+
+def _leave_defaults(state: AdmissionState, data: object) -> None:
+    """Keep the cluster's policy as it was known, and lower nothing by it.
+
+    Whether the cluster is paused can be read without the policy beside it.
+    """
+    paused = mapping(data).get("paused")
+    state.paused = paused if isinstance(paused, bool) else state.paused
+    state.unhealed = UNREAD_DEFAULTS
 
 
 def _apply_defaults(state: AdmissionState, _name: str, data: _Data) -> None:

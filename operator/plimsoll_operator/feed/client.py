@@ -19,6 +19,7 @@ from plimsoll_operator.feed.wire import (
     FEED_PATH,
     VERSION,
     BadMessage,
+    ChangeKind,
     FeedMessage,
     Reader,
     decode_message,
@@ -141,10 +142,10 @@ class FeedClient:
         """Apply one message.
 
         A full one goes to a state of its own until it is complete: meanwhile pods are sized by the
-        old state, not by half of the new one.
+        old state, not by half of the new one. What cannot be read of policies is as it was before.
         """
         if message.full:
-            self._staged = AdmissionState()
+            self._staged = _with_defaults_of(self.state)
         target = self.state if self._staged is None else self._staged
         changed = message.full
         for kind, name, data in steps(message):
@@ -155,6 +156,8 @@ class FeedClient:
             except BadEntry as error:
                 self.failed("bad-entry")
                 log.warning("feed-entry-ignored", error=str(error))
+                if kind is ChangeKind.NAMESPACE and name in self.state.namespaces:
+                    target.namespaces[name] = self.state.namespaces[name]
             # A waiting pod is answered here: decoding a model takes a millisecond.
             await asyncio.sleep(0)
         if self._staged is not None and message.revision == message.head:
@@ -177,3 +180,13 @@ class FeedClient:
             "feed-unanswered", error=f"{error!r:.300}", failures=self._failures, pause_s=pause_s
         )
         await asyncio.sleep(pause_s)
+
+
+def _with_defaults_of(known: AdmissionState) -> AdmissionState:
+    """Return a state that holds nothing but the cluster's defaults, as they are known."""
+    return AdmissionState(
+        default_policy=known.default_policy,
+        nodes=known.nodes,
+        paused=known.paused,
+        unhealed=known.unhealed,
+    )

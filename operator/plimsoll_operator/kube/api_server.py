@@ -125,16 +125,32 @@ class ApiServer:
     ) -> list[dict[str, Any]]:
         """Return a list, read page by page: MOST_OBJECTS at most."""
         objects: list[dict[str, Any]] = []
-        async for page in self._pages(path, query, accept):
+        async for page in self.pages(path, query, accept):
             objects += page
             if len(objects) >= MOST_OBJECTS:
                 break
         return objects[:MOST_OBJECTS]
 
+    async def pages(
+        self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON
+    ) -> AsyncIterator[list[dict[str, Any]]]:
+        """Go through a whole list, however long, PAGE objects at a time.
+
+        A longer piece would take seconds to decode, and the event loop would stand still.
+        """
+        more = ""
+        while True:
+            paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
+            page = _document(path, await self._call("GET", path, paged, headers={"Accept": accept}))
+            yield page.get("items") or []
+            more = (page.get("metadata") or {}).get("continue") or ""
+            if not more:
+                return
+
     async def names(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return UID -> ``namespace/name`` of a whole list, however long. 20,000 take 5 MB."""
         found: dict[str, str] = {}
-        async for page in self._pages(path, query, METADATA):
+        async for page in self.pages(path, query, METADATA):
             for meta in (each.get("metadata") or {} for each in page):
                 found[str(meta.get("uid"))] = f"{meta.get('namespace')}/{meta.get('name')}"
         return found
@@ -165,18 +181,6 @@ class ApiServer:
         body = None if preconditions is None else {"preconditions": dict(preconditions)}
         query = None if propagation is None else {"propagationPolicy": propagation}
         await self._call("DELETE", path, query=query, body=body)
-
-    async def _pages(
-        self, path: str, query: Mapping[str, str] | None, accept: str
-    ) -> AsyncIterator[list[dict[str, Any]]]:
-        more = ""
-        while True:
-            paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
-            page = _document(path, await self._call("GET", path, paged, headers={"Accept": accept}))
-            yield page.get("items") or []
-            more = (page.get("metadata") or {}).get("continue") or ""
-            if not more:
-                return
 
     async def _call(
         self,

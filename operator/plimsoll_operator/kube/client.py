@@ -5,7 +5,7 @@ Every call raises only subclasses of ``ApiError``; the class says what the calle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from kubernetes_asyncio import client
@@ -25,7 +25,7 @@ ANSWER_WITHIN_S: Final = 35.0
 """Who waits for an answer without end does nothing more, and seems to run. This is longer than an
 API server waits for one webhook (30 s)."""
 LIST_WITHIN_S: Final = 70.0
-"""For lists that are read as one page; an API server takes 60 s at most for an answer."""
+"""For long lists; an API server takes 60 s at most for an answer."""
 
 
 class Kube:
@@ -46,33 +46,30 @@ class Kube:
         """Close its connections."""
         await self.api.close()
 
-    async def list_bounds(self) -> list[dict[str, Any]]:
-        """Return all LimitRanges, ResourceQuotas and nodes of the cluster, with their kinds."""
+    async def bounds(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """Go through all LimitRanges, ResourceQuotas and nodes, with their kinds, by pages."""
         lists = self.api.within(LIST_WITHIN_S)
         kinds = {"LimitRange": "limitranges", "ResourceQuota": "resourcequotas", "Node": "nodes"}
-        return [
-            {**item, "kind": kind}
-            for kind, plural in kinds.items()
-            for item in (await lists.get(path_of(CORE, plural)))["items"]
-        ]
+        for kind, plural in kinds.items():
+            async for page in lists.pages(path_of(CORE, plural)):
+                yield [{**item, "kind": kind} for item in page]
 
-    async def list_policies(self) -> list[dict[str, Any]]:
-        """Return all SizingPolicies of the cluster."""
-        return await self._custom_objects("sizingpolicies")
+    def policies(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """Go through all SizingPolicies of the cluster by pages."""
+        return self._custom_objects("sizingpolicies")
 
-    async def list_profiles(self) -> list[dict[str, Any]]:
-        """Return all TaskProfiles of the cluster."""
-        return await self._custom_objects("taskprofiles")
+    def profiles(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """Go through all TaskProfiles of the cluster by pages."""
+        return self._custom_objects("taskprofiles")
 
-    async def _custom_objects(self, plural: str) -> list[dict[str, Any]]:
+    async def _custom_objects(self, plural: str) -> AsyncIterator[list[dict[str, Any]]]:
         try:
-            page = await self.api.within(LIST_WITHIN_S).get(custom_path(plural))
+            async for page in self.api.within(LIST_WITHIN_S).pages(custom_path(plural)):
+                yield page
         except NotFound as error:
             raise NoCluster(
                 f"the cluster knows no {plural}.{GROUP}: kubectl apply -f deploy/crds first"
             ) from error
-        items: list[dict[str, Any]] = page["items"]
-        return items
 
     async def create_pod(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create a pod in its own namespace."""

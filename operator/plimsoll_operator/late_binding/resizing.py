@@ -34,7 +34,7 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     spec_of,
 )
-from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
+from plimsoll_operator.sizing.decision_note import DecisionNote, read_note, with_own_limit
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.rescued_note import before_rescue
@@ -225,6 +225,7 @@ def _with_written_cpu(
             if now_bytes not in (note.allocation_bytes, note.was_request_bytes):
                 return found
             as_it_is = replace(note, allocation_bytes=now_bytes, before_bytes=now_bytes)
+            as_it_is = with_own_limit(as_it_is, container, note)
         memory = Memory(now_bytes, container.limit_bytes)
         found = Resize(task, container.name, memory, 0, as_it_is)
     written = note.cpu is not None and note.cpu.was_millicores is not None
@@ -333,7 +334,7 @@ def _written(
     pod: Pod, container: SizedContainer, memory: Memory, note: DecisionNote
 ) -> DecisionNote:
     before = read_note(pod)
-    return replace(
+    written = replace(
         note,
         allocation_bytes=memory.request_bytes,
         attempt=max(note.attempt, before.attempt if before else 1),
@@ -342,3 +343,4 @@ def _written(
         # Admission's decision on CPU still says what was written, also if that is given back.
         cpu=before.cpu if before else None,
     )
+    return with_own_limit(written, container, before)

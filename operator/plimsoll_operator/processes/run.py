@@ -15,13 +15,14 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.credentials.token_file import UnusableToken, read_token
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
-from plimsoll_operator.kube.own_objects import ANSWER_WITHIN_S
+from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
 from plimsoll_operator.names.service_urls import with_brackets
 from plimsoll_operator.processes.ending import beside, when_terminated
 from plimsoll_operator.processes.run_certificate import RunCertificate, utc_now
 from plimsoll_operator.processes.run_claims import (
     NotReady,
+    alone_in,
     check_free,
     check_unclaimed,
     registered,
@@ -90,34 +91,38 @@ def run(settings: RunSettings) -> None:
 async def _run(settings: RunSettings) -> None:
     ending = when_terminated()
     settings.state_dir.mkdir(parents=True, exist_ok=True)
-    token = _token_file(settings.state_dir)
+    with alone_in(settings.state_dir):
+        api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
+        async with api_client:
+            await _run_alone(settings, ApiServer(api_client, within_s=ANSWER_WITHIN_S), ending)
+
+
+async def _run_alone(settings: RunSettings, api: ApiServer, ending: asyncio.Event) -> None:
+    address = with_brackets(f"https://{settings.host}:{settings.admission_port}")
+    await check_unclaimed(api, address)
+    await check_free(settings.ports)
+    # Only now: the admission of a run that goes on would show a new certificate at once.
     certificate = RunCertificate.make(
         settings.state_dir / "certificates", [settings.host, "localhost"], utc_now()
     )
-    api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
-    async with api_client:
-        api = ApiServer(api_client)
-        address = f"https://{settings.host}:{settings.admission_port}"
-        await check_unclaimed(api, address)
-        await check_free(settings.ports)
-        commands = _commands(settings, token)
-        children = [asyncio.create_task(keep_running(command)) for command in commands]
-        ready_file = settings.state_dir / "ready.json"
-        try:
-            await _until_ready(settings, ending)
-            if ending.is_set():
-                return
-            body = webhook_configuration(address, certificate.authority, settings.left_alone)
-            async with registered(api, address, body):
-                ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
-                log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
-                async with beside(certificate.keep(api.within(ANSWER_WITHIN_S))):
-                    await ending.wait()
-        finally:
-            ready_file.unlink(missing_ok=True)
-            for child in children:
-                child.cancel()
-            await asyncio.gather(*children, return_exceptions=True)
+    commands = _commands(settings, _token_file(settings.state_dir))
+    children = [asyncio.create_task(keep_running(command)) for command in commands]
+    ready_file = settings.state_dir / "ready.json"
+    try:
+        await _until_ready(settings, ending)
+        if ending.is_set():
+            return
+        body = webhook_configuration(address, certificate.authority, settings.left_alone)
+        async with registered(api, address, body):
+            ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
+            log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
+            async with beside(certificate.keep(api)):
+                await ending.wait()
+    finally:
+        ready_file.unlink(missing_ok=True)
+        for child in children:
+            child.cancel()
+        await asyncio.gather(*children, return_exceptions=True)
 
 
 def _token_file(folder: Path) -> Path:
@@ -171,7 +176,7 @@ async def _until_ready(settings: RunSettings, ending: asyncio.Event) -> None:
     """Wait until controller and admission answer that they are ready; raise NotReady if late."""
     pages = {
         "controller": f"http://127.0.0.1:{settings.controller_port}/readyz",
-        "admission": f"http://{settings.host}:{settings.metrics_port}/readyz",
+        "admission": with_brackets(f"http://{settings.host}:{settings.metrics_port}/readyz"),
     }
     deadline_s = asyncio.get_running_loop().time() + READY_WITHIN_S
     async with aiohttp.ClientSession() as session:

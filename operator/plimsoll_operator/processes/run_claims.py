@@ -1,12 +1,14 @@
-"""What ``plimsoll run`` needs for itself: the webhook configuration's name, and its ports."""
+"""What ``plimsoll run`` needs for itself: its folder, its ports, its webhook configuration."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -21,10 +23,35 @@ log = structlog.get_logger()
 FREE_WITHIN_S: Final = 10.0
 """Children of a `plimsoll run` that was killed need some seconds to leave their ports."""
 LOOK_EVERY_S: Final = 0.2
+REMOVED_WITHIN_S: Final = 5.0
+"""Whoever ends a run waits no longer for each answer of an API server that hangs. If the webhook
+configuration stays, pods start as without it, some seconds later."""
 
 
 class NotReady(Exception):
     """A part was not ready in time, or something is another's; the message says what to do."""
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep others out of the folder of a run, whose store and certificate are for one at a time.
+
+    Raises:
+        NotReady: if another run uses it.
+    """
+    with (folder / "lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotReady(
+                f"another `plimsoll run` uses the folder {folder}: end that one, or name another"
+                " folder with --state-dir"
+            ) from None
+        except OSError as error:  # some file systems have no locks
+            log.warning(
+                "two runs could use this folder at once", folder=str(folder), why=str(error)
+            )
+        yield
 
 
 async def check_unclaimed(api: ApiServer, address: str) -> None:
@@ -58,7 +85,7 @@ async def registered(api: ApiServer, address: str, body: Mapping[str, Any]) -> A
         await _register(api, address, body)
         yield
     finally:
-        await _unregister(api, address)
+        await _unregister(api.within(REMOVED_WITHIN_S), address)
 
 
 async def _register(api: ApiServer, address: str, body: Mapping[str, Any]) -> None:

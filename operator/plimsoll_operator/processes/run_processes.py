@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import os
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
+
+from plimsoll_operator.processes.ending import beside
+from plimsoll_predictor.core.units import MIB
 
 log = structlog.get_logger()
 
@@ -23,11 +28,17 @@ LONGEST_RESTART_PAUSE_S = 30.0
 STABLE_S = 60.0
 """A child that lived at least this long starts again without a long pause."""
 GRACE_S = 15.0
+MOST_LOG_BYTES = 16 * MIB
+"""A log that is larger becomes the earlier one, which is deleted then."""
+LOGS_LOOKED_AT_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One of our own commands. log_file: where its standard error and output go."""
+    """One of our own commands. log_file: where its standard error and output go.
+
+    What was written before is in a file beside it, whose name ends with ``.1``.
+    """
 
     name: str
     arguments: Sequence[str]
@@ -67,7 +78,8 @@ async def _run_to_its_end(command: Command) -> int:
     process = await _start(command)
     try:
         _write_number(command.log_file.with_suffix(".pid"), process.pid)
-        return await process.wait()
+        async with beside(_bound(command.log_file)):
+            return await process.wait()
     except asyncio.CancelledError:
         await _end(process)
         raise
@@ -87,6 +99,27 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
             # If the parent is killed outright, its children must not keep running on its ports.
             preexec_fn=_end_with_parent,
         )
+
+
+async def _bound(log_file: Path) -> None:
+    while True:
+        if (log_file.stat().st_size if log_file.exists() else 0) > MOST_LOG_BYTES:
+            await asyncio.to_thread(_begin_again, log_file)
+        await asyncio.sleep(LOGS_LOOKED_AT_EVERY_S)
+
+
+def _begin_again(log_file: Path) -> None:
+    """Move what is in a log, to which a process goes on writing, to the file beside it.
+
+    What is written between the copy and the cut is lost.
+    """
+    earlier = log_file.with_suffix(f"{log_file.suffix}.1")
+    try:
+        shutil.copyfile(log_file, earlier)
+    except OSError as error:
+        log.warning("a log cannot be kept and is emptied", file=str(log_file), why=str(error))
+        earlier.unlink(missing_ok=True)
+    os.truncate(log_file, 0)
 
 
 def _write_number(path: Path, number: int) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_NAMESPACES: Final = 50
-"""The most namespaces in one selector; if tasks run in more, all are asked for."""
+"""The most namespaces that a question is narrowed to; if tasks run in more, it stays wider."""
 
 POD: Final = "namespace, pod, uid"
 CONTAINER: Final = f"{POD}, container"
@@ -29,7 +29,10 @@ class BadMatcher(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The series to read. matchers: further ones, for instance of one cluster among several."""
+    """The series to read. matchers: further ones, for instance of one cluster among several.
+
+    namespaces: the only ones that are read; none for all but kube-system.
+    """
 
     namespaces: tuple[str, ...] = ()
     matchers: tuple[str, ...] = ()
@@ -45,16 +48,19 @@ class Where:
     def selector(self, *more: str) -> str:
         """All matchers in braces."""
         parts = list(self.matchers)
-        if 0 < len(self.namespaces) <= MAX_NAMESPACES:
+        if self.namespaces:
             parts.append(f'namespace=~"{"|".join(sorted(self.namespaces))}"')
         else:
             parts.append('namespace!="kube-system"')
         return "{" + ", ".join([*parts, *more]) + "}"
 
     def narrowed(self, namespaces: Sequence[str]) -> Where:
-        """The same, in these namespaces only; names that no namespace can have are left out."""
+        """The same, in these namespaces only, or as it is if they are too many for a question.
+
+        Names that no namespace can have are left out.
+        """
         named = sorted({name for name in namespaces if _NAMESPACE.fullmatch(name)})
-        return Where(tuple(named), self.matchers)
+        return Where(tuple(named), self.matchers) if 0 < len(named) <= MAX_NAMESPACES else self
 
 
 @dataclass(frozen=True, slots=True)

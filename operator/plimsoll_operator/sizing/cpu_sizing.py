@@ -35,19 +35,30 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
     of_pod = mapping(spec_of(pod).get("resources"))
     if of_pod and any("cpu" in mapping(of_pod.get(kind)) for kind in ("requests", "limits")):
         return None
-    document = container_of(pod, container.index)
     try:
-        request = millicores_asked(document, "requests")
-        limit = millicores_asked(document, "limits")
+        request = _request_on(pod, container)
+        limit = millicores_asked(container_of(pod, container.index), "limits")
     except BadQuantity:
         return None
-    request = limit if request is None else request
+    earlier = _earlier(container, note)
+    if earlier is not None and _is_by(earlier, request):
+        request = earlier.was_millicores
+    return CpuAsk(limit if request is None else request, limit)
+
+
+def _request_on(pod: Pod, container: SizedContainer) -> int | None:
+    return millicores_asked(container_of(pod, container.index), "requests")
+
+
+def _earlier(container: SizedContainer, note: DecisionNote | None) -> CpuNote | None:
+    """Return the decision that was applied to the container's CPU; None if none was."""
     cpu = note.cpu if note is not None and note.container == container.name else None
-    if cpu is not None and is_enforced(cpu):
-        # A raise where nothing was written is given back as a request of zero.
-        by_plimsoll = (cpu.request_millicores, cpu.was_millicores or 0)
-        request = cpu.was_millicores if request in by_plimsoll else request
-    return CpuAsk(request, limit)
+    return cpu if cpu is not None and is_enforced(cpu) else None
+
+
+def _is_by(earlier: CpuNote, request_millicores: int | None) -> bool:
+    # A raise where nothing was written is given back as a request of zero.
+    return request_millicores in (earlier.request_millicores, earlier.was_millicores or 0)
 
 
 def may_size_cpu(pod: Pod, knowledge: Knowledge) -> bool:
@@ -116,6 +127,24 @@ def within_lift(note: CpuNote, lift: Lift | None, *, made_as_written: bool) -> C
     else:
         return note
     return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
+
+
+def taken_back(
+    note: CpuNote, pod: Pod, container: SizedContainer, before: DecisionNote | None
+) -> CpuNote:
+    """Return the decision that takes an earlier request back where nothing is decided now.
+
+    Another webhook may have written a limit since then. If it is below that request, the API server
+    refuses the pod. Where nothing was written, zero keeps the pod's class as well as no request.
+
+    before: the decision that is on the pod.
+    """
+    earlier = _earlier(container, before)
+    if note.request_millicores is not None or note.mode is not Mode.ENFORCE or earlier is None:
+        return note
+    if not _is_by(earlier, _request_on(pod, container)):
+        return note
+    return replace(note, request_millicores=note.was_millicores or 0)
 
 
 def is_enforced(note: CpuNote) -> bool:

@@ -7,7 +7,7 @@ as absent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
 import orjson
@@ -66,6 +66,9 @@ class DecisionNote:
     before_bytes: the container's request before the pod was decided again while it waited; None if
         the decision is admission's. It is written before the container is resized, so that the
         user's request is known at every moment.
+    own_limit_bytes: a limit that Plimsoll wrote with an earlier decision and that the container
+        still had when it was decided again while it waited; None if the other fields say whose
+        its limit is. Before Kubernetes 1.34 a limit stays, however often the request falls.
     cpu: the decision on its CPU; None if there was none.
     context: features that nobody wrote on the pod, as known at the decision. The observation gets
         exactly these, and nothing that was learned later.
@@ -87,6 +90,7 @@ class DecisionNote:
     mode: Mode
     container: str
     before_bytes: int | None = None
+    own_limit_bytes: int | None = None
     cpu: CpuNote | None = None
     context: Context = field(default_factory=dict)
     template: bool = False
@@ -114,6 +118,8 @@ def note_to_json(note: DecisionNote) -> str:
     }
     if note.before_bytes is not None:
         document["before"] = format_bytes(note.before_bytes)
+    if note.own_limit_bytes is not None:
+        document["limit"] = format_bytes(note.own_limit_bytes)
     if cpu is not None:
         document["cpu"] = {
             "request": quantity_or_none(cpu.request_millicores, format_millicores),
@@ -173,6 +179,7 @@ def note_from_json(text: str) -> DecisionNote | None:
             "was_request_bytes": _read(was["request"], parse_bytes),
             "was_limit_bytes": _read(was["limit"], parse_bytes),
             "before_bytes": _read(written.get("before"), parse_bytes),
+            "own_limit_bytes": _read(written.get("limit"), parse_bytes),
             "cpu": cpu,
         }
         return from_document(DecisionNote, fields, "decision")
@@ -217,19 +224,39 @@ def _was_filled_in(limit_bytes: int | None, note: DecisionNote) -> bool:
 
 
 def is_own_limit(limit_bytes: int | None, note: DecisionNote) -> bool:
-    """Say whether a limit is the author's, or was written by Plimsoll with this note."""
+    """Say whether a limit is the author's, or was written by Plimsoll with this note or before."""
     if limit_bytes == note.was_limit_bytes:
         return True
     # A limit may be a little above the size, to keep the pod's class.
     return limit_bytes is not None and any(
         size_bytes is not None and 0 <= limit_bytes - size_bytes <= MIB
-        for size_bytes in (note.allocation_bytes, note.before_bytes)
+        for size_bytes in _sizes(note)
     )
+
+
+def _sizes(note: DecisionNote) -> tuple[int | None, ...]:
+    """Return what Plimsoll may have written as the container's limit, by this note."""
+    return note.allocation_bytes, note.before_bytes, note.own_limit_bytes
+
+
+def with_own_limit(
+    note: DecisionNote, container: SizedContainer, before: DecisionNote | None
+) -> DecisionNote:
+    """Return the note for a container that is decided again, with its limit if Plimsoll wrote that.
+
+    Once the request has changed twice, nothing else in the note says whose that limit is.
+
+    before: the note that the container has now.
+    """
+    note, limit_bytes = replace(note, own_limit_bytes=None), container.limit_bytes
+    if before is None or not has_decided(container, before) or is_own_limit(limit_bytes, note):
+        return note
+    own = is_own_limit(limit_bytes, before)
+    return replace(note, own_limit_bytes=limit_bytes) if own else note
 
 
 def _raised_since(container: SizedContainer, note: DecisionNote) -> bool:
     """Say whether somebody has written a limit above all limits in the note."""
-    known = (note.was_limit_bytes, note.allocation_bytes, note.before_bytes)
-    most_bytes = max(size_bytes or 0 for size_bytes in known)
+    most_bytes = max(size_bytes or 0 for size_bytes in (note.was_limit_bytes, *_sizes(note)))
     # A limit may be a little above the size, to keep the pod's class.
     return note.was_limit_bytes is not None and (container.limit_bytes or 0) > most_bytes + MIB

@@ -36,8 +36,13 @@ class Memory:
 
 
 def memory_after(was: Memory, allocation_bytes: int, limits: Limits) -> Memory:
-    """Return the request and limit for an allocation; the limit is never below the request."""
-    limit_bytes = allocation_bytes if limits is Limits.EQUAL else was.limit_bytes
+    """Return the request and limit for an allocation; the limit is never below the request.
+
+    An allocation of zero, where a LimitRange leaves nothing, makes no limit: the kubelet takes a
+    limit of zero for none, but the API server refuses a request above it.
+    """
+    sets_limit = limits is Limits.EQUAL and bool(allocation_bytes or was.limit_bytes)
+    limit_bytes = allocation_bytes if sets_limit else was.limit_bytes
     return Memory(
         allocation_bytes, None if limit_bytes is None else max(limit_bytes, allocation_bytes)
     )

@@ -31,6 +31,7 @@ from plimsoll_operator.sizing.cpu_sizing import (
     left_to_autoscaler,
     may_size_cpu,
     size_cpu,
+    taken_back,
     within_lift,
 )
 from plimsoll_operator.sizing.deadlines import cpu_within_deadline, within_deadline
@@ -320,6 +321,13 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
     by = sets_cpu(read.body, container, namespace.autoscalers)
     if by is not None:
         return left_to_autoscaler(ask, by, knowledge.policy)
+    note = _cpu_decided(read, ask, wanted, state)
+    return taken_back(note, read.body, container, read.note)
+
+
+def _cpu_decided(read: ReadPod, ask: CpuAsk, wanted: Memory, state: AdmissionState) -> CpuNote:
+    knowledge, container = read.knowledge, read.container
+    namespace = state.namespace(read.identity.task.namespace)
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
     note = size_cpu(ask, knowledge, bounds, qos)

@@ -17,10 +17,16 @@ FAILS_AFTER: Final = 5
 """After so many runs failed before any succeeded, the program is at fault."""
 NOT_MEASURED_AFTER: Final = 5
 """After so many runs succeeded and none was measured, the nodes' agents are at fault."""
+STARTED: Final = frozenset(RunState) - {
+    *(RunState.REGISTERED, RunState.CREATING, RunState.STARTING),
+    *(RunState.REFUSED, RunState.STUCK, RunState.INTERRUPTED),
+}
+"""States of a run that show that the template can start."""
 _NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
-_INTERRUPTED: Final = frozenset({RunState.INTERRUPTED})
 _FAILED: Final = frozenset({RunState.FAILED})
+_SUCCEEDED: Final = frozenset({RunState.EXECUTED, RunState.UNMEASURED, RunState.LEARNED})
 _NOT_MEASURED: Final = frozenset({RunState.UNMEASURED})
+_LEARNED: Final = frozenset({RunState.LEARNED})
 
 
 class Ending(StrEnum):
@@ -48,9 +54,9 @@ def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending
     """Return why no more runs begin; None while some may."""
     for ending, holds in (
         (Ending.STOPPED, rules.stopped),
-        (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER, _INTERRUPTED)),
-        (Ending.PROGRAM_FAILS, _only(runs, _FAILED, FAILS_AFTER)),
-        (Ending.NOT_MEASURED, _only(runs, _NOT_MEASURED, NOT_MEASURED_AFTER)),
+        (Ending.NEVER_STARTS, _went(runs, _NOT_STARTED, NEVER_STARTS_AFTER, before=STARTED)),
+        (Ending.PROGRAM_FAILS, _went(runs, _FAILED, FAILS_AFTER, before=_SUCCEEDED)),
+        (Ending.NOT_MEASURED, _went(runs, _NOT_MEASURED, NOT_MEASURED_AFTER, before=_LEARNED)),
         (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
         (Ending.ALL_RUN, all(run.state is not RunState.REGISTERED for run in runs)),
         (Ending.NOTHING_MOVES, _settled(rules, runs)),
@@ -76,19 +82,21 @@ def _over(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> bool:
     )
 
 
-def _only(
+def _went(
     runs: Sequence[CampaignRun],
     states: Collection[RunState],
     least: int,
-    besides: Collection[RunState] = (),
+    *,
+    before: frozenset[RunState],
 ) -> bool:
-    """Say whether all ended runs ended so: at least ``least``, or as many as scenarios.
+    """Say whether so many runs went so, and none went as in ``before``.
 
-    besides: how runs may have ended, too; they do not count.
+    least: or as many as there are scenarios. Runs in other states say nothing either way: one that
+    its node ended, or that was killed for memory, does not show that the program works.
     """
-    went = [run.state for run in runs if not run.state.is_open and run.state not in besides]
+    found = [run.state for run in runs]
     enough = min(least, len({run.scenario for run in runs}))
-    return len(went) >= enough and all(each in states for each in went)
+    return sum(each in states for each in found) >= enough and before.isdisjoint(found)
 
 
 def _held_s(run: CampaignRun, now_s: float) -> float:

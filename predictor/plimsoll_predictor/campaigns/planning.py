@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from plimsoll_predictor.campaigns.ending import Ending, ending_of, since, spent
+from plimsoll_predictor.campaigns.ending import STARTED, Ending, ending_of, since, spent
 from plimsoll_predictor.campaigns.rules import Order, Rules
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.campaigns.seen import OBSERVED_WITHIN_S, Seen, SeenEnd, SeenJob
@@ -36,11 +36,6 @@ _FOLLOWED: Final = frozenset(
     each for each in RunState if each.is_open and each is not RunState.REGISTERED
 )
 """States of runs about which the cluster may have news."""
-_STARTED: Final = frozenset(RunState) - {
-    *(RunState.REGISTERED, RunState.CREATING, RunState.STARTING),
-    *(RunState.REFUSED, RunState.STUCK, RunState.INTERRUPTED),
-}
-"""States of a run that show that the template can start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +152,7 @@ def _around(runs: Collection[CampaignRun], scenario: int, seen: Seen, now_s: flo
     return _Around(
         seen=seen,
         claimed=frozenset(uid for uid in claimed if uid is not None),
-        started=any(run.state in _STARTED for run in runs),
+        started=any(run.state in STARTED for run in runs),
         running=any(run.state is RunState.RUNNING for run in runs),
         now_s=now_s,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -46,3 +46,10 @@ class Rules:
     reference_bytes: int
     began_s: float
     stopped: bool = False
+
+    def while_kept_back(self) -> Rules:
+        """Return the rules while it may begin no run, and those that began go on.
+
+        People may change its budget and its stop rule until it goes on, so neither ends it now.
+        """
+        return replace(self, parallelism=0, budget=Budget(), stop=None)

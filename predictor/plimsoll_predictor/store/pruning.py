@@ -10,26 +10,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
-from plimsoll_predictor.store.attempts import (
-    decisions,
-    leased_jobs,
-    lessons,
-    lifts,
-    observation_rows,
-    totals,
-)
+from plimsoll_predictor.store.attempts import decisions, leased_jobs, lifts, totals
 from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.deleting import ROWS_AT_ONCE, delete_all
 from plimsoll_predictor.store.database.errors import StoreError
+from plimsoll_predictor.store.forgetting import ENDS, KEPT_PER_TASK, Forgetting, last_s
 from plimsoll_predictor.store.learned import campaigns, runtimes, standings, trainings
 
 log: Final = logging.getLogger(__name__)
 
-KEPT_PER_TASK: Final = 20_000
-ROWS_AT_ONCE: Final = 1_000
 KEPT_TASKS: Final = 10_000
 """The most tasks; in each namespace those that ended longest ago are forgotten first."""
 QUIET_TASKS_KEPT_S: Final = 400 * DAY_S
@@ -41,23 +33,6 @@ _LAST_WRITES_KEPT_S: Final = DAY_S
 _CLOSED_RETRIES_KEPT_S: Final = 90 * DAY_S
 """Longer than a finished pod is left in the cluster: its retry must not be planned again."""
 
-_OF_A_TASK: Final = (
-    schema.observations,
-    schema.trainings,
-    schema.due_trainings,
-    schema.lifts,
-    schema.decisions,
-    schema.standings,
-    schema.leased_tasks,
-)
-_OF_A_TASK_NOT_INDEXED: Final = (
-    schema.bids,
-    schema.lessons,
-    schema.sightings,
-    schema.kept_forecasts,
-)
-"""No index leads to a task's rows in these."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -68,16 +43,18 @@ class Bounds:
     rows: int = ROWS_AT_ONCE
 
 
-def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
+def steps(database: Database, now_s: float, bounds: Bounds, noticed: int) -> Iterator[int]:
     """Delete what is over the bounds of rows per task, tasks, and age, a little at a time.
 
     Each step is one short transaction, so that a writer waits for one of them and not for all. It
     gives the number of rows deleted. To stop between two steps is harmless.
 
+    noticed: the serial of the last mark that the controller has noticed; later ones stay.
+
     If the database cannot do one kind of work now, the others are done all the same; that one is
     left to the next time. It is not tried again: a writer that does so waits while it fails.
     """
-    for work in _works(_Pruning(database, bounds), now_s):
+    for work in _works(_Pruning(database, bounds), now_s, noticed):
         try:
             yield from work
         except StoreError as error:
@@ -85,9 +62,9 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
             yield 0
 
 
-def _works(prune: _Pruning, now_s: float) -> Iterator[Iterator[int]]:
+def _works(prune: _Pruning, now_s: float, noticed: int) -> Iterator[Iterator[int]]:
     yield prune.forget_tasks(now_s)
-    yield prune.forget_marks()
+    yield prune.forget_marks(noticed)
     yield prune.forget_pools()
     yield prune.forget_campaigns(now_s)
     yield prune.forget_attempts()
@@ -107,54 +84,18 @@ def _works(prune: _Pruning, now_s: float) -> Iterator[Iterator[int]]:
         yield prune.delete(column.table, column < now_s - kept_s)
 
 
-def erase(database: Database, task: TaskId) -> int:
-    """Delete all rows of a task, a little at a time; return how many there were."""
-    return sum(_Pruning(database, Bounds()).forget([str(task)]))
-
-
-def unlearn(database: Database, task: TaskId, now_s: float, rows: int = ROWS_AT_ONCE) -> None:
-    """Delete what is learned of a task; its attempts stay and teach anew. rows: as in Bounds.
-
-    Each step is one short transaction. Its mark stays until all is done. So after an interruption
-    all of it is done again; also if an import, or people, have marked the task once more meanwhile.
-    """
-    name, mark = str(task), schema.imports
-    marked = sa.select(mark.c.serial).where(mark.c.task == name)
-    for _ in _Pruning(database, Bounds(rows=rows)).delete(
-        schema.lessons, schema.lessons.c.task == name
-    ):
-        continue
-    with database.write() as connection:
-        serial = connection.execute(marked).scalar()
-        for table in (schema.trainings, schema.standings, schema.lessons):
-            connection.execute(table.delete().where(table.c.task == name))
-        forecaster = schema.forecaster
-        connection.execute(forecaster.delete().where(forecaster.c.key == f"{runtimes.TASK}{name}"))
-    with database.read() as connection:
-        taught = observation_rows.lessons_anew(connection, task, KEPT_PER_TASK, now_s)
-    for at in range(0, len(taught), rows):
-        with database.write() as connection:
-            if connection.execute(marked).scalar() != serial:
-                return
-            lessons.append(connection, taught[at : at + rows])
-    noticed = mark.update().where((mark.c.task == name) & (mark.c.serial == serial))
-    database.execute(noticed.values(forgotten=None))
-
-
 def quiet_tasks(database: Database, now_s: float) -> list[str]:
     """Tasks that have been quiet for so long that the next pruning forgets them."""
-    # An index leads to each task's newest row; a pass over all rows would take too long.
-    return database.values(sa.select(_TASK).where(_last_s() < now_s - QUIET_TASKS_KEPT_S))
+    return list(_quiet(database, now_s))
 
 
-_TASK: Final = schema.totals.c.task
+def _quiet(database: Database, now_s: float) -> dict[str, float | None]:
+    return _ends(database, ENDS.where(last_s() < now_s - QUIET_TASKS_KEPT_S))
 
 
-def _last_s() -> sa.ScalarSelect[float]:
-    """When the newest attempt of a task ended."""
-    column = schema.observations.c
-    last_s = sa.select(sa.func.max(column.ordered_s)).where(column.task == _TASK)
-    return last_s.scalar_subquery()
+def _ends(database: Database, select: sa.Select[Any]) -> dict[str, float | None]:
+    """When the newest attempt of each of these tasks ended; None if it has none."""
+    return {row.task: row.last_s for row in database.rows(select)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,50 +103,27 @@ class _Pruning:
     database: Database
     bounds: Bounds
 
-    def delete(
-        self, table: sa.Table, condition: sa.ColumnElement[bool], *, adds_up: str | None = None
-    ) -> Iterator[int]:
-        """Delete rows until none is left. adds_up: the task whose totals they are part of."""
-        keys = list(table.primary_key)
-        some = sa.select(*keys).where(condition).limit(self.bounds.rows)
-        deleted = self.bounds.rows
-        while deleted >= self.bounds.rows:
-            with self.database.write() as connection:
-                result = connection.execute(table.delete().where(sa.tuple_(*keys).in_(some)))
-                deleted = result.rowcount
-                if deleted and adds_up is not None:
-                    totals.add_up(connection, [adds_up])
-            if deleted:
-                yield deleted
+    def delete(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> Iterator[int]:
+        """Delete rows until none is left."""
+        return delete_all(self.database, table, condition, self.bounds.rows)
 
     def forget_tasks(self, now_s: float) -> Iterator[int]:
-        old = self._old_tasks(now_s)
-        for start in range(0, len(old), self.bounds.rows):
-            some = old[start : start + self.bounds.rows]
-            yield from self.forget(some)
-            yield from self.delete(schema.imports, schema.imports.c.task.in_(some))
+        ends, rows = self._old_tasks(now_s), self.bounds.rows
+        names = list(ends)
+        for start in range(0, len(names), rows):
+            forgetting = Forgetting(self.database, rows, ends_s=ends)
+            yield from forgetting.steps(names[start : start + rows])
 
-    def forget(self, names: Sequence[str]) -> Iterator[int]:
-        """Delete all rows of these tasks."""
-        for table in _OF_A_TASK_NOT_INDEXED:
-            # One pass over the table, however many tasks they are.
-            yield from self.delete(table, table.c.task.in_(names))
-        for name in names:
-            yield from self._forget_indexed(name)
+    def forget_marks(self, noticed: int) -> Iterator[int]:
+        """Delete the noticed marks of tasks that are gone, except for the newest: serials go on.
 
-    def _forget_indexed(self, name: str) -> Iterator[int]:
-        for table in _OF_A_TASK:
-            adds_up = name if table is schema.observations else None
-            yield from self.delete(table, table.c.task == name, adds_up=adds_up)
-        key = f"{runtimes.TASK}{name}"
-        yield from self.delete(schema.forecaster, schema.forecaster.c.key == key)
-
-    def forget_marks(self) -> Iterator[int]:
-        """Delete the marks of tasks that are gone, except for the newest: serials go on."""
+        By a mark that it has not noticed yet, the controller is still to forget the task.
+        """
         column = schema.imports.c
         newest = sa.select(sa.func.max(column.serial)).scalar_subquery()
         known = sa.select(schema.totals.c.task)
-        yield from self.delete(schema.imports, column.task.not_in(known) & (column.serial < newest))
+        done = (column.serial <= noticed) & (column.serial < newest)
+        yield from self.delete(schema.imports, column.task.not_in(known) & done)
 
     def forget_pools(self) -> Iterator[int]:
         """Delete what the tasks of a namespace shared, once the namespace has none."""
@@ -247,14 +165,20 @@ class _Pruning:
             yield from self.delete(schema.decisions, column.task.in_(tasks) & old)
 
     def forget_attempts(self) -> Iterator[int]:
-        column, keep = schema.observations.c, self.bounds.per_task
+        """Delete the oldest attempts of tasks with too many, then add up what is left.
+
+        Adding up is a pass over all that is left, so it is done once. Until then the totals count
+        too many, so that after an interruption the next pruning finds the task again.
+        """
+        table, keep = schema.observations, self.bounds.per_task
         over = sa.select(schema.totals.c.task).where(schema.totals.c.observations > keep)
         for task in self.database.values(over):
-            old = self._older(schema.observations, "ordered_s", task, keep)
+            old = self._older(table, "ordered_s", task, keep)
             if old is not None:
-                yield from self.delete(
-                    schema.observations, (column.task == task) & old, adds_up=task
-                )
+                yield from self.delete(table, (table.c.task == task) & old)
+            with self.database.write() as connection:
+                totals.add_up(connection, [task])
+            yield 0
 
     def newest_only(self, table: sa.Table, order: str, keep: int) -> Iterator[int]:
         over = sa.select(table.c.task).group_by(table.c.task).having(sa.func.count() > keep)
@@ -276,19 +200,20 @@ class _Pruning:
         at, last = first
         return sa.or_(when < at, sa.and_(when == at, key <= last))
 
-    def _old_tasks(self, now_s: float) -> list[str]:
+    def _old_tasks(self, now_s: float) -> dict[str, float | None]:
         """Tasks that have been quiet for long, and those that are too many.
 
         The latter are first those of the namespaces with the most: a namespace that makes task
         after task must not push out the tasks of others.
         """
-        quiet = quiet_tasks(self.database, now_s)
+        quiet = _quiet(self.database, now_s)
         count = sa.select(sa.func.count()).select_from(schema.totals)
         if self.database.value(count) - len(quiet) <= self.bounds.tasks:
             return quiet
-        by_end = sa.select(_TASK).order_by(_last_s().desc().nulls_last(), _TASK)
-        latest_first = self.database.values(by_end)
-        return [*quiet, *_beyond(latest_first, self.bounds.tasks, frozenset(quiet))]
+        by_end = ENDS.order_by(sa.desc("last_s").nulls_last(), schema.totals.c.task)
+        latest_first = _ends(self.database, by_end)
+        beyond = _beyond(list(latest_first), self.bounds.tasks, frozenset(quiet))
+        return {**quiet, **{task: latest_first[task] for task in beyond}}
 
 
 def _beyond(latest_first: Sequence[str], keep: int, forgotten: frozenset[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import pruning
+from plimsoll_predictor.store import forgetting, pruning
 from plimsoll_predictor.store.attempts import decisions, observation_rows, peaks, sightings
 from plimsoll_predictor.store.attempts.chunk_runs import ChunkRunRecords
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
@@ -125,25 +125,28 @@ class Store:
 
     def erase(self, task: TaskId) -> int:
         """Delete all rows of a task, in several transactions; return how many there were."""
-        return pruning.erase(self._database, task)
+        return forgetting.erase(self._database, task)
 
     def forget(self, task: TaskId) -> int:
-        """Erase the task and leave a mark, by which a running controller forgets it as well."""
-        erased = self.erase(task)
-        self.observations.mark_forgotten(task)
-        return erased
+        """Erase the task and leave a mark, by which a running controller forgets it as well.
+
+        After an interruption the task is still there, or the mark is; do it again.
+        """
+        return forgetting.forget(self._database, task)
 
     def unlearn(self, task: TaskId) -> None:
         """Delete what is learned of a forgotten task; what is stored of it since teaches anew.
 
         In several transactions; its mark goes with the last one.
         """
-        pruning.unlearn(self._database, task, self._clock())
+        forgetting.unlearn(self._database, task, self._clock())
 
     def quiet_tasks(self) -> list[TaskId]:
         """Tasks that have been quiet for so long that the next pruning forgets them."""
         return [TaskId.parse(name) for name in pruning.quiet_tasks(self._database, self._clock())]
 
-    def prune_steps(self, now_s: float, bounds: pruning.Bounds | None = None) -> Iterator[int]:
+    def prune_steps(
+        self, now_s: float, bounds: pruning.Bounds | None = None, *, noticed: int = 0
+    ) -> Iterator[int]:
         """Delete what is over the bounds, as ``pruning.steps`` does."""
-        return pruning.steps(self._database, now_s, bounds or pruning.Bounds())
+        return pruning.steps(self._database, now_s, bounds or pruning.Bounds(), noticed)

@@ -56,8 +56,8 @@ async def test_our_own_kinds_are_made_told_and_taken_away(kube: Kube, shop: Shop
     made = await kube.api.create(path, {**kind, "metadata": metadata, "spec": {}})
     told = await kube.patch_status("taskprofiles", shop.namespace, "train", {"runs": 3})
     assert told["status"]["runs"] == 3
-    assert "train" in [each["metadata"]["name"] for each in await kube.list_profiles()]
-    assert isinstance(await kube.list_policies(), list)
+    assert "train" in [each["metadata"]["name"] async for page in kube.profiles() for each in page]
+    assert all([isinstance(page, list) async for page in kube.policies()])
     with pytest.raises(Changed):
         await kube.delete_profile(made)
     await kube.delete_profile(told)
@@ -66,7 +66,7 @@ async def test_our_own_kinds_are_made_told_and_taken_away(kube: Kube, shop: Shop
 
 
 async def test_what_the_cluster_and_its_roles_allow_is_told(kube: Kube, shop: Shop) -> None:
-    assert "Node" in {each["kind"] for each in await kube.list_bounds()}
+    assert "Node" in {each["kind"] async for page in kube.bounds() for each in page}
     assert await kube.may("patch", "", "pods/resize", shop.namespace)
     assert (await kube.api.get("/version"))["gitVersion"].startswith("v1.")
     pods = await kube.api.items(path_of(CORE, "pods", shop.namespace))

@@ -266,6 +266,89 @@ def test_a_namespace_named_by_a_number_stays_a_text(helm: Helm) -> None:
     assert not years & set(_numbers(documents))
 
 
+def test_names_that_are_numbers_or_words_of_yaml_stay_texts(helm: Helm) -> None:
+    priorities = {
+        process: {"priorityClassName": "2020"}
+        for process in ("admission", "controller", "agent", "extender", "trainers")
+    }
+    documents = helm.render(
+        {
+            "nameOverride": "2021",
+            "fullnameOverride": "plimsoll",
+            "image": {"pullSecrets": ["2022"]},
+            "database": {"existingSecret": "2023", "key": "true"},
+            "mlflow": {"existingSecret": "2024", "urlKey": "yes", "tokenKey": "null"},
+            "certificates": {"mode": "cert-manager", "certManager": {"issuerName": "2025"}},
+            **priorities,
+            "extender": {"enabled": True, "schedulerName": "2026", **priorities["extender"]},
+            "trainers": {"enabled": True, **priorities["trainers"]},
+            "monitoring": {"serviceMonitor": {"enabled": True}},
+        },
+        kinds=True,
+    )
+    documents += helm.render({"persistence": {"existingClaim": "2027"}})
+    documents += helm.render({"persistence": {"storageClassName": "2028"}})
+    assert not set(range(2020, 2029)) & set(_numbers(documents))
+    refs = [each for document in documents for each in _under(document, "secretKeyRef")]
+    assert {each["key"] for each in refs} == {"true", "yes"}
+    secrets = [each for document in documents for each in _under(document, "secret")]
+    [mlflow] = [each for each in secrets if each["secretName"] == "2024"]
+    assert mlflow["items"] == [{"key": "null", "path": "token"}]
+    selectors = [each for document in documents for each in _under(document, "matchLabels")]
+    assert "2021" in {each.get("app.kubernetes.io/name") for each in selectors}
+
+
+def _under(value: Any, key: str) -> Iterator[Any]:
+    """What stands under a key, at whatever depth."""
+    if isinstance(value, dict):
+        yield from (inner for name, inner in value.items() if name == key)
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _under(each, key)
+
+
+@pytest.mark.parametrize(
+    ("values", "begins"),
+    [
+        pytest.param({"fullnameOverride": "a.b"}, "a.b", id="a dot"),
+        pytest.param({"fullnameOverride": "1abc"}, "1abc", id="a digit first"),
+        pytest.param({"nameOverride": "a.b"}, "plimsoll-a.b", id="a dot behind the release's name"),
+    ],
+)
+def test_a_name_that_no_service_may_have_is_refused(
+    helm: Helm, values: dict[str, str], begins: str
+) -> None:
+    said = helm.refusal(values)
+    assert f'"{begins}"' in said
+    assert "set fullnameOverride" in said
+
+
+def test_the_name_of_a_release_that_no_service_may_have_can_be_replaced(helm: Helm) -> None:
+    words = ("template", "1.plimsoll", str(CHART), "--namespace", "plimsoll")
+    refused = helm.run(*words)
+    assert refused.returncode != 0
+    assert "set fullnameOverride" in refused.stderr
+    helm.do(*words, "--set", "fullnameOverride=plimsoll-1")
+
+
+def test_a_digit_that_does_not_come_first_is_taken(helm: Helm) -> None:
+    helm.render({"nameOverride": "1abc"})
+
+
+@pytest.mark.parametrize("field", ["labels", "controller.podLabels", "trainers.podLabels"])
+@pytest.mark.parametrize("label", ["name", "instance", "component"])
+def test_a_label_by_which_pods_are_selected_is_refused(helm: Helm, field: str, label: str) -> None:
+    key = f"app.kubernetes.io/{label}"
+    said = helm.refusal(nested(field, {key: "ml"}))
+    assert f"{field}: the label {key} is the chart's own" in said
+
+
+def test_labels_that_say_what_the_chart_says_are_taken(helm: Helm) -> None:
+    """Charts that have this one as a part give the same labels to all their objects."""
+    own = {"app.kubernetes.io/name": "plimsoll", "app.kubernetes.io/instance": "plimsoll"}
+    helm.render({"labels": own | {"app.kubernetes.io/part-of": "ml"}})
+
+
 def _numbers(value: Any) -> Iterator[int]:
     if isinstance(value, int):
         yield value

@@ -198,6 +198,15 @@ def test_a_wall_clock_that_jumps_changes_nothing_but_the_time_told(node: Node) -
     assert (report.need_peak_bytes, report.measured_s) == (120 * MIB, 5.0)
 
 
+def test_a_container_that_goes_while_it_is_first_read_is_not_said_to_have_needed_nothing(
+    node: Node,
+) -> None:
+    (node.tree.root / POD / CONTAINER / "memory.stat").unlink()  # its usage was there to be read
+    assert CONTAINER not in node.tick()
+    node.tree.remove(f"{POD}/{CONTAINER}")
+    assert CONTAINER not in node.tick()
+
+
 def test_a_half_removed_cgroup_is_no_trouble(node: Node) -> None:
     node.tick()
     (node.tree.root / POD / CONTAINER / "memory.current").unlink()

@@ -111,6 +111,27 @@ def test_an_agent_with_nothing_to_report_says_that_it_lives() -> None:
     assert (post.calls, post.taken) == (1, [])
 
 
+@pytest.mark.slow
+def test_an_error_that_nobody_foresaw_does_not_end_the_sender() -> None:
+    """A URL's host that is no name raises UnicodeError, which is no OSError."""
+    answers = iter([UnicodeError("label empty or too long")])
+
+    def rule(reports: Sequence[PeakReport]) -> Answer:
+        for error in answers:
+            raise error
+        return Answer.TAKEN
+
+    post, outbox = RecordingPost(rule), an_outbox("a")
+    sender = Sender(outbox, post, seed=1)
+    sender.start()
+    sender.wake()
+    until(lambda: post.taken == ["a"])
+    sender.beat()
+    until(lambda: post.calls == 3)
+    sender.stop(60.0)
+    assert len(outbox) == 0
+
+
 def test_a_report_says_it_as_well() -> None:
     post = RecordingPost(lambda _: Answer.TAKEN)
     sender = Sender(an_outbox("a"), post, seed=1)
@@ -329,6 +350,11 @@ def test_settings_that_make_no_sense_are_refused_in_words(tmp_path: Path) -> Non
         settings(controller_url="plimsoll:8443")
     with pytest.raises(SettingsError, match=r"https://plimsoll:99999.*Port out of range"):
         settings(controller_url="https://plimsoll:99999")
+    for host in ("plimsoll-controller..svc", "p" * 64):
+        with pytest.raises(SettingsError, match=rf"controller URL .*{host}.*label"):
+            settings(controller_url=f"http://{host}:8081")
+    for host in ("plimsoll-controller.plimsoll.svc.", "my_host", "10.0.0.1", "fd00::1"):
+        assert settings(controller_url=f"http://{host}:8081").controller_url.endswith(":8081")
     for interval_s in (0.0, 2.5):
         with pytest.raises(SettingsError, match=r"use 0\.25 to 2 s"):
             settings(interval_s=interval_s)

@@ -9,6 +9,7 @@ import pytest
 from plimsoll_operator.attempts.observation import (
     BEGINNING_SEEN_WITHIN_S,
     END_SEEN_WITHIN_S,
+    UNSEEN_WITHIN_S,
     with_peak,
 )
 from plimsoll_operator.attempts.peaks import PeakReport
@@ -82,3 +83,25 @@ def test_a_short_run_may_begin_some_seconds_before_it_is_seen() -> None:
     for late_s, learns in ((BEGINNING_SEEN_WITHIN_S, True), (BEGINNING_SEEN_WITHIN_S + 1, False)):
         found = with_peak(short, replace(FINAL, since_s=FINISHED_S - 10.0 + late_s))
         assert (found.peak_bytes is not None) == learns
+
+
+@pytest.mark.parametrize(
+    ("life_s", "late_s", "unseen_s", "learns"),
+    [
+        pytest.param(600.0, 0.0, None, True, id="an older agent does not say"),
+        pytest.param(600.0, 0.0, 60.0, True, id="a tenth of it"),
+        pytest.param(600.0, 0.0, 61.0, False, id="more than a tenth of it"),
+        pytest.param(600.0, 30.0, 30.0, True, id="a tenth with its beginning"),
+        pytest.param(600.0, 31.0, 30.0, False, id="more than a tenth with its beginning"),
+        pytest.param(30.0, 0.0, UNSEEN_WITHIN_S, True, id="some seconds of a short run"),
+        pytest.param(30.0, 0.0, UNSEEN_WITHIN_S + 1, False, id="more seconds of it"),
+        pytest.param(30.0, -60.0, UNSEEN_WITHIN_S, True, id="a pod seen long before it starts"),
+    ],
+)
+def test_a_peak_whose_middle_was_not_seen_teaches_nothing(
+    life_s: float, late_s: float, unseen_s: float | None, *, learns: bool
+) -> None:
+    started_s = FINISHED_S - life_s
+    peak = replace(FINAL, since_s=started_s + late_s, unseen_s=unseen_s)
+    observation = with_peak(replace(ENDED, started_s=started_s), peak)
+    assert (observation.peak_bytes is not None) == learns

@@ -107,9 +107,28 @@ def test_a_refused_and_a_waiting_campaign_say_what_they_wait_for() -> None:
         "Refused",
         "nothing runs until this is mended: a quota allows 1Gi",
     )
+    began = sentences(replace(STATE, refusal=refused.refusal, going=1))["Progressing"][2]
+    assert began == (
+        "no more runs begin until this is mended: a quota allows 1Gi; 1 run that began may go on"
+    )
     waits = State(generation=1, waits_for="first")
     assert status_of(waits, {}, 0.0)["phase"] == "Waiting"
     assert "it waits for the end of first" in sentences(waits)["Progressing"][2]
+
+
+def test_a_refused_campaign_is_stopped_and_says_still_why_it_could_not_run() -> None:
+    stopping = replace(STATE, refusal=("InvalidTemplate", "no"), ending=Ending.STOPPED)
+    assert sentences(stopping)["Progressing"][:2] == ("True", "Ending")
+    stopped = replace(stopping, ended=True)
+    assert status_of(stopped, {}, 0.0)["phase"] == "Stopped"
+    assert sentences(stopped)["Accepted"] == ("False", "InvalidTemplate", "no")
+    assert sentences(stopped)["Progressing"][:2] == ("False", "Stopped")
+
+
+def test_a_refused_campaign_of_which_all_runs_began_is_refused_until_they_end() -> None:
+    last = replace(STATE, refusal=("QuotaTooSmall", "no"), ending=Ending.ALL_RUN)
+    assert status_of(last, {}, 0.0)["phase"] == "Refused"
+    assert status_of(replace(last, ended=True), {}, 0.0)["phase"] == "Finished"
 
 
 def test_left_out_duplicates_are_said() -> None:

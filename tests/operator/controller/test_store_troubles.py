@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,27 @@ async def test_imports_are_learned_once_the_store_can_be_read_again(
         monkeypatch.setattr(ObservationRecords, "imported", failing_once)
         await inside.controller._look_for_imports()
         assert (len(asked), inside.known.runs) == (2, 1)
+
+
+@pytest.mark.slow
+async def test_needs_of_items_that_cannot_be_read_stop_no_write_and_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = replace(an_attempt().of(TRAIN).built, item="s1")
+    async with asyncio.timeout(30):
+        with pytest.MonkeyPatch.context() as failing:
+            failing.setattr(ObservationRecords, "item_needs", fail)
+            async with an_inside(tmp_path) as inside:
+                inside.store.observations.record_history([past])
+                await inside.controller._look_for_imports()
+                await inside.controller.writer.record(an_attempt("new").of(TRAIN).built)
+                assert (inside.known.runs, len(inside.controller.items.siblings)) == (1, 0)
+                failing.undo()
+                await inside.controller._look_for_imports()
+                assert len(inside.controller.items.siblings) == 1, "the next look reads them"
+                monkeypatch.setattr(ObservationRecords, "item_needs", fail)
+                await inside.controller._look_for_imports()
+                assert len(inside.controller.items.siblings) == 1, "nothing new: not asked again"
 
 
 async def test_a_store_that_cannot_be_written_does_not_keep_the_controller_from_ending(

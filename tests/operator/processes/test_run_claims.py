@@ -15,7 +15,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from plimsoll_operator.processes import run
+from plimsoll_operator.kube.errors import Unreachable
+from plimsoll_operator.processes import run, run_claims
 from plimsoll_operator.processes.run import RunSettings
 from plimsoll_operator.processes.run_claims import NotReady
 from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
@@ -35,13 +36,18 @@ ANOTHER_RUNS = webhook_configuration("https://10.0.0.7:9443", b"theirs")
 
 @dataclass
 class Webhooks:
-    """An API server with at most one webhook configuration. calls: those that change it."""
+    """An API server with at most one webhook configuration. calls: those that change it.
+
+    answers: it takes questions and says nothing while this is not set.
+    """
 
     url: str = ""
     kept: dict[str, Any] | None = None
     calls: list[str] = field(default_factory=list)
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, request: web.Request) -> web.Response:
+        await self.answers.wait()
         body: dict[str, Any] = await request.json() if request.can_read_body else {}
         if request.method != "GET":
             self.calls.append(request.method)
@@ -61,12 +67,14 @@ class Webhooks:
 @pytest_asyncio.fixture
 async def api() -> AsyncIterator[Webhooks]:
     webhooks, app = Webhooks(), web.Application()
+    webhooks.answers.set()
     app.router.add_route("*", "/{path:.*}", webhooks.answer)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     webhooks.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     yield webhooks
+    webhooks.answers.set()
     await runner.cleanup()
 
 
@@ -205,6 +213,75 @@ async def test_what_somebody_put_in_its_place_meanwhile_is_not_deleted(
     assert started
 
 
+async def test_it_ends_and_ends_its_children_though_the_api_server_hangs(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    becomes_ready(monkeypatch)
+    monkeypatch.setattr(run_claims, "REMOVED_WITHIN_S", 0.1)
+    running = asyncio.create_task(run._run(settings(api, tmp_path)))
+    await is_registered(api, tmp_path)
+    api.answers.clear()
+    ending.set()
+    await asyncio.wait([running], timeout=30)
+    assert running.done(), "it waits for the API server"
+    await running
+    assert started == ["controller", "admission"]
+    assert not (tmp_path / "state" / "ready.json").exists()
+    assert api.kept is not None, "the next run here takes it over"
+
+
+async def test_a_start_against_an_api_server_that_hangs_fails_and_says_why(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    becomes_ready(monkeypatch)
+    monkeypatch.setattr(run, "ANSWER_WITHIN_S", 0.1)
+    api.answers.clear()
+    running = asyncio.create_task(run._run(settings(api, tmp_path)))
+    await asyncio.wait([running], timeout=30)
+    assert running.done(), "it waits for the API server"
+    with pytest.raises(Unreachable, match="does not answer"):
+        await running
+    assert started == []
+    assert not ending.is_set()
+
+
+async def test_an_address_of_ipv6_is_written_in_brackets_into_each_url(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    pages = []
+
+    async def answers(_: object, page: str) -> bool:
+        await asyncio.sleep(0)
+        pages.append(page)
+        return True
+
+    monkeypatch.setattr(run, "_answers", answers)
+    asked = settings(api, tmp_path, host="::1", metrics_port=9090)
+    monkeypatch.setattr(run, "check_free", lambda _: asyncio.sleep(0))
+    running = asyncio.create_task(run._run(asked))
+    await is_registered(api, tmp_path)
+    assert api.kept is not None
+    urls = {each["clientConfig"]["url"] for each in api.kept["webhooks"]}
+    ending.set()
+    await running
+    assert "http://[::1]:9090/readyz" in pages
+    assert {url.rpartition("/")[0] for url in urls} == {"https://[::1]:9443"}
+    assert api.calls[-1] == "DELETE", "it knows its own configuration again"
+    assert started
+
+
 @pytest.mark.parametrize("ended", [False, True], ids=["not ready in time", "ended before"])
 async def test_a_run_that_was_never_ready_registers_and_deletes_nothing(
     api: Webhooks,
@@ -241,3 +318,39 @@ async def test_a_port_that_is_taken_is_told_before_anything_starts(
         with pytest.raises(NotReady, match=f"port {port} of .* is taken.*--{option}-port"):
             await run._run(settings(api, tmp_path, **{f"{option}_port": port}))
     assert (started, api.calls) == ([], [])
+
+
+async def test_a_second_run_in_the_same_folder_is_refused_and_changes_nothing(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    becomes_ready(monkeypatch)
+    asked = settings(api, tmp_path, admission_port=0)
+    first = asyncio.create_task(run._run(asked))
+    await is_registered(api, tmp_path)
+    certificate, kept = _certificate_in(asked), api.kept
+    with pytest.raises(NotReady, match="another `plimsoll run` uses the folder"):
+        await run._run(asked)
+    assert (_certificate_in(asked), api.kept) == (certificate, kept)
+    assert (asked.state_dir / "ready.json").exists()
+    ending.set()
+    await first
+    assert started == ["controller", "admission"]
+    await run._run(asked)  # the folder is free again
+
+
+async def test_a_run_that_is_refused_makes_no_certificate(
+    api: Webhooks, tmp_path: Path, started: list[str], ending: asyncio.Event
+) -> None:
+    """A run of a version that locks no folder may go on there, and its admission would show it."""
+    api.kept = ANOTHER_RUNS
+    with pytest.raises(NotReady, match="not of this"):
+        await run._run(settings(api, tmp_path))
+    assert not (tmp_path / "state" / "certificates").exists()
+
+
+def _certificate_in(asked: RunSettings) -> bytes:
+    return (asked.state_dir / "certificates" / "tls.crt").read_bytes()

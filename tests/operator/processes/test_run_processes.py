@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from plimsoll_operator.processes import run_processes
+from plimsoll_operator.processes.ending import beside
 from plimsoll_operator.processes.run_processes import Command, keep_running
 
 WITHIN_S = 90.0
@@ -54,3 +55,29 @@ async def test_a_child_whose_number_cannot_be_written_is_watched(tmp_path: Path)
     running = asyncio.create_task(keep_running(command))
     await starts(command.log_file, 2)
     await end(running)
+
+
+async def test_a_log_that_grows_is_moved_aside_though_its_process_goes_on_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_processes, "MOST_LOG_BYTES", 2000)
+    monkeypatch.setattr(run_processes, "LOGS_LOOKED_AT_EVERY_S", 0.01)
+    log_file = tmp_path / "controller.log"
+    earlier = tmp_path / "controller.log.1"
+    log_file.write_text("x" * 3000)
+    with log_file.open("ab") as goes_on:
+        async with beside(run_processes._bound(log_file)), asyncio.timeout(WITHIN_S):
+            while log_file.stat().st_size:
+                await asyncio.sleep(0.01)
+            goes_on.write(b"later")
+            goes_on.flush()
+            assert (earlier.read_text(), log_file.read_text()) == ("x" * 3000, "later")
+            goes_on.write(b"y" * 3000)
+            goes_on.flush()
+            while log_file.stat().st_size:
+                await asyncio.sleep(0.01)
+    assert earlier.read_text() == "later" + "y" * 3000
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "controller.log",
+        "controller.log.1",
+    ]

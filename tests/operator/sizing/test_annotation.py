@@ -74,6 +74,8 @@ def test_it_reads_well() -> None:
         why=st.text(max_size=200),
         mode=st.sampled_from(Mode),
         container=st.text(max_size=63),
+        before_bytes=st.none() | st.integers(0, 2**50),
+        own_limit_bytes=st.none() | st.integers(0, 2**50),
     )
 )
 def test_what_was_written_is_read_back(note: DecisionNote) -> None:
@@ -93,6 +95,15 @@ def changed(**fields: Any) -> str:
     return json.dumps({**json.loads(note_to_json(NOTE)), **fields})
 
 
+def test_a_limit_of_plimsolls_is_in_it_only_where_one_stayed() -> None:
+    noted = json.loads(note_to_json(replace(NOTE, own_limit_bytes=3 * GIB)))
+    assert noted.pop("limit") == "3Gi"
+    # The version before wrote no such field, and passes over fields that it does not know.
+    assert noted == json.loads(note_to_json(NOTE))
+    assert note_from_json(json.dumps(noted)) == NOTE
+    assert note_from_json(changed(later="3Gi")) == NOTE
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -109,6 +120,7 @@ def changed(**fields: Any) -> str:
         pytest.param(changed(allocation="lots"), id="an unreadable allocation"),
         pytest.param(changed(allocation="-1Gi"), id="a negative allocation"),
         pytest.param(changed(was=None), id="no was"),
+        pytest.param(changed(limit="lots"), id="an unreadable limit"),
         pytest.param(changed(probability=2), id="probability 2"),
         pytest.param(changed(probability="x"), id="probability x"),
         pytest.param(changed(mode="always"), id="an unknown mode"),

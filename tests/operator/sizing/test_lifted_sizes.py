@@ -8,9 +8,10 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_operator.sizing.pod_sizing import size
-from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.decision import Bounds, Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import GIB
@@ -76,6 +77,24 @@ def test_a_jobs_next_pod_gets_the_lifted_size() -> None:
     assert memory_of(sized) == ("6Gi", "6Gi")
     assert decision_of(sized)["attempt"] == 2
     assert decision_of(sized)["reason"] == "lifted"
+
+
+@pytest.mark.parametrize(
+    ("limit", "then"), [(None, ("0", None)), ("1Gi", ("0", "0"))], ids=["no limit", "a limit"]
+)
+def test_where_the_cluster_leaves_nothing_no_limit_of_zero_is_made(
+    limit: str | None, then: tuple[str | None, str | None]
+) -> None:
+    """Beside a written limit the zero stays: a LimitRange refuses the pod with that limit."""
+    of_the_side = {"requests": {"memory": "512Mi"}, "limits": {"memory": "2Gi"}}
+    pod = a_pod().owned_by_job(attempts=7).with_container("side", resources=of_the_side)
+    limits = {"spec": {"limits": [{"type": "Pod", "max": {"memory": "2Gi"}}]}}
+    state = lifted(f"job:{JOB_UID}")
+    state.namespaces["shop"] = NamespaceState(None, read_namespace([limits], []))
+    sized = after(pod.asking("1Gi").limited(limit), state)
+    assert "cut to the LimitRange's maximum of 0Ki" in decision_of(sized)["why"]
+    assert memory_of(sized) == then
+    assert size(sized.built(), state).patch == []
 
 
 def test_another_jobs_pod_does_not() -> None:

@@ -135,15 +135,6 @@ def test_one_that_is_stuck_does_not_end_a_campaign_of_which_others_run() -> None
     assert len(life.made) == 4
 
 
-def test_a_program_that_always_fails_ends_the_campaign() -> None:
-    life = Life.of(replace(RULES, parallelism=1), registered(rows(50)), by_scenario)
-    for _ in range(5):
-        life.look()
-        life.end(life.made[max(life.made)], Outcome.FAILED, None)
-    steps = life.look()
-    assert (steps.ended, steps.ending, len(life.made)) == (True, Ending.PROGRAM_FAILS, 5)
-
-
 def test_without_an_agent_none_begins_and_after_a_while_one_at_a_time() -> None:
     life = Life.of(RULES, registered(rows(6)), by_scenario)
     life.silent_s = AGENTS_SILENT_S + 1
@@ -155,18 +146,6 @@ def test_without_an_agent_none_begins_and_after_a_while_one_at_a_time() -> None:
     life.silent_s = AGENTS_SILENT_S
     life.look()
     assert len(life.made) == RULES.parallelism
-
-
-def test_runs_that_nobody_measures_end_the_campaign() -> None:
-    life = Life.of(replace(RULES, parallelism=1), registered(rows(50)), by_scenario)
-    for _ in range(5):
-        life.look()
-        life.end(life.made[max(life.made)], Outcome.SUCCEEDED, None)
-        life.look()
-        life.now_s += OBSERVED_WITHIN_S
-    steps = life.look()
-    # The sixth began while the fifth's peak was waited for.
-    assert (steps.ending, len(life.made)) == (Ending.NOT_MEASURED, 6)
 
 
 @pytest.mark.parametrize(

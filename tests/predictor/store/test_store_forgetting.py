@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Lift
-from plimsoll_predictor.store import Store, pruning
+from plimsoll_predictor.store import Store, forgetting, pruning
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
 from tests.builders.stores import NOON_S, an_attempt
@@ -36,7 +36,8 @@ def put(store: Store, task: str, ended_s: float) -> None:
 
 
 def prune(store: Store, keep_tasks: int, now_s: float = NOON_S + DAY_S) -> set[str]:
-    for _ in store.prune_steps(now_s, pruning.Bounds(tasks=keep_tasks)):
+    noticed = store.observations.imported(0).serial
+    for _ in store.prune_steps(now_s, pruning.Bounds(tasks=keep_tasks), noticed=noticed):
         pass
     return {str(task) for task in store.totals.tasks()}
 
@@ -182,7 +183,7 @@ def test_a_forgotten_task_teaches_anew_in_short_transactions(
 ) -> None:
     taught: list[int] = []
     with before_each_transaction(database, lambda: taught.append(len(runs_taught(store)))):
-        pruning.unlearn(database, JUNK, NOON_S, AT_ONCE)
+        forgetting.unlearn(database, JUNK, NOON_S, AT_ONCE)
     taught.append(len(runs_taught(store)))
     assert taught[0] == taught[-1] == ATTEMPTS
     assert min(taught) == 0
@@ -207,7 +208,7 @@ def test_a_kill_at_any_moment_of_it_loses_and_doubles_nothing(
     once = runs_taught(store)
     for number in range(9):
         with before_each_transaction(database, dies_at(number)), pytest.raises(Killed):
-            pruning.unlearn(database, JUNK, NOON_S, AT_ONCE)
+            forgetting.unlearn(database, JUNK, NOON_S, AT_ONCE)
         assert store.observations.imported(0).forgotten == (JUNK,), "the next start does it again"
         store.unlearn(JUNK)
         assert runs_taught(store) == once
@@ -224,7 +225,7 @@ def test_what_is_imported_meanwhile_is_taught_once(store: Store, database: Datab
             store.observations.record_history([past])
 
     with before_each_transaction(database, imports_before_attempts_are_read):
-        pruning.unlearn(database, JUNK, NOON_S, AT_ONCE)
+        forgetting.unlearn(database, JUNK, NOON_S, AT_ONCE)
     assert store.observations.imported(0).forgotten == (JUNK,), "a running controller looks again"
     store.unlearn(JUNK)
     assert runs_taught(store).count(past.run) == 1

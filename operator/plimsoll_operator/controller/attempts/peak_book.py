@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.attempts.peaks import PeakReport, is_nearly_all
 from plimsoll_operator.controller.hub.hub import FinalPeakReported, Hub, PeaksReported
 from plimsoll_predictor.core.units import MIB
 
@@ -87,7 +87,7 @@ class PeakBook:
 
 
 def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
-    return replace(
+    merged = replace(
         report,
         need_peak_bytes=max(before.need_peak_bytes, report.need_peak_bytes),
         kernel_peak_bytes=max(before.kernel_peak_bytes, report.kernel_peak_bytes),
@@ -99,4 +99,20 @@ def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
         since_s=None
         if before.since_s is None or report.since_s is None
         else min(before.since_s, report.since_s),
+        unseen_s=_unseen_s(before, report),
     )
+    # The kernel's peak, which a new agent reads, may have been seen to be needed by an earlier one.
+    if is_nearly_all(merged.need_peak_bytes, report.before_bytes):
+        return replace(merged, since_s=None, unseen_s=0.0)
+    return merged
+
+
+def _unseen_s(before: PeakReport, report: PeakReport) -> float | None:
+    """Return for how long no agent read the cgroup, as far as it may have needed more then."""
+    if report.since_s is None:
+        return report.unseen_s  # all before its agent's first reading is known
+    if before.unseen_s is None:
+        return report.unseen_s  # an older agent does not tell when it last read
+    # An agent without files cannot know of the one before it, nor when that one ended.
+    between_s = max(0.0, report.since_s - before.measured_s)
+    return max(before.unseen_s, report.unseen_s or 0.0) + between_s

@@ -16,13 +16,19 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, command_to_delete, run_key
-from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaign, scenarios_of
+from plimsoll_operator.campaigns.spec import (
+    BadCampaign,
+    Campaign,
+    read_begun,
+    read_campaign,
+    scenarios_of,
+)
 from plimsoll_operator.campaigns.status import DELETED, Phase, State, status_of
 from plimsoll_operator.controller.campaigns.refusals import Key, Refusals
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub, ObservationAmended, TrainingDue
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
+from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unknown
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import labels_of, metadata_of
 from plimsoll_operator.profile.status import changed
@@ -30,6 +36,7 @@ from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.needs import least_certain
 from plimsoll_predictor.campaigns.planning import Steps, next_steps, refused
 from plimsoll_predictor.campaigns.recorded import MOST_RUNS, rows_with_weights
+from plimsoll_predictor.campaigns.rules import Rules
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.campaigns.seen import Seen, SeenJob
 from plimsoll_predictor.core.record import Features
@@ -48,6 +55,7 @@ SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
 _MOST_RESUMED: Final = 50
 """The newest campaigns; a start checks whether their tasks were trained after they ended."""
+_HAVE_JOBS: Final = frozenset({RunState.STARTING, RunState.RUNNING})
 _OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
 
 
@@ -152,46 +160,57 @@ class Campaigns:
 
     async def _step(self, document: Mapping[str, Any], look: _Look) -> None:
         """Bring one campaign a step further."""
-        running = look.running
         if metadata_of(document).get("deletionTimestamp") or _is_over(document):
             return
+        state = State(generation=metadata_of(document).get("generation"))
         try:
             campaign = read_campaign(document)
-            other = running.setdefault(str(campaign.task), campaign.name)
+            other = look.running.setdefault(str(campaign.task), campaign.name)
             if other != campaign.name and not campaign.stopped:
-                before = await self._so_far(campaign.uid)
-                waits = replace(before, generation=campaign.generation, waits_for=other)
-                await self._show(document, waits)
+                await self._keep_back(document, campaign, replace(state, waits_for=other), look)
                 return
             if not campaign.stopped:
                 # A stopped campaign begins nothing: its Jobs go, whatever else is wrong.
                 await self.refusals.check(campaign, look.may_run_in)
             record = await self._registered(campaign)
         except BadCampaign as error:
-            await self._refuse(document, error)
-            if running.get(_task(document)) == metadata_of(document).get("name"):
-                # A campaign that cannot run does not delay another.
-                running.pop(_task(document))
+            refused_state = replace(state, refusal=(error.reason, str(error)))
+            await self._keep_back(document, read_begun(document), refused_state, look)
             return
-        await self._advance(document, campaign, record)
+        await self._advance(document, campaign, record, state)
 
-    async def _refuse(self, document: Mapping[str, Any], error: BadCampaign) -> None:
-        """Show why a campaign cannot run, and what it did before."""
-        meta = metadata_of(document)
-        before = await self._so_far(str(meta.get("uid")))
-        refusal = (error.reason, str(error))
-        await self._show(
-            document, replace(before, generation=meta.get("generation"), refusal=refusal)
-        )
+    async def _keep_back(
+        self, document: Mapping[str, Any], campaign: Campaign, state: State, look: _Look
+    ) -> None:
+        """Begin no run of a campaign that is refused or waits, and say why."""
+        task = str(campaign.task)
+        look.running.setdefault(task, campaign.name)
+        goes_on = await self._follow(document, campaign, state)
+        if not goes_on and look.running[task] == campaign.name:
+            # A campaign that cannot run delays another only as long as its runs go on.
+            look.running.pop(task)
 
-    async def _so_far(self, uid: str) -> State:
-        """Return what a campaign did before, if it began."""
-        record = await self.writer.read(self.store.campaigns.of_uid, uid)
-        return State(
-            generation=None,
-            runs=await self.writer.read(self.store.campaigns.runs, uid),
-            reference_bytes=record.reference_bytes if record else 0,
-        )
+    async def _follow(self, document: Mapping[str, Any], campaign: Campaign, state: State) -> bool:
+        """Follow what a campaign began, if anything. Return whether a Job of it may go on."""
+        record = await self.writer.read(self.store.campaigns.of_uid, campaign.uid)
+        if record is None:
+            ending = Ending.STOPPED if campaign.stopped else None
+            await self._show(document, replace(state, ending=ending, ended=campaign.stopped))
+            return False
+        excluded = self.refusals.leaves_alone(campaign)
+        if campaign.stopped or not excluded:
+            try:
+                return await self._advance(document, campaign, record, state)
+            except Unknown:
+                raise
+            except Refused:
+                # Its Jobs may not be seen: the right may be what it is refused for.
+                pass
+        runs = await self.writer.read(self.store.campaigns.runs, campaign.uid)
+        going = sum(run.state.is_under_way for run in runs)
+        known = replace(state, runs=runs, reference_bytes=record.reference_bytes, going=going)
+        await self._show(document, known)
+        return going > 0 and not excluded
 
     async def _registered(self, campaign: Campaign) -> CampaignRecord:
         """Return the campaign's record. The first time, its scenarios are read and registered."""
@@ -235,21 +254,33 @@ class Campaigns:
         return await self.writer.read(read)
 
     async def _advance(
-        self, document: Mapping[str, Any], campaign: Campaign, record: CampaignRecord
-    ) -> None:
+        self,
+        document: Mapping[str, Any],
+        campaign: Campaign,
+        record: CampaignRecord,
+        state: State,
+    ) -> bool:
+        """Bring a campaign that began a step further. Return whether a Job of it goes on.
+
+        state: what keeps it back, if anything does; its runs are added.
+        """
         runs = await self.writer.read(self.store.campaigns.runs, campaign.uid)
         jobs = await self._jobs(campaign, runs)
-        steps = await self._planned(campaign, record, runs, jobs or {})
+        rules = campaign.rules(record.began_s)
+        if state.is_kept_back:
+            rules = rules.while_kept_back()
+        steps = await self._planned(campaign, rules, runs, jobs or {})
         if steps.changed:
             await self.writer.call(self.store.campaigns.put, campaign.uid, steps.changed)
         gone = await self.refusals.jobs.delete(campaign, steps.delete)
-        known, not_made = await self._create(campaign, steps)
+        begins = replace(steps, create=()) if state.is_kept_back else steps
+        known, not_made = await self._create(campaign, begins)
         # It ends only once its Jobs are gone: nobody looks at them afterwards.
         ended = steps.ended and gone
         if ended and steps.ending is not None:
             await self._end(campaign, steps.ending, known)
-        state = State(
-            generation=campaign.generation,
+        now = replace(
+            state,
             runs=known,
             reference_bytes=record.reference_bytes,
             duplicates=record.duplicates,
@@ -258,8 +289,10 @@ class Campaigns:
             silent_s=self.agents.silent_s,
             not_made=not_made,
             left_to=command_to_delete(campaign) if jobs is None else "",
+            going=sum(run.state in _HAVE_JOBS for run in known),
         )
-        await self._show(document, state)
+        await self._show(document, now)
+        return now.going > 0 or not gone
 
     async def _jobs(
         self, campaign: Campaign, runs: Sequence[CampaignRun]
@@ -284,7 +317,7 @@ class Campaigns:
     async def _planned(
         self,
         campaign: Campaign,
-        record: CampaignRecord,
+        rules: Rules,
         runs: Sequence[CampaignRun],
         jobs: Mapping[Key, SeenJob],
     ) -> Steps:
@@ -299,7 +332,6 @@ class Campaigns:
         ]
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
-        rules = campaign.rules(record.began_s)
         since_s = self.agents.now_s() if self._looks_since_s is None else self._looks_since_s
         seen = Seen(
             jobs=jobs,
@@ -361,7 +393,3 @@ def _age(document: Mapping[str, Any]) -> list[str]:
     """The oldest first; campaigns of the same second by name."""
     meta = metadata_of(document)
     return [str(meta.get(key)) for key in ("creationTimestamp", "namespace", "name")]
-
-
-def _task(document: Mapping[str, Any]) -> str:
-    return f"{metadata_of(document).get('namespace')}/{(document.get('spec') or {}).get('task')}"

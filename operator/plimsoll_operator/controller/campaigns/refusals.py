@@ -55,9 +55,13 @@ class Refusals:
                 " with the chart's value campaigns.enabled",
             )
 
+    def leaves_alone(self, campaign: Campaign) -> bool:
+        """Say whether people have excluded its namespace from all that Plimsoll does."""
+        return self.policies.leave_alone(campaign.task.namespace)
+
     def _check_namespace(self, campaign: Campaign) -> None:
         namespace = campaign.task.namespace
-        if self.policies.leave_alone(namespace):
+        if self.leaves_alone(campaign):
             raise BadCampaign(
                 "NamespaceExcluded",
                 f"namespace {namespace} is excluded from all that Plimsoll does; run the campaign"

@@ -5,7 +5,7 @@ They are a cache, bounded as ``Siblings`` is. A start builds it from the newest 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
 
 from plimsoll_operator.controller.hub.habits import Turns
@@ -25,7 +25,15 @@ class ItemNeeds:
         self._board = board
         self.siblings = Siblings()
         self._meanwhile: list[ItemNeed] | None = None
-        """What was learned since ``restore`` began; None while it does not run."""
+        """What was learned since ``read_anew`` or ``restore`` began; None while neither runs."""
+
+    async def read_anew(self, read: Callable[[], Awaitable[Iterable[ItemNeed]]]) -> None:
+        """Restore what ``read`` gives; what is learned since the reading began is not lost."""
+        self._meanwhile = []
+        try:
+            await self.restore(await read())
+        finally:
+            self._meanwhile = None
 
     async def restore(self, past: Iterable[ItemNeed]) -> None:
         """Begin again with what the store knows. past: oldest first.
@@ -33,7 +41,7 @@ class ItemNeeds:
         Others have their turns meanwhile, and use what was known before.
         """
         restored, turns, keys = Siblings(), Turns(), dict[ItemKey, None]()
-        meanwhile = self._meanwhile = list[ItemNeed]()
+        meanwhile = self._meanwhile = self._meanwhile or []
         try:
             # The second list grows until its end is reached.
             for need in chain(past, meanwhile):

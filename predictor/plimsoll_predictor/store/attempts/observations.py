@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -23,6 +23,10 @@ from plimsoll_predictor.store.database.upsert import upsert
 
 _MOST_CROWDING: Final = 20
 """The most namespaces that one query leaves out: a statement may not be arbitrarily long."""
+
+_LOOKED_AT: Final = 8
+"""So many observations with an item are looked at for each need that is asked for: if all are of
+one namespace, or nobody measures, the needs would else be looked for in all that is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class ObservationRecords(Records):
         with self._database.write() as connection:
             theirs = _told_apart(connection, past)
             recorded = observation_rows.record(connection, theirs, self._clock(), history=True)
-            _mark(connection, {each.task for each in theirs})
+            mark(connection, {each.task for each in theirs})
         tasks = {each.attempt_uid: each.task for each in theirs}
         return Counter(tasks[uid] for uid in recorded.new)
 
@@ -89,7 +93,7 @@ class ObservationRecords(Records):
     def mark_forgotten(self, task: TaskId) -> None:
         """Have a controller forget what it has learned of the task; see ``Store.unlearn``."""
         with self._database.write() as connection:
-            _mark(connection, [task], forgotten=1)
+            mark(connection, [task], forgotten=1)
 
     def imported(self, after: int) -> Imported:
         """Tasks given a past from outside, or forgotten, since ``after``: an earlier serial, or 0.
@@ -112,30 +116,11 @@ class ObservationRecords(Records):
 
         They are found without reading whole observations. If namespaces with very many items leave
         no room, the items of the others are looked for once more.
+
+        Cost: two passes over the newest ``_LOOKED_AT`` × limit observations with an item, at most.
         """
-        has_need = (
-            table.c.item.is_not(None)
-            & (table.c.outcome == Outcome.SUCCEEDED.value)
-            & (table.c.peak_bytes > 0)
-        )
-        column = table.c
-        latest = (
-            sa.select(
-                *(column.task, column.workflow_run, column.item, column.peak_bytes),
-                *(column.ordered_s, column.id),
-            )
-            .where(has_need)
-            .order_by(column.ordered_s.desc(), column.id.desc())
-            .limit(limit)
-        )
-        rows = list(self._database.rows(latest))
-        if len(rows) >= limit:
-            of_others = [
-                ~column.task.startswith(f"{namespace}/", autoescape=True)
-                for namespace in _crowding(row.task for row in rows)
-            ]
-            more = self._database.rows(latest.where(*of_others))
-            rows = sorted({*rows, *more}, key=lambda row: (row.ordered_s, row.id), reverse=True)
+        with self._database.read() as connection:
+            rows = _item_rows(connection, limit)
         return [
             ItemNeed(TaskId.parse(row.task), row.workflow_run, row.item, row.peak_bytes)
             for row in reversed(rows)
@@ -201,6 +186,13 @@ class ObservationRecords(Records):
             return {task: totals.run_cpus(connection, task) for task in tasks}
 
 
+def mark(connection: sa.Connection, tasks: Iterable[TaskId], **more: int) -> None:
+    """Tell a running controller that the tasks' past changed; more: columns of their marks."""
+    last = connection.execute(sa.select(sa.func.max(imports.c.serial))).scalar() or 0
+    names = sorted(map(str, tasks))
+    upsert(connection, imports, [{"task": name, "serial": last + 1, **more} for name in names])
+
+
 def _told_apart(connection: sa.Connection, past: Sequence[Observation]) -> list[Observation]:
     """The attempts without those that Plimsoll observed itself, no two tasks' with one uid.
 
@@ -229,10 +221,31 @@ def _own_uid(past: Observation) -> str:
     return bounded(f"{past.attempt_uid}@{past.task}", MOST_RUN_BYTES)
 
 
-def _mark(connection: sa.Connection, tasks: Iterable[TaskId], **more: int) -> None:
-    last = connection.execute(sa.select(sa.func.max(imports.c.serial))).scalar() or 0
-    names = sorted(map(str, tasks))
-    upsert(connection, imports, [{"task": name, "serial": last + 1, **more} for name in names])
+def _item_rows(connection: sa.Connection, limit: int) -> list[sa.Row[Any]]:
+    """What ``item_needs`` is made of, newest first."""
+    column = table.c
+    order, has_item = (column.ordered_s, column.id), column.item.is_not(None)
+    newest_first = (column.ordered_s.desc(), column.id.desc())
+    # It is asked for by itself: so the database knows how few rows it leaves.
+    oldest = sa.select(*order).where(has_item).order_by(*newest_first)
+    first = connection.execute(oldest.offset(_LOOKED_AT * limit - 1).limit(1)).first()
+    recent = has_item if first is None else has_item & (sa.tuple_(*order) >= sa.tuple_(*first))
+    has_need = (column.outcome == Outcome.SUCCEEDED.value) & (column.peak_bytes > 0)
+    latest: sa.Select[Any] = (
+        sa.select(column.task, column.workflow_run, column.item, column.peak_bytes, *order)
+        .where(recent & has_need)
+        .order_by(*newest_first)
+        .limit(limit)
+    )
+    rows = list(connection.execute(latest))
+    if len(rows) < limit:
+        return rows
+    of_others = [
+        ~column.task.startswith(f"{namespace}/", autoescape=True)
+        for namespace in _crowding(row.task for row in rows)
+    ]
+    more = connection.execute(latest.where(*of_others))
+    return sorted({*rows, *more}, key=lambda row: (row.ordered_s, row.id), reverse=True)
 
 
 def _crowding(tasks: Iterable[str]) -> list[str]:

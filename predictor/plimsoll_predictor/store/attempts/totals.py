@@ -2,8 +2,8 @@
 
 Each task has a row. The transactions that change observations change it by the sums of the written
 rows before and after. So neither a start nor a page adds up a million rows. If those rows alone are
-not enough (a maximum fell, rows were forgotten), the sums are added up anew, for that task only,
-which pruning bounds.
+not enough (a maximum fell, rows were pruned), the sums are added up anew, for that task only; once
+it is pruned, not after each step of it.
 """
 
 from __future__ import annotations
@@ -203,6 +203,15 @@ def add_up(connection: sa.Connection, tasks: Sequence[str]) -> None:
         some = list(tasks[start : start + _AT_ONCE])
         mine = observed.c.task.in_(some)
         _replace(connection, some, (_TOTALS.where(mine), _KNOWN_RUNS.where(mine)))
+
+
+def add_up_if_differing(connection: sa.Connection, task: str) -> None:
+    """Add up a task anew if its totals count other attempts than there are."""
+    count = sa.select(sa.func.count()).select_from(observed).where(observed.c.task == task)
+    there = connection.execute(count).scalar_one()
+    counted = sa.select(table.c.observations).where(table.c.task == task)
+    if there != (connection.execute(counted).scalar() or 0):
+        add_up(connection, [task])
 
 
 def runs_since(connection: sa.Connection, task: TaskId, after_s: float) -> int:

@@ -73,6 +73,42 @@ def test_what_an_earlier_agent_saw_counts_as_seen() -> None:
         assert best.since_s == since_s
 
 
+@pytest.mark.parametrize(
+    ("unseen_s", "report", "found"),
+    [
+        pytest.param(0.0, {}, (None, 0.0), id="its agent goes on"),
+        pytest.param(7.0, {"unseen_s": 9.0}, (None, 9.0), id="its agent was away once more"),
+        pytest.param(0.0, {"since_s": 940.0}, (None, 40.0), id="another agent began later"),
+        pytest.param(7.0, {"since_s": 940.0}, (None, 47.0), id="and it was unseen before, too"),
+        pytest.param(7.0, {"since_s": 890.0}, (None, 7.0), id="another one began before"),
+        pytest.param(None, {"since_s": 940.0}, (None, 0.0), id="an older agent does not say"),
+        pytest.param(
+            7.0,
+            {"since_s": 940.0, "before_bytes": 111 * MIB},
+            (None, 0.0),
+            id="the kernel's peak was needed: nothing was missed",
+        ),
+        pytest.param(
+            7.0,
+            {"since_s": 940.0, "before_bytes": 112 * MIB},
+            (None, 47.0),
+            id="the kernel's peak may have been needed, or not",
+        ),
+    ],
+)
+def test_the_time_between_two_agents_was_seen_by_neither(
+    unseen_s: float | None, report: dict[str, Any], found: tuple[float | None, float]
+) -> None:
+    first = replace(OWN, measured_s=900.0, unseen_s=unseen_s)
+    book = a_book(first)
+    for measured_s in (950.0, 960.0):
+        news = {"since_s": None, "unseen_s": 0.0 if report else unseen_s} | report
+        book.add([replace(OWN, need_peak_bytes=50 * MIB, measured_s=measured_s, **news)])
+        best = book.best(UID, CONTAINER, 2)
+        assert best is not None
+        assert (best.since_s, best.unseen_s) == found
+
+
 def test_a_container_among_others_is_told_by_its_own_cgroup() -> None:
     assert a_book(WHOLE, OWN, SIDECAR, PAUSED).best(UID, CONTAINER, 2) == OWN
 

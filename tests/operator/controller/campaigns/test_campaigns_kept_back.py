@@ -36,6 +36,20 @@ def rights(rig: Rig, there: bool) -> None:
     rig.jobs.allowed = not there
 
 
+def template(rig: Rig, there: bool) -> None:
+    """Spoil the first campaign's template: its feature would replace the image's own command."""
+    spec = rig.jobs.documents[0]["spec"]
+    passed = "argument" if there else "env"
+    spec["features"] = [{"name": "mib", "numeric": True, passed: "MIB"}]
+    container = spec["podTemplate"]["spec"]["containers"][0]
+    container["command"] = None if there else ["/task", "eat", "$(MIB)", "1"]
+
+
+def schema(rig: Rig, there: bool) -> None:
+    """Write into the first campaign what a later schema may allow."""
+    rig.jobs.documents[0]["spec"]["parallelism"] = "many" if there else 1
+
+
 def bound(rig: Rig, there: bool, kind: str, spec: dict[str, Any]) -> None:
     document = {"metadata": {"namespace": "shop", "name": "it"}, "spec": spec}
     rig.campaigns.refusals.bounds.see(kind, document, gone=not there)
@@ -120,3 +134,123 @@ async def test_a_lift_that_has_no_room_is_told_with_what_allows_it_too_little(
         cause(rig, False)
         await rig.campaigns.look()
         assert "maybe a quota" in document["status"]["conditions"][1]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cause", [quota, limit_range, template, schema])
+async def test_what_began_before_its_campaign_was_refused_is_followed_and_keeps_its_turn(
+    tmp_path: Path, cause: Cause
+) -> None:
+    older = a_document("a", task="one", memory="128Mi")
+    younger = a_document("b", task="one", memory="64Mi")
+    async with looking(tmp_path, older, younger) as rig:
+        await rig.campaigns.look()
+        cause(rig, True)
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Refused", "Waiting"], {("a", (0, 1))})
+        told = older["status"]["conditions"][1]
+        assert told["message"].startswith("no more runs begin until this is mended: ")
+        assert told["message"].endswith("; 1 run that began may go on")
+        rig.jobs.ended_s = rig.campaigns.now_s()
+        await rig.campaigns.look()
+        first, second = rig.campaigns.store.campaigns.runs("uid-a")
+        assert (first.state, second.state) == (RunState.EXECUTED, RunState.REGISTERED)
+        assert older["status"]["conditions"][1]["message"].startswith("nothing runs until this")
+        assert (rig.phases()[1], ("b", (0, 1)) in rig.jobs.jobs) == ("Running", True)
+        cause(rig, False)
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running", "Waiting"]
+        assert ("a", (1, 1)) in rig.jobs.jobs
+
+
+@pytest.mark.slow
+async def test_what_began_before_its_campaign_waited_is_followed(tmp_path: Path) -> None:
+    older, younger = a_document("a", task="one"), a_document("b", task="one")
+    async with looking(tmp_path, older, younger) as rig:
+        template(rig, True)
+        await rig.campaigns.look()
+        assert rig.jobs.jobs == {("b", (0, 1))}
+        template(rig, False)
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running", "Waiting"]
+        words = "which runs the same task; 1 run that began may go on"
+        assert younger["status"]["conditions"][1]["message"].endswith(words)
+        rig.jobs.ended_s = rig.campaigns.now_s()
+        await rig.campaigns.look()
+        first, second = rig.campaigns.store.campaigns.runs("uid-b")
+        assert (first.state, second.state) == (RunState.EXECUTED, RunState.REGISTERED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cause", [template, schema])
+async def test_one_that_cannot_be_read_is_stopped_and_its_jobs_are_deleted(
+    tmp_path: Path, cause: Cause
+) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        cause(rig, True)
+        document["spec"]["stopped"] = True
+        rig.jobs.away = "503"
+        await rig.campaigns.look()
+        assert (rig.phases(), bool(rig.jobs.jobs)) == (["Running"], True)
+        rig.jobs.away = ""
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Stopped"], set())
+        accepted, progressing = document["status"]["conditions"]
+        assert (accepted["status"], progressing["reason"]) == ("False", "Stopped")
+        record = rig.campaigns.store.campaigns.of_uid("uid-a")
+        assert record is not None
+        assert record.ended_s is not None
+        assert not await rig.campaigns.look()
+
+
+async def test_one_that_never_could_begin_is_over_once_it_is_stopped(tmp_path: Path) -> None:
+    document = a_document("a", stopped=True)
+    async with looking(tmp_path, document) as rig:
+        template(rig, True)
+        await rig.campaigns.look()
+        assert rig.phases() == ["Stopped"]
+        assert not await rig.campaigns.look()
+
+
+@pytest.mark.slow
+async def test_a_refused_one_is_ended_by_no_budget_that_people_may_still_raise(
+    tmp_path: Path,
+) -> None:
+    document = a_document("a", budget={"runs": 1})
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        rights(rig, True)
+        rig.jobs.ended_s = rig.campaigns.now_s()
+        await rig.campaigns.look()
+        assert rig.phases() == ["Refused"]
+        document["spec"]["budget"] = {"runs": 2}
+        rights(rig, False)
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running"]
+        assert ("a", (1, 1)) in rig.jobs.jobs
+
+
+@pytest.mark.slow
+async def test_nothing_is_followed_where_plimsoll_may_not_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        await rig.campaigns.look()
+        before = rig.campaigns.store.campaigns.runs("uid-a")
+        rig.jobs.ended_s = rig.campaigns.now_s()
+        policies = rig.campaigns.refusals.policies
+        monkeypatch.setattr(policies, "_excluded", frozenset({"shop"}))
+        await rig.campaigns.look()
+        told = document["status"]["conditions"]
+        assert [each["reason"] for each in told] == ["NamespaceExcluded", "Refused"]
+        assert told[1]["message"].endswith("; 1 run that began may go on")
+        monkeypatch.undo()
+        rights(rig, True)
+        rig.jobs.switched_off_in = "shop"
+        await rig.campaigns.look()
+        told = document["status"]["conditions"]
+        assert [each["reason"] for each in told] == ["NotAllowed", "Refused"]
+        assert rig.campaigns.store.campaigns.runs("uid-a") == before

@@ -35,7 +35,7 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Line, Rule
-from plimsoll_predictor.store import ItemNeed
+from plimsoll_predictor.store import ItemNeed, StoreError
 from tests.builders.controller.ledgers import Inside, a_final, an_inside, ended
 from tests.builders.pods import APod, a_pod, decision_of
 from tests.rigs.drawing import examples
@@ -144,6 +144,35 @@ PAST = [
     for number in range(20_000)
 ]
 """As many as a start reads."""
+
+
+async def test_what_is_learned_while_the_past_is_read_stays() -> None:
+    place = Place()
+    place.observed(a_run("align"), 300 * MIB)
+    in_store = ItemNeed(TaskId("shop", "align"), "r1", "s1", 300 * MIB)
+
+    async def read() -> list[ItemNeed]:
+        place.observed(a_run("call"), 700 * MIB)
+        return [in_store]
+
+    await place.items.read_anew(read)
+    assert place.items.siblings.needs("r1", "shop/s1") == {
+        "align": 300.0 * MIB,
+        "call": 700.0 * MIB,
+    }
+
+
+async def test_needs_that_cannot_be_read_change_nothing() -> None:
+    place = Place()
+    place.observed(a_run("align"), 300 * MIB)
+    known = place.items.siblings.copy()
+
+    async def read() -> list[ItemNeed]:
+        raise StoreError("the statement took too long")
+
+    with pytest.raises(StoreError):
+        await place.items.read_anew(read)
+    assert place.items.siblings == known
 
 
 @pytest.mark.slow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -103,12 +104,48 @@ def test_what_is_forgotten_no_longer_counts(store: Store) -> None:
     store.observations.record(many)
     assert store.totals.of(TRAIN).max_need_bytes == 10**9
     deleted = list(store.prune_steps(NOON_S, pruning.Bounds(per_task=10, rows=7)))
-    assert deleted == [7, 7, 7, 7, 2], "never more than so many in one transaction"
+    assert deleted == [7, 7, 7, 7, 2, 0], "never more than so many in one transaction"
     summary = store.totals.of(TRAIN)
     assert (summary.observations, summary.runs_known) == (10, 10)
     assert summary.max_need_bytes == 10**9 - 30 * 10**6
     assert_alike(store)
     assert list(store.prune_steps(NOON_S, pruning.Bounds(per_task=10))) == []
+
+
+def added_up_by(store: Store, work: Callable[[], object]) -> int:
+    """How often a whole task is added up."""
+    said = statements_of(store, work)
+    return len([each for each in said if "GROUP BY observations.task" in each])
+
+
+@pytest.mark.slow
+def test_a_task_is_added_up_once_however_many_attempts_of_it_are_pruned(store: Store) -> None:
+    store.observations.record([an_attempt(f"u{number}").built for number in range(40)])
+    once = added_up_by(store, lambda: add_up(store, TRAIN))
+    assert once > 0
+    pruned = pruning.Bounds(per_task=10, rows=2)
+    assert added_up_by(store, lambda: sum(store.prune_steps(NOON_S, pruned))) == once
+    assert_alike(store)
+    assert added_up_by(store, lambda: store.forget(TRAIN)) == 0
+    assert_alike(store)
+
+
+def add_up(store: Store, task: TaskId) -> None:
+    with store._database.write() as connection:
+        totals.add_up(connection, [str(task)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 3, 4])
+def test_a_pruning_that_ended_half_way_is_made_up_for_by_the_next(store: Store, steps: int) -> None:
+    """After three steps all is deleted that is too much, and nothing is added up yet."""
+    many = [an_attempt(f"u{number}").running(NOON_S, NOON_S + number).built for number in range(30)]
+    store.observations.record(many)
+    bounds = pruning.Bounds(per_task=10, rows=7)
+    list(islice(store.prune_steps(NOON_S, bounds), steps))
+    sum(store.prune_steps(NOON_S, bounds))
+    assert store.totals.of(TRAIN).observations == 10
+    assert_alike(store)
 
 
 @pytest.mark.slow
@@ -173,20 +210,22 @@ def statements_of(store: Store, work: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "ask",
+    ("ask", "times"),
     [
-        "totals.by_task",
-        "totals.tasks",
-        "totals.task_uses",
-        "totals.cpu_uses",
-        "lifts.waiting",
-        "observations.item_needs",
+        ("totals.by_task", 1),
+        ("totals.tasks", 1),
+        ("totals.task_uses", 1),
+        ("totals.cpu_uses", 1),
+        ("lifts.waiting", 1),
+        ("observations.item_needs", 2),
     ],
 )
-def test_a_start_or_a_page_asks_as_often_however_much_there_is(store: Store, ask: str) -> None:
+def test_a_start_or_a_page_asks_as_often_however_much_there_is(
+    store: Store, ask: str, times: int
+) -> None:
     for number in range(5):
         store.observations.record([an_attempt(f"u{number}").of(TaskId("shop", f"t{number}")).built])
-    assert len(statements_of(store, attrgetter(ask)(store))) == 1
+    assert len(statements_of(store, attrgetter(ask)(store))) == times
 
 
 @pytest.mark.parametrize("ask", ["by_task", "tasks", "task_uses", "cpu_uses"])

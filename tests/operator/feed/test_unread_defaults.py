@@ -1,0 +1,100 @@
+"""What admission obeys if it cannot read the policies of a newer controller."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from plimsoll_operator.feed.applying import UNREAD_DEFAULTS
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.client import FeedClient, FeedSource
+from plimsoll_operator.feed.wire import decode_message
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Mode, Policy
+from tests.builders.nodes import a_node, nodes_of
+
+OFF = Policy(mode=Mode.OFF)
+NODES = nodes_of(a_node("16Gi"))
+NO_STORE = "the controller's store cannot be written"
+
+
+class Reader:
+    """Admission's side of the feed. failures: how often which."""
+
+    def __init__(self) -> None:
+        self.state = AdmissionState()
+        self.failures: Counter[str] = Counter()
+        self.client = FeedClient(
+            source=FeedSource("http://127.0.0.1:1", Path("token")),
+            state=self.state,
+            heard=lambda: None,
+            failed=lambda reason: self.failures.update([reason]),
+            jitter=random.Random(1),
+        )
+
+    async def take(self, document: dict[str, object]) -> None:
+        """Apply one message."""
+        await self.client.take(decode_message(orjson.dumps(document)))
+
+
+def told(
+    epoch: str, *, paused: object, retry: str = "auto", unhealed: str | None = None
+) -> dict[str, object]:
+    """All that a controller says, with a value of ``retry`` that a newer one may know."""
+    board = FeedBoard(epoch)
+    board.set_defaults(OFF, unhealed=unhealed, nodes=NODES)
+    board.set_namespace("shop", policy=OFF, limit_ranges=[], quotas=[])
+    document = orjson.loads(board.message(0, None))
+    document["defaults"]["paused"] = paused
+    for each in (document["defaults"], document["namespaces"]["shop"]):
+        each["policy"]["retry"] = retry
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["a new leader's", "the same leader's"])
+@pytest.mark.parametrize(
+    ("paused", "is_paused"),
+    [
+        pytest.param(True, True, id="a pause goes on"),
+        pytest.param(False, False, id="a pause ends"),
+        pytest.param("until Monday", True, id="what is no yes or no ends no pause"),
+    ],
+)
+async def test_policies_that_cannot_be_read_leave_what_was_known_and_nothing_is_lowered(
+    full: bool, paused: object, is_paused: bool
+) -> None:
+    reader = Reader()
+    await reader.take(told("e1", paused=True, unhealed=NO_STORE))
+    before = reader.state.namespaces
+    unread = told("e2" if full else "e1", paused=paused, retry="sometimes")
+    await reader.take(unread | {"full": full})
+    state = reader.state
+    assert (state.default_policy, state.nodes, state.paused) == (OFF, NODES, is_paused)
+    assert state.unhealed == UNREAD_DEFAULTS
+    assert state.namespaces == before
+    assert reader.failures == {"bad-entry": 2}
+
+
+async def test_a_pause_begins_for_an_admission_that_cannot_read_the_policy_beside_it() -> None:
+    reader = Reader()
+    await reader.take(told("e1", paused=True, retry="sometimes"))
+    assert (reader.state.paused, reader.state.unhealed) == (True, UNREAD_DEFAULTS)
+
+
+async def test_policies_that_can_be_read_again_are_all_that_counts() -> None:
+    reader = Reader()
+    await reader.take(told("e1", paused=True, retry="sometimes"))
+    await reader.take(told("e2", paused=False))
+    assert (reader.state.paused, reader.state.unhealed) == (False, None)
+
+
+async def test_a_namespace_that_is_not_told_any_more_is_forgotten() -> None:
+    reader = Reader()
+    await reader.take(told("e1", paused=False))
+    await reader.take(told("e2", paused=False) | {"namespaces": {}})
+    assert reader.state.namespaces == {}
