@@ -32,8 +32,8 @@ def in_zone(zone: str) -> dict[str, Any]:
 class Listing(ApiServer):
     """Answers pages of large pods, each after some time."""
 
-    def __init__(self, clock: list[float], takes_s: float = 0.0, pages: int = PAGES) -> None:
-        self.clock, self.takes_s, self.pages = clock, takes_s, pages
+    def __init__(self, clock: list[float], takes_s: float = 0.0, answers: int = PAGES) -> None:
+        self.clock, self.takes_s, self.answers = clock, takes_s, answers
         self.fails: Unreachable | None = None
         self.held: asyncio.Event | None = None
 
@@ -49,7 +49,7 @@ class Listing(ApiServer):
         built = pod.annotated({labels.HELD: "{}", "large": "x" * 5000}).built()
         built["metadata"]["managedFields"] = [{f"f:{n}": {} for n in range(300)}]
         built["status"] = {"phase": "Running", "conditions": [{f"c{n}": n} for n in range(100)]}
-        more = str(page + 1) if page + 1 < self.pages else ""
+        more = str(page + 1) if page + 1 < self.answers else ""
         text = json.dumps({"items": [built] * PODS, "metadata": {"continue": more}})
         found: dict[str, Any] = json.loads(text)
         return found
@@ -108,7 +108,7 @@ async def test_what_is_kept_says_what_room_they_take(monkeypatch: pytest.MonkeyP
 )
 async def test_room_that_such_pods_give_back_is_seen_soon(takes_s: float, pause_s: float) -> None:
     clock = [0.0]
-    others = OtherPods(Listing(clock, takes_s, pages=1), lambda: clock[0])
+    others = OtherPods(Listing(clock, takes_s, answers=1), lambda: clock[0])
     await others.list()
     clock[0] = pause_s - 0.5
     assert not others.are_due()
@@ -122,7 +122,7 @@ async def test_room_that_such_pods_give_back_is_seen_soon(takes_s: float, pause_
 async def test_who_stops_in_the_middle_of_a_list_may_begin_again() -> None:
     """As after an error in a look, which begins the whole order again."""
     clock = [0.0]
-    listing = Listing(clock, pages=2)
+    listing = Listing(clock, answers=2)
     others = OtherPods(listing, lambda: clock[0])
     listing.held = asyncio.Event()
     assert await others.news(0.0) is None, "the list goes on"
@@ -134,7 +134,7 @@ async def test_who_stops_in_the_middle_of_a_list_may_begin_again() -> None:
 
 async def a_list_that_failed(clock: list[float]) -> OtherPods:
     """A list that fails after its call was left."""
-    listing = Listing(clock, pages=1)
+    listing = Listing(clock, answers=1)
     others = OtherPods(listing, lambda: clock[0])
     listing.held, listing.fails = asyncio.Event(), Unreachable("no answer")
     assert await others.news(0.0) is None
