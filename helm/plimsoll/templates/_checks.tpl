@@ -157,6 +157,9 @@ lookup finds nothing, not even an empty list. */}}
 {{/* Helm would make roles and accounts first, and stop at the first Service. */}}
 {{- define "plimsoll.beginning" -}}
 {{- $begins := include "plimsoll.fullname" . -}}
+{{- if has $begins (list "y" "n" "yes" "no" "on" "off" "true" "false" "null") -}}
+{{- fail (printf "the objects' names would begin with %q, which YAML does not read as text: set fullnameOverride to another name" $begins) -}}
+{{- end -}}
 {{- if not (regexMatch "^[a-z][-a-z0-9]*$" $begins) -}}
 {{- fail (printf "the objects' names would begin with %q, and a Service's name begins with a letter and has no dot: set fullnameOverride to lower-case letters, digits and dashes, a letter first" $begins) -}}
 {{- end -}}

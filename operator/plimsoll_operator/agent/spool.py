@@ -27,6 +27,8 @@ from plimsoll_predictor.core.documents import from_document, to_document
 log = structlog.get_logger()
 
 FILE_NAME: Final = "peaks.spool"
+STALE_NAME: Final = "peaks.stale"
+"""What the spool is called once a later one could not be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +44,22 @@ class Spool:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
+        self._stale = folder / STALE_NAME
         self._writable = True
         self._saved_crc: int | None = None
 
     def load(self) -> Spooled:
-        """Read what was saved last; it is empty at first. Damaged lines are skipped and logged."""
-        try:
-            lines = self._path.read_bytes().splitlines()
-        except FileNotFoundError:
-            return Spooled()
-        except OSError as error:
-            log.error("spool unreadable, starting without it", file=str(self._path), why=str(error))
-            return Spooled()
-        running: dict[Key, Peaks] = {}
-        waiting: list[Waiting] = []
-        bad = [n for n, line in enumerate(lines, 1) if not _decode_into(line, running, waiting)]
-        if bad:
-            log.warning(
-                "damaged lines skipped in the spool",
-                file=str(self._path),
-                lines=bad[:20],
-                count=len(bad),
-            )
-        return Spooled(running, tuple(waiting))
+        """Read what was saved last; it is empty at first. Damaged lines are skipped and logged.
+
+        Of a stale file only final reports count: they stay true. Its agent went on, and told the
+        controller of what ran; to go on from its maxima would count that time as unseen.
+        """
+        stale, saved = _read(self._stale), _read(self._path)
+        ended = tuple(each for each in stale.waiting if each.report.final)
+        return Spooled(saved.running, ended + saved.waiting)
 
     def save(self, spooled: Spooled) -> bool:
-        """Replace what was saved; False if the disk refuses."""
+        """Replace what was saved. False if the disk refuses; what it has is stale then."""
         content = b"".join(_encode(spooled))
         crc = zlib.crc32(content)
         if crc == self._saved_crc:
@@ -87,11 +79,38 @@ class Spool:
             self._writable, self._saved_crc = False, None
             with contextlib.suppress(OSError):  # half a file does no harm if it stays
                 partial.unlink()
+            with contextlib.suppress(
+                OSError
+            ):  # a full disk renames, one that is read-only does not
+                os.replace(self._path, self._stale)
             return False
         if not self._writable:
             log.info("spool is written again", file=str(self._path))
+        with contextlib.suppress(OSError):  # what is in it is in the new file, or was sent
+            self._stale.unlink()
         self._writable, self._saved_crc = True, crc
         return True
+
+
+def _read(path: Path) -> Spooled:
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return Spooled()
+    except OSError as error:
+        log.error("spool unreadable, starting without it", file=str(path), why=str(error))
+        return Spooled()
+    running: dict[Key, Peaks] = {}
+    waiting: list[Waiting] = []
+    bad = [n for n, line in enumerate(lines, 1) if not _decode_into(line, running, waiting)]
+    if bad:
+        log.warning(
+            "damaged lines skipped in the spool",
+            file=str(path),
+            lines=bad[:20],
+            count=len(bad),
+        )
+    return Spooled(running, tuple(waiting))
 
 
 def _encode(spooled: Spooled) -> Iterable[bytes]:

@@ -25,6 +25,7 @@ from plimsoll_predictor.core.task import TaskId
 
 START_WITHIN_S: Final = 600
 MAX_LIFTS: Final = 3
+_NO_BOUND: Final = 2**62
 STOP_CHANGE: Final = 0.01
 STOP_RUNS: Final = 5
 _OWN: Final = "plimsoll.dev/"
@@ -135,7 +136,7 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     features: list[FeatureSpec]
     scenarios: _ScenariosSpec
     parallelism: int = 1
-    order: str = Order.PLAIN.value
+    order: Order = Order.PLAIN
     budget: _BudgetSpec = _BudgetSpec()
     stop: _StopSpec | None = None
     max_lifts: int = MAX_LIFTS
@@ -186,7 +187,7 @@ class Campaign:
         spec, stop = self.spec, self.spec.stop
         return Rules(
             parallelism=spec.parallelism,
-            order=Order(spec.order),
+            order=spec.order,
             budget=Budget(
                 runs=spec.budget.runs,
                 gb_hours=spec.budget.gigabyte_hours,
@@ -213,7 +214,7 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
         raise BadCampaign("InvalidSpec", words)
     spec = from_document(_Spec, mapping(document.get("spec")), "spec", _bad_spec)
     try:
-        memory_bytes, _ = parse_bytes(spec.memory), Order(spec.order)
+        memory_bytes = parse_bytes(spec.memory)
     except BadQuantity as error:
         raise BadCampaign("InvalidSpec", f"spec.memory {error}") from error
     container = sized_container(spec.pod_template)
@@ -239,7 +240,7 @@ def read_begun(document: Mapping[str, Any]) -> Campaign:
     """Read a campaign that began, and may be written so by now that it cannot run.
 
     It is enough to follow the runs that go on, and to stop them; no run can begin of it. If its
-    spec does not fit its schema, its rules are the defaults.
+    spec does not fit its schema, the bounds of its runs are read one by one.
     """
     metadata, given = metadata_of(document), mapping(document.get("spec"))
     try:
@@ -251,6 +252,8 @@ def read_begun(document: Mapping[str, Any]) -> Campaign:
             memory=0,
             features=[],
             scenarios=_ScenariosSpec(),
+            max_lifts=_bound_of(given, "maxLifts", MAX_LIFTS),
+            start_within_seconds=_bound_of(given, "startWithinSeconds", START_WITHIN_S),
             stopped=given.get("stopped") is True,
         )
     return Campaign(
@@ -265,6 +268,12 @@ def read_begun(document: Mapping[str, Any]) -> Campaign:
         reference_bytes=0,
         spec=spec,
     )
+
+
+def _bound_of(given: Mapping[str, Any], name: str, default: int) -> int:
+    """Return a bound as it is written; one that cannot be read gives up no run."""
+    written = given.get(name, default)
+    return written if type(written) is int else _NO_BOUND
 
 
 def scenarios_of(

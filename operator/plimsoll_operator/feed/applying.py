@@ -24,7 +24,7 @@ from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.documents import Count, from_document
-from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
@@ -137,6 +137,12 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str, data: object) ->
     """
     if kind is ChangeKind.DEFAULTS:
         _leave_defaults(state, data)
+    elif kind is ChangeKind.NAMESPACE:
+        # What its bounds refuse must be known, also without its policy.
+        with contextlib.suppress(
+            ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+        ):
+            state.namespaces[name] = replace(_namespace(data, None), policy=_UNREAD_POLICY)
     elif kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             task = TaskId.parse(name)
@@ -147,6 +153,10 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str, data: object) ->
             _APPLY[kind](state, name, None)
     elif kind in OF_THE_MOMENT or kind is ChangeKind.ORDER:
         _APPLY[kind](state, name, None)
+
+
+_UNREAD_POLICY: Final = Policy(mode=Mode.RECOMMEND)
+"""Of a namespace whose own cannot be read: it may be off by now."""
 
 
 def _leave_defaults(state: AdmissionState, data: object) -> None:
@@ -173,9 +183,14 @@ def _apply_namespace(state: AdmissionState, name: str, data: _Data) -> None:
         state.namespaces.pop(name, None)
         return
     policy = data["policy"]
+    read = None if policy is None else Policy.from_dict(policy)
+    state.namespaces[name] = _namespace(data, read)
+
+
+def _namespace(data: Any, policy: Policy | None) -> NamespaceState:
     limit_ranges, quotas = sequence(data["limit_ranges"]), sequence(data["quotas"])
-    state.namespaces[name] = NamespaceState(
-        policy=None if policy is None else Policy.from_dict(policy),
+    return NamespaceState(
+        policy=policy,
         bounds=read_namespace(limit_ranges, quotas),
         document=data,
         cpu=read_namespace(limit_ranges, quotas, CPU),

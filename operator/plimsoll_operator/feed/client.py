@@ -157,7 +157,7 @@ class FeedClient:
                 self.failed("bad-entry")
                 log.warning("feed-entry-ignored", error=str(error))
                 if kind is ChangeKind.NAMESPACE and name in self.state.namespaces:
-                    target.namespaces[name] = self.state.namespaces[name]
+                    target.namespaces.setdefault(name, self.state.namespaces[name])
             # A waiting pod is answered here: decoding a model takes a millisecond.
             await asyncio.sleep(0)
         if self._staged is not None and message.revision == message.head:

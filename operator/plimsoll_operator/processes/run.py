@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -18,7 +19,12 @@ from plimsoll_operator.kube.api_server import ApiServer, api_settings
 from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
 from plimsoll_operator.names.service_urls import with_brackets
-from plimsoll_operator.processes.ending import beside, when_terminated
+from plimsoll_operator.processes.ending import (
+    Terminated,
+    beside,
+    unless_terminated,
+    when_terminated,
+)
 from plimsoll_operator.processes.run_certificate import RunCertificate, utc_now
 from plimsoll_operator.processes.run_claims import (
     NotReady,
@@ -91,7 +97,7 @@ def run(settings: RunSettings) -> None:
 async def _run(settings: RunSettings) -> None:
     ending = when_terminated()
     settings.state_dir.mkdir(parents=True, exist_ok=True)
-    with alone_in(settings.state_dir):
+    with contextlib.suppress(Terminated), alone_in(settings.state_dir):
         api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
         async with api_client:
             await _run_alone(settings, ApiServer(api_client, within_s=ANSWER_WITHIN_S), ending)
@@ -99,8 +105,8 @@ async def _run(settings: RunSettings) -> None:
 
 async def _run_alone(settings: RunSettings, api: ApiServer, ending: asyncio.Event) -> None:
     address = with_brackets(f"https://{settings.host}:{settings.admission_port}")
-    await check_unclaimed(api, address)
-    await check_free(settings.ports)
+    await unless_terminated(ending, check_unclaimed(api, address))
+    await unless_terminated(ending, check_free(settings.ports))
     # Only now: the admission of a run that goes on would show a new certificate at once.
     certificate = RunCertificate.make(
         settings.state_dir / "certificates", [settings.host, "localhost"], utc_now()
@@ -113,7 +119,7 @@ async def _run_alone(settings: RunSettings, api: ApiServer, ending: asyncio.Even
         if ending.is_set():
             return
         body = webhook_configuration(address, certificate.authority, settings.left_alone)
-        async with registered(api, address, body):
+        async with registered(api, address, body, ending):
             ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
             log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
             async with beside(certificate.keep(api)):

@@ -16,6 +16,7 @@ import structlog
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
+from plimsoll_operator.processes.ending import unless_terminated
 from plimsoll_operator.processes.run_webhook import NAME, is_made_by_run
 
 log = structlog.get_logger()
@@ -73,16 +74,19 @@ async def check_unclaimed(api: ApiServer, address: str) -> None:
 
 
 @asynccontextmanager
-async def registered(api: ApiServer, address: str, body: Mapping[str, Any]) -> AsyncIterator[None]:
+async def registered(
+    api: ApiServer, address: str, body: Mapping[str, Any], ending: asyncio.Event
+) -> AsyncIterator[None]:
     """Have the webhook configuration while the context is open.
 
     It takes over what an earlier run at this address left, and deletes no other.
 
     Raises:
         NotReady: if there is another's.
+        Terminated: if the end comes before it is made.
     """
     try:
-        await _register(api, address, body)
+        await unless_terminated(ending, _register(api, address, body))
         yield
     finally:
         await _unregister(api.within(REMOVED_WITHIN_S), address)

@@ -103,8 +103,11 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
 
 async def _bound(log_file: Path) -> None:
     while True:
-        if (log_file.stat().st_size if log_file.exists() else 0) > MOST_LOG_BYTES:
-            await asyncio.to_thread(_begin_again, log_file)
+        try:
+            if log_file.stat().st_size > MOST_LOG_BYTES:
+                await asyncio.to_thread(_begin_again, log_file)
+        except OSError as error:  # somebody moved it; the next look may find another
+            log.warning("a log cannot be bounded", file=str(log_file), why=str(error))
         await asyncio.sleep(LOGS_LOOKED_AT_EVERY_S)
 
 

@@ -26,6 +26,8 @@ _LEFT: Final = {
     Qos.BEST_EFFORT: "the pod is BestEffort: a CPU request would change its class",
 }
 
+_LIMITED_LATER: Final = "another webhook wrote a CPU limit after the request, which stays"
+
 
 def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) -> CpuAsk | None:
     """Return the user's CPU: the container's, unless Plimsoll itself wrote the request.
@@ -40,10 +42,11 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
         limit = millicores_asked(container_of(pod, container.index), "limits")
     except BadQuantity:
         return None
+    request = limit if request is None else request
     earlier = _earlier(container, note)
     if earlier is not None and _is_by(earlier, request):
         request = earlier.was_millicores
-    return CpuAsk(limit if request is None else request, limit)
+    return CpuAsk(request, limit)
 
 
 def _request_on(pod: Pod, container: SizedContainer) -> int | None:
@@ -130,21 +133,29 @@ def within_lift(note: CpuNote, lift: Lift | None, *, made_as_written: bool) -> C
 
 
 def taken_back(
-    note: CpuNote, pod: Pod, container: SizedContainer, before: DecisionNote | None
+    note: CpuNote, ask: CpuAsk, pod: Pod, container: SizedContainer, before: DecisionNote | None
 ) -> CpuNote:
     """Return the decision that takes an earlier request back where nothing is decided now.
 
-    Another webhook may have written a limit since then. If it is below that request, the API server
-    refuses the pod. Where nothing was written, zero keeps the pod's class as well as no request.
+    Another webhook may have written a limit since then. A request above it has the API server
+    refuse the pod. Where nothing was written, the request is not raised to that limit, which may be
+    a whole node; without a limit, zero keeps the pod's class as well as no request.
 
     before: the decision that is on the pod.
     """
-    earlier = _earlier(container, before)
+    earlier, limit = _earlier(container, before), ask.limit_millicores
     if note.request_millicores is not None or note.mode is not Mode.ENFORCE or earlier is None:
         return note
     if not _is_by(earlier, _request_on(pod, container)):
         return note
-    return replace(note, request_millicores=note.was_millicores or 0)
+    if limit is None:
+        return replace(note, request_millicores=earlier.was_millicores or 0)
+    of_earlier = earlier.was_millicores
+    if of_earlier is None:
+        of_earlier = earlier.request_millicores or 0
+    if of_earlier < limit and note.why == _LEFT[Qos.GUARANTEED]:
+        note = replace(note, why=_LIMITED_LATER)
+    return replace(note, request_millicores=min(of_earlier, limit))
 
 
 def is_enforced(note: CpuNote) -> bool:

@@ -322,7 +322,7 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
     if by is not None:
         return left_to_autoscaler(ask, by, knowledge.policy)
     note = _cpu_decided(read, ask, wanted, state)
-    return taken_back(note, read.body, container, read.note)
+    return taken_back(note, ask, read.body, container, read.note)
 
 
 def _cpu_decided(read: ReadPod, ask: CpuAsk, wanted: Memory, state: AdmissionState) -> CpuNote:

@@ -51,14 +51,17 @@ def spent(runs: Sequence[CampaignRun], now_s: float) -> Budget:
 
 
 def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending | None:
-    """Return why no more runs begin; None while some may."""
+    """Return why no more runs begin; None while some may, or may once nothing keeps it back."""
+    waiting = any(run.state is RunState.REGISTERED for run in runs)
+    if rules.kept_back and waiting and not rules.stopped:
+        return None
     for ending, holds in (
         (Ending.STOPPED, rules.stopped),
         (Ending.NEVER_STARTS, _went(runs, _NOT_STARTED, NEVER_STARTS_AFTER, before=STARTED)),
         (Ending.PROGRAM_FAILS, _went(runs, _FAILED, FAILS_AFTER, before=_SUCCEEDED)),
         (Ending.NOT_MEASURED, _went(runs, _NOT_MEASURED, NOT_MEASURED_AFTER, before=_LEARNED)),
         (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
-        (Ending.ALL_RUN, all(run.state is not RunState.REGISTERED for run in runs)),
+        (Ending.ALL_RUN, not waiting),
         (Ending.NOTHING_MOVES, _settled(rules, runs)),
     ):
         if holds:

@@ -136,8 +136,9 @@ def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float) 
     over_s = since(run.ended_s, now_s)
     if job.succeeded or job.failed:
         return over_s >= ENDED_KEPT_S
-    dropped = rules.stopped and (run.state is RunState.INTERRUPTED or job.goes_on)
-    return dropped or run.state is RunState.STUCK or over_s >= GOES_ON_S
+    if run.state is RunState.INTERRUPTED and (rules.stopped or rules.kept_back):
+        return True
+    return (rules.stopped and job.goes_on) or run.state is RunState.STUCK or over_s >= GOES_ON_S
 
 
 def _stays(rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float) -> bool:
@@ -291,6 +292,10 @@ def _stuck(
     rules: Rules, run: CampaignRun, job: SeenJob, around: _Around
 ) -> tuple[CampaignRun, ...]:
     words = f"nothing started within {rules.start_within_s:g} s: {job.stuck_why or 'no pod'}"
+    if rules.kept_back:
+        # What keeps the campaign back may be why nothing starts, so the template is not at fault.
+        again = replace(run, state=RunState.INTERRUPTED, ended_s=around.now_s, note=words)
+        return again, _after(again, run.memory_bytes, lifts=run.lifts)
     stuck = replace(run, state=RunState.STUCK, ended_s=around.now_s, note=words)
     return _once_more(stuck) if around.started else (stuck,)
 

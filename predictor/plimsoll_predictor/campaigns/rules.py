@@ -35,6 +35,7 @@ class Rules:
     """What people asked of a campaign, apart from its scenarios.
 
     reference_bytes: today's request, to which savings are relative. began_s: Unix seconds.
+    kept_back: it may begin no run now, so no rule ends it; people may still change the rules.
     """
 
     parallelism: int
@@ -46,10 +47,8 @@ class Rules:
     reference_bytes: int
     began_s: float
     stopped: bool = False
+    kept_back: bool = False
 
     def while_kept_back(self) -> Rules:
-        """Return the rules while it may begin no run, and those that began go on.
-
-        People may change its budget and its stop rule until it goes on, so neither ends it now.
-        """
-        return replace(self, parallelism=0, budget=Budget(), stop=None)
+        """Return the rules while it may begin no run, and those that began go on."""
+        return replace(self, parallelism=0, kept_back=True)

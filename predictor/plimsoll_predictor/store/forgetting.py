@@ -7,13 +7,13 @@ after an interruption the task is found again, and the rest goes the next time.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store.attempts import lessons, observation_rows, observations, totals
+from plimsoll_predictor.store.attempts import lessons, observation_rows, observations
 from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.database.deleting import ROWS_AT_ONCE, delete_all, delete_some
@@ -74,8 +74,6 @@ def unlearn(database: Database, task: TaskId, now_s: float, rows: int = ROWS_AT_
             connection.execute(table.delete().where(table.c.task == name))
         forecaster = schema.forecaster
         connection.execute(forecaster.delete().where(forecaster.c.key == f"{runtimes.TASK}{name}"))
-        # People may have been interrupted while they forgot it: then its totals count too many.
-        totals.add_up_if_differing(connection, name)
     with database.read() as connection:
         taught = observation_rows.lessons_anew(connection, task, KEPT_PER_TASK, now_s)
     for at in range(0, len(taught), rows):
@@ -112,13 +110,15 @@ class Forgetting:
 
     ends_s: when the newest attempt of each task ended, None if it has none; a task of which a later
     attempt ends is left alone from then on. None to delete whatever comes. at_last: done in the
-    transaction of each task's last rows.
+    transaction of each task's last rows. halves: tasks of which some attempts are deleted, and not
+    all; it is kept up to date. Their totals count too many.
     """
 
     database: Database
     rows: int
     ends_s: Mapping[str, float | None] | None = None
     at_last: Callable[[sa.Connection], None] | None = None
+    halves: set[str] = field(default_factory=set)
 
     def steps(self, names: Sequence[str]) -> Iterator[int]:
         """Go through the steps; each is one short transaction, and gives its number of rows."""
@@ -144,17 +144,18 @@ class Forgetting:
 
     def _delete_attempts(self, name: str) -> Iterator[int]:
         table = schema.observations
-        deleted, before = self.rows, 0
+        deleted = self.rows
         while deleted >= self.rows:
             with self.database.write() as connection:
                 if not self._going(connection, [name]):
-                    if before:
-                        totals.add_up(connection, [name])
                     return
+                # Noted first: a transaction that fails may have been kept all the same.
+                self.halves.add(name)
                 deleted = delete_some(connection, table, table.c.task == name, self.rows)
                 if deleted < self.rows:
                     self._finish(connection, name)
-            before += deleted
+            if deleted < self.rows:
+                self.halves.discard(name)
             if deleted:
                 yield deleted
 

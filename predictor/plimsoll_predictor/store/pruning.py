@@ -43,18 +43,22 @@ class Bounds:
     rows: int = ROWS_AT_ONCE
 
 
-def steps(database: Database, now_s: float, bounds: Bounds, noticed: int) -> Iterator[int]:
+def steps(
+    database: Database, now_s: float, bounds: Bounds, noticed: int, halves: set[str]
+) -> Iterator[int]:
     """Delete what is over the bounds of rows per task, tasks, and age, a little at a time.
 
     Each step is one short transaction, so that a writer waits for one of them and not for all. It
     gives the number of rows deleted. To stop between two steps is harmless.
 
     noticed: the serial of the last mark that the controller has noticed; later ones stay.
+    halves: tasks that may be half forgotten; they are added up anew, and the set is kept up to
+    date. It is for the next pruning.
 
     If the database cannot do one kind of work now, the others are done all the same; that one is
     left to the next time. It is not tried again: a writer that does so waits while it fails.
     """
-    for work in _works(_Pruning(database, bounds), now_s, noticed):
+    for work in _works(_Pruning(database, bounds, halves), now_s, noticed):
         try:
             yield from work
         except StoreError as error:
@@ -102,6 +106,7 @@ def _ends(database: Database, select: sa.Select[Any]) -> dict[str, float | None]
 class _Pruning:
     database: Database
     bounds: Bounds
+    halves: set[str]
 
     def delete(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> Iterator[int]:
         """Delete rows until none is left."""
@@ -111,7 +116,7 @@ class _Pruning:
         ends, rows = self._old_tasks(now_s), self.bounds.rows
         names = list(ends)
         for start in range(0, len(names), rows):
-            forgetting = Forgetting(self.database, rows, ends_s=ends)
+            forgetting = Forgetting(self.database, rows, ends_s=ends, halves=self.halves)
             yield from forgetting.steps(names[start : start + rows])
 
     def forget_marks(self, noticed: int) -> Iterator[int]:
@@ -168,16 +173,21 @@ class _Pruning:
         """Delete the oldest attempts of tasks with too many, then add up what is left.
 
         Adding up is a pass over all that is left, so it is done once. Until then the totals count
-        too many, so that after an interruption the next pruning finds the task again.
+        too many, so that after an interruption the next pruning finds the task again. What is left
+        of tasks that are half forgotten is added up likewise, within the same bounds.
         """
-        table, keep = schema.observations, self.bounds.per_task
-        over = sa.select(schema.totals.c.task).where(schema.totals.c.observations > keep)
-        for task in self.database.values(over):
+        table, keep, column = schema.observations, self.bounds.per_task, schema.totals.c
+        known = self.database.rows(sa.select(column.task, column.observations))
+        # A task without totals has no attempts either: its forgetting came to its end.
+        self.halves.intersection_update([row.task for row in known])
+        over = [row.task for row in known if row.observations > keep or row.task in self.halves]
+        for task in over:
             old = self._older(table, "ordered_s", task, keep)
             if old is not None:
                 yield from self.delete(table, (table.c.task == task) & old)
             with self.database.write() as connection:
                 totals.add_up(connection, [task])
+            self.halves.discard(task)
             yield 0
 
     def newest_only(self, table: sa.Table, order: str, keep: int) -> Iterator[int]:

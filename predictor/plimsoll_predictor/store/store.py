@@ -46,6 +46,8 @@ class Store:
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
+        self._halves: set[str] = set()
+        """Tasks that may be half forgotten. They are not stored: a start mends all totals."""
         self.observations = ObservationRecords(database, clock)
         self.totals = TotalRecords(database, clock)
         self.lifts = LiftRecords(database, clock)
@@ -137,8 +139,11 @@ class Store:
     def unlearn(self, task: TaskId) -> None:
         """Delete what is learned of a forgotten task; what is stored of it since teaches anew.
 
-        In several transactions; its mark goes with the last one.
+        In several transactions; its mark goes with the last one. If people were interrupted, or are
+        not done yet, its totals count too many until the next pruning. To add it up is a pass over
+        all that is left of it, for which other writes, and the forgetting, would wait.
         """
+        self._halves.add(str(task))
         forgetting.unlearn(self._database, task, self._clock())
 
     def quiet_tasks(self) -> list[TaskId]:
@@ -149,4 +154,6 @@ class Store:
         self, now_s: float, bounds: pruning.Bounds | None = None, *, noticed: int = 0
     ) -> Iterator[int]:
         """Delete what is over the bounds, as ``pruning.steps`` does."""
-        return pruning.steps(self._database, now_s, bounds or pruning.Bounds(), noticed)
+        return pruning.steps(
+            self._database, now_s, bounds or pruning.Bounds(), noticed, self._halves
+        )

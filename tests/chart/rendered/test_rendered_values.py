@@ -312,6 +312,7 @@ def _under(value: Any, key: str) -> Iterator[Any]:
     [
         pytest.param({"fullnameOverride": "a.b"}, "a.b", id="a dot"),
         pytest.param({"fullnameOverride": "1abc"}, "1abc", id="a digit first"),
+        pytest.param({"fullnameOverride": "true"}, "true", id="a word of YAML"),
         pytest.param({"nameOverride": "a.b"}, "plimsoll-a.b", id="a dot behind the release's name"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.agent.cgroup_trees import CONTAINER, UID, RecordedTree
 
 POD = f"kubepods/burstable/pod{UID}"
@@ -36,7 +37,7 @@ class Node:
         self.spool = Spool(folder / "state")
         self.kernel_peak, self.older = kernel_peak, older
         self.highest_bytes = 0
-        self.now_s = STARTED_S
+        self.now_s = self.started_s = STARTED_S
         self.booted_s = STARTED_S - 5_000.0
         self.book = PeakBook()
         self.uses(GIB)
@@ -47,6 +48,15 @@ class Node:
 
     def up_s(self) -> float:
         return self.now_s - self.booted_s
+
+    def pulls_for(self, seconds: float) -> None:
+        """The pod has its sandbox, and its container does not run yet."""
+        if (self.tree.root / POD / CONTAINER).exists():
+            self.tree.remove(f"{POD}/{CONTAINER}")
+        peak = 2 * MIB if self.kernel_peak else None
+        self.tree.write(POD, current=MIB, anon=MIB, inactive_file=0, peak=peak)
+        self.is_seen_for(seconds)
+        self.started_s, self.highest_bytes = self.now_s, 0
 
     def uses(self, anon: int, cache: int = 0) -> None:
         self.highest_bytes = max(self.highest_bytes, anon + cache)
@@ -69,6 +79,10 @@ class Node:
         left_out = NEW_IN_REPORTS if self.older else ()
         self.book.add(_without(PeakReport, each, left_out) for each in reports)
 
+    def clock_is_set_back(self, seconds: float) -> None:
+        self.now_s -= seconds
+        self.booted_s -= seconds
+
     def agent_is_killed(self) -> None:
         running = self.sampler.running()
         left_out = NEW_IN_FILES if self.older else ()
@@ -89,7 +103,7 @@ class Node:
             task=TaskId("shop", "train"),
             run=f"pod:{UID}",
             outcome=Outcome.SUCCEEDED,
-            started_s=STARTED_S,
+            started_s=self.started_s,
             finished_s=finished_s,
         )
         best = self.book.best(UID, CONTAINER, 1)
@@ -195,15 +209,93 @@ def test_what_happened_meanwhile_does_not_matter_once_more_is_needed(
     assert node.learned_bytes() == 7 * GIB
 
 
-@pytest.mark.parametrize("ways", [("killed", "killed"), ("replaced", "replaced")])
-def test_absences_add_up(tmp_path: Path, ways: tuple[str, str]) -> None:
-    """Each is less than a tenth of the run, both are more."""
+@pytest.mark.parametrize("ways", list(itertools.product(["killed", "replaced"], repeat=3)))
+def test_absences_add_up(tmp_path: Path, ways: tuple[str, ...]) -> None:
+    """Any two are less than a tenth of the run, all three are more."""
     node = Node(tmp_path, kernel_peak=False)
     for way in ways:
-        node.is_seen_for(60)
-        next_agent(node, way, 15)
-    node.is_seen_for(60)
+        node.is_seen_for(120)
+        next_agent(node, way, 20)
+    node.is_seen_for(80)
     assert node.learned_bytes() is None
+
+
+@pytest.mark.parametrize("ways", list(itertools.product(["killed", "replaced"], repeat=2)))
+def test_no_absence_counts_twice(tmp_path: Path, ways: tuple[str, ...]) -> None:
+    node = Node(tmp_path, kernel_peak=False)
+    for way in ways:
+        node.is_seen_for(120)
+        next_agent(node, way, 20)
+    node.is_seen_for(200)
+    assert node.learned_bytes() == GIB
+
+
+@WAYS
+@KERNELS
+def test_an_absence_before_the_container_began_is_not_of_its_run(
+    tmp_path: Path, way: str, *, kernel_peak: bool
+) -> None:
+    """An image is pulled for minutes."""
+    node = Node(tmp_path, kernel_peak=kernel_peak)
+    node.pulls_for(30)
+    next_agent(node, way, 40)
+    node.pulls_for(30)
+    node.uses(3 * GIB)
+    node.is_seen_for(120)
+    assert node.learned_bytes() == 3 * GIB
+
+
+@WAYS
+def test_an_absence_in_which_the_container_began_or_ended_is_of_its_run(
+    tmp_path: Path, way: str
+) -> None:
+    began = Node(tmp_path / "began", kernel_peak=False)
+    began.pulls_for(30)
+    next_agent(began, way, 40)
+    began.started_s = began.now_s - 20
+    began.uses(3 * GIB)
+    began.is_seen_for(120)
+    assert began.learned_bytes() is None
+
+    ended = Node(tmp_path / "ended", kernel_peak=False)
+    ended.is_seen_for(120)
+    next_agent(ended, way, 40)
+    ended.tree.remove(f"{POD}/{CONTAINER}")
+    ended.tick()
+    assert ended.learned_bytes() is None
+
+
+@pytest.mark.parametrize("back_s", [30, 3600])
+def test_a_clock_that_is_set_back_makes_no_time_unseen(tmp_path: Path, back_s: int) -> None:
+    node = Node(tmp_path, kernel_peak=False)
+    node.is_seen_for(5)
+    node.clock_is_set_back(back_s)
+    for gib in (2, 3, 4, 5):
+        node.now_s += 50
+        node.uses(gib * GIB)
+        node.tick()
+    node.now_s += 3600
+    node.uses(6 * GIB)
+    node.tick()
+    assert node.learned_bytes() == 6 * GIB
+
+
+def test_an_agent_whose_files_could_not_be_written_was_not_away_since_they_were(
+    tmp_path: Path,
+) -> None:
+    """Its node's disk filled up; it told the controller all."""
+    node = Node(tmp_path, kernel_peak=False)
+    node.is_seen_for(60)
+    assert node.spool.save(Spooled(node.sampler.running()))
+    (tmp_path / "state" / "peaks.partial").mkdir()
+    node.is_seen_for(3600)
+    node.uses(5 * GIB)
+    node.is_seen_for(60)
+    assert not node.spool.save(Spooled(node.sampler.running()))
+    node.now_s += 2
+    node.sampler = node.an_agent(node.spool.load().running)
+    node.is_seen_for(60)
+    assert node.learned_bytes() == 5 * GIB
 
 
 def test_what_was_known_of_the_beginning_stays_known_after_an_absence(tmp_path: Path) -> None:

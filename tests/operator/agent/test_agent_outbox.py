@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -165,11 +166,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_logged_once_keeps_the_last_good_file_and_recovers(
+def test_a_full_disk_is_logged_once_keeps_the_last_finals_and_recovers(
     small_disk: Path,
 ) -> None:
-    spool = Spool(small_disk)
-    assert spool.save(a_spooled())
+    """The maxima of what ran are too old soon; what ended has not changed."""
+    spool, saved = Spool(small_disk), a_spooled()
+    final = Waiting(a_report(pod_uid="ended", final=True), 3.0)
+    assert spool.save(replace(saved, waiting=(*saved.waiting, final)))
     ballast = small_disk / "ballast"
     with pytest.raises(OSError, match="No space left"):
         ballast.write_bytes(bytes(MIB))
@@ -177,7 +180,8 @@ def test_a_full_disk_is_logged_once_keeps_the_last_good_file_and_recovers(
 
     with capture_logs() as logs:
         assert [spool.save(many) for _ in range(3)] == [False] * 3
-        assert Spool(small_disk).load() == a_spooled()
+        finals = tuple(each for each in (*saved.waiting, final) if each.report.final)
+        assert Spool(small_disk).load() == Spooled({}, finals)
         ballast.unlink()
         assert spool.save(many)
 

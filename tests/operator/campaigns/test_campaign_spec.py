@@ -66,6 +66,7 @@ def test_scenarios_of_a_recording_are_what_real_runs_worked_on() -> None:
     ("spec", "reason", "words"),
     [
         pytest.param({"memory": "lots"}, "InvalidSpec", "spec.memory 'lots' is not", id="memory"),
+        pytest.param({"order": "LeastCost"}, "InvalidSpec", "spec: .*order", id="an unknown order"),
         pytest.param({"task": None}, "InvalidSpec", "spec: .*`task`", id="an absent field"),
         pytest.param(
             {"podTemplate": {"spec": {}}}, "InvalidTemplate", "it has no containers", id="empty"

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from plimsoll_operator.controller import controller as controller_module
 from plimsoll_operator.controller.hub import habits
 from plimsoll_predictor.store import DecisionRecord, Store, StoreError
-from plimsoll_predictor.store.attempts.observations import Imported, ObservationRecords
+from plimsoll_predictor.store.attempts.observations import Imported, ItemNeed, ObservationRecords
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S, StandingRecords
@@ -138,9 +138,15 @@ async def test_needs_of_items_that_cannot_be_read_stop_no_write_and_no_start(
                 failing.undo()
                 await inside.controller._look_for_imports()
                 assert len(inside.controller.items.siblings) == 1, "the next look reads them"
-                monkeypatch.setattr(ObservationRecords, "item_needs", fail)
+                asked = list[object]()
+
+                def asking(records: ObservationRecords) -> list[ItemNeed]:
+                    asked.append(records)
+                    return []
+
+                monkeypatch.setattr(ObservationRecords, "item_needs", asking)
                 await inside.controller._look_for_imports()
-                assert len(inside.controller.items.siblings) == 1, "nothing new: not asked again"
+                assert asked == [], "nothing new: not asked again"
 
 
 async def test_a_store_that_cannot_be_written_does_not_keep_the_controller_from_ending(

@@ -13,9 +13,12 @@ from plimsoll_operator.feed.applying import UNREAD_DEFAULTS
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import FeedClient, FeedSource
 from plimsoll_operator.feed.wire import decode_message
+from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.units import GIB
 from tests.builders.nodes import a_node, nodes_of
+from tests.builders.pods import a_pod, memory_of
 
 OFF = Policy(mode=Mode.OFF)
 NODES = nodes_of(a_node("16Gi"))
@@ -70,14 +73,46 @@ async def test_policies_that_cannot_be_read_leave_what_was_known_and_nothing_is_
 ) -> None:
     reader = Reader()
     await reader.take(told("e1", paused=True, unhealed=NO_STORE))
-    before = reader.state.namespaces
     unread = told("e2" if full else "e1", paused=paused, retry="sometimes")
     await reader.take(unread | {"full": full})
     state = reader.state
     assert (state.default_policy, state.nodes, state.paused) == (OFF, NODES, is_paused)
     assert state.unhealed == UNREAD_DEFAULTS
-    assert state.namespaces == before
+    assert set(state.namespaces) == {"shop"}
     assert reader.failures == {"bad-entry": 2}
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["a new leader's", "the same leader's"])
+@pytest.mark.parametrize("known", [None, Mode.ENFORCE, Mode.OFF])
+async def test_nothing_is_lowered_in_a_namespace_whose_policy_cannot_be_read(
+    known: Mode | None, full: bool
+) -> None:
+    """It may be off by now. What its LimitRange refuses is known all the same."""
+    reader = Reader()
+    if known is not None:
+        await reader.take(_shop("e1", Policy(mode=known, first_size=0.5)))
+    unread = _shop("e2" if full else "e1", OFF, retry="sometimes")
+    await reader.take(unread | {"full": full})
+    shop = reader.state.namespace("shop")
+    assert shop.bounds.least == 4 * GIB
+    assert (shop.policy and shop.policy.mode) is Mode.RECOMMEND
+    pod = a_pod().labelled("new").asking("8Gi").in_namespace("shop")
+    assert memory_of(pod.patched(size(pod.built(), reader.state, "shop").patch)) == memory_of(pod)
+    await reader.take(_shop("e3", OFF))
+    shop = reader.state.namespace("shop")
+    assert (shop.policy, shop.bounds.least) == (OFF, 4 * GIB)
+
+
+def _shop(epoch: str, policy: Policy, **newer: str) -> dict[str, object]:
+    board = FeedBoard(epoch)
+    board.set_defaults(Policy(mode=Mode.ENFORCE, first_size=0.5))
+    limits = [{"type": "Container", "min": {"memory": "4Gi"}}]
+    limit_range = {"metadata": {"name": "least", "namespace": "shop"}, "spec": {"limits": limits}}
+    board.set_namespace("shop", policy=policy, limit_ranges=[limit_range], quotas=[])
+    document = orjson.loads(board.message(0, None))
+    document["namespaces"]["shop"]["policy"].update(newer)
+    assert isinstance(document, dict)
+    return document
 
 
 async def test_a_pause_begins_for_an_admission_that_cannot_read_the_policy_beside_it() -> None:

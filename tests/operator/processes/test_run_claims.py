@@ -99,9 +99,17 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return event
 
 
-def becomes_ready(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
+def becomes_ready(
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception | None = None,
+    ended: asyncio.Event | None = None,
+) -> None:
+    """The children are ready at once, or fail to be, or the end comes while they get ready."""
+
     async def until_ready(*_: object) -> None:
         await asyncio.sleep(0)
+        if ended is not None:
+            ended.set()
         if error is not None:
             raise error
 
@@ -150,7 +158,6 @@ async def test_a_configuration_that_somebody_else_made_is_neither_changed_nor_de
 ) -> None:
     becomes_ready(monkeypatch)
     api.kept = theirs
-    ending.set()
     with pytest.raises(NotReady, match="not of this `plimsoll run`") as refused:
         await run._run(settings(api, tmp_path))
     assert where in str(refused.value)
@@ -253,6 +260,32 @@ async def test_a_start_against_an_api_server_that_hangs_fails_and_says_why(
     assert not ending.is_set()
 
 
+@pytest.mark.parametrize("registers", [False, True], ids=["at its first question", "registering"])
+async def test_a_start_against_an_api_server_that_hangs_is_ended(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+    registers: bool,
+) -> None:
+    monkeypatch.setattr("plimsoll_operator.processes.run_claims.REMOVED_WITHIN_S", 0.1)
+    monkeypatch.setattr(run, "ANSWER_WITHIN_S", 3600.0)
+
+    async def until_ready(*_: object) -> None:
+        api.answers.clear()
+        asyncio.get_running_loop().call_later(0.2, ending.set)
+
+    monkeypatch.setattr(run, "_until_ready", until_ready)
+    if not registers:
+        await until_ready()
+    running = asyncio.create_task(run._run(settings(api, tmp_path)))
+    await asyncio.wait([running], timeout=60)
+    assert running.done(), "it waits for the API server"
+    await running
+    assert started == (["controller", "admission"] if registers else [])
+
+
 async def test_an_address_of_ipv6_is_written_in_brackets_into_each_url(
     api: Webhooks,
     monkeypatch: pytest.MonkeyPatch,
@@ -291,10 +324,9 @@ async def test_a_run_that_was_never_ready_registers_and_deletes_nothing(
     ending: asyncio.Event,
     ended: bool,
 ) -> None:
-    becomes_ready(monkeypatch, None if ended else NotReady("not ready after 60 s"))
+    error = None if ended else NotReady("not ready after 60 s")
+    becomes_ready(monkeypatch, error, ending if ended else None)
     api.kept = OURS
-    if ended:
-        ending.set()
     with contextlib.nullcontext() if ended else pytest.raises(NotReady, match="not ready after"):
         await run._run(settings(api, tmp_path))
     assert (api.kept, api.calls) == (OURS, [])
@@ -312,7 +344,6 @@ async def test_a_port_that_is_taken_is_told_before_anything_starts(
 ) -> None:
     becomes_ready(monkeypatch)
     monkeypatch.setattr("plimsoll_operator.processes.run_claims.FREE_WITHIN_S", 0.01)
-    ending.set()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(NotReady, match=f"port {port} of .* is taken.*--{option}-port"):

@@ -71,7 +71,9 @@ def test_a_limit_written_after_plimsoll_gives_the_pod_that_it_gives_without_plim
     assert request is not None
     if parse_millicores(cpu_of(without)[0]) <= parse_millicores(limit):
         assert parse_millicores(request) <= parse_millicores(limit)
-        assert qos_of(found.built()) is qos_of(without.built())
+        # Where nothing was written, the pod is of its author's class if the limit has room.
+        as_sized = request_cpu is None and parse_millicores(request) < parse_millicores(limit)
+        assert qos_of(found.built()) is (Qos.BURSTABLE if as_sized else qos_of(without.built()))
     if cpu_note(found).request_millicores is not None:
         assert cpu_note(found).request_millicores == parse_millicores(request)
 
@@ -81,9 +83,47 @@ def test_a_guaranteed_pod_requests_its_new_limit_and_says_so() -> None:
     found, _ = admitted(EQUAL, [ours, Hook(limiting_cpu("100m"))])
     assert cpu_of(found) == ("100m", "100m")
     note = cpu_note(found)
-    assert (note.request_millicores, note.was_millicores) == (100, 100)
+    assert (note.request_millicores, note.was_millicores) == (100, None)
     assert note.reason is CpuReason.LEFT
     assert "its CPU request equals its limit" in note.why
+
+
+@pytest.mark.parametrize("memory", [Mode.ENFORCE, Mode.RECOMMEND])
+@pytest.mark.parametrize("limit", ["2", "16"])
+def test_a_request_where_none_was_written_is_not_raised_to_a_later_limit(
+    limit: str, memory: Mode
+) -> None:
+    """Such a webhook writes a small request beside its limit, unless there is one already."""
+
+    def defaults(pod: Json) -> Json:
+        resources = pod["spec"]["containers"][0].setdefault("resources", {})
+        resources.setdefault("requests", {}).setdefault("cpu", "100m")
+        resources.setdefault("limits", {}).setdefault("cpu", limit)
+        return pod
+
+    ours = Hook(sized_by(using(0.5, memory), "shop"))
+    found, asked = admitted(EQUAL, [ours, Hook(defaults)])
+    assert asked[:3] == [0, 1, 0]
+    assert cpu_of(found) == (SIZED, limit)
+    assert (cpu_note(found).was_millicores, cpu_note(found).request_millicores) == (None, 600)
+    assert cpu_note(found).why == "another webhook wrote a CPU limit after the request, which stays"
+
+
+@pytest.mark.parametrize("memory", [Mode.ENFORCE, Mode.RECOMMEND])
+@pytest.mark.parametrize("request_cpu", ["700m", "1", "4"])
+def test_a_limit_made_from_plimsolls_request_is_not_exceeded(
+    request_cpu: str, memory: Mode
+) -> None:
+    """Such a webhook writes a limit like the request that it sees, where none is."""
+
+    def as_requested(pod: Json) -> Json:
+        resources = pod["spec"]["containers"][0]["resources"]
+        resources["limits"].setdefault("cpu", resources["requests"]["cpu"])
+        return pod
+
+    ours = Hook(sized_by(using(0.5, memory), "shop"))
+    found, _ = admitted(EQUAL.with_cpu(request_cpu), [ours, Hook(as_requested)])
+    assert cpu_of(found) == (SIZED, SIZED)
 
 
 def test_a_request_that_would_now_make_the_pod_guaranteed_is_as_it_was_written() -> None:

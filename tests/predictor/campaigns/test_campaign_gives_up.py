@@ -113,3 +113,41 @@ def test_one_run_that_runs_shows_that_the_template_starts() -> None:
         RunState.STUCK,
     ]
     assert (steps.ending, {(1, 2), (2, 2)} <= set(life.made)) == (None, True)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.SUCCEEDED])
+def test_one_that_is_kept_back_gives_up_only_once_it_goes_on(outcome: Outcome) -> None:
+    life = a_life(parallelism=FAILS_AFTER)
+    life.look()
+    allowed, life.rules = life.rules, life.rules.while_kept_back()
+    for run in life.made.values():
+        life.end(run, outcome, None)
+    life.look()
+    life.now_s += OBSERVED_WITHIN_S
+    assert life.look().ending is None
+    life.rules = allowed
+    why = Ending.PROGRAM_FAILS if outcome is Outcome.FAILED else Ending.NOT_MEASURED
+    assert life.look().ending is why
+
+
+def test_one_that_is_kept_back_ends_once_every_scenario_is_run() -> None:
+    life = Life.of(RULES, registered(rows(2)), by_scenario)
+    life.look()
+    life.rules = life.rules.while_kept_back()
+    life.finish()
+    steps = life.look()
+    assert (steps.ending, steps.ended) == (Ending.ALL_RUN, True)
+
+
+def test_a_run_that_does_not_start_while_it_is_kept_back_is_deleted_and_runs_again() -> None:
+    life = a_life(parallelism=2)
+    life.look()
+    allowed, life.rules = life.rules, life.rules.while_kept_back()
+    life.now_s += RULES.start_within_s
+    steps = life.look()
+    assert [run.key for run in steps.delete] == [(0, 1), (1, 1)]
+    life.jobs.clear()
+    life.rules = allowed
+    assert [run.key for run in life.look().create] == [(0, 2), (1, 2)]
+    life.now_s += RULES.start_within_s
+    assert life.look().ending is Ending.NEVER_STARTS

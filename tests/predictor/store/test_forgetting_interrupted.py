@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 
@@ -72,6 +72,26 @@ def failing_from(first: int) -> Callable[[int], None]:
     return look
 
 
+def forget_half(store: Store) -> None:
+    """People forget the task, and are interrupted once some of its attempts are gone."""
+    for writes in count(1):
+        with before_writes(failing_from(writes)), pytest.raises(StoreError):
+            store.forget(JUNK)
+        if 0 < len(store.observations.of_task(JUNK)) < ATTEMPTS:
+            return
+
+
+@contextmanager
+def sums_that_fail() -> Iterator[None]:
+    def fail(_connection: sa.Connection, tasks: Sequence[str]) -> None:
+        if tasks:
+            raise StoreError("the statement took too long")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(totals, "add_up", fail)
+        yield
+
+
 def is_found(store: Store, task: TaskId) -> bool:
     """Whether ``plimsoll forget`` finds it."""
     return task in store.totals.by_task()
@@ -118,16 +138,54 @@ def test_a_controller_is_told_of_a_task_whose_forgetting_was_interrupted(
 ) -> None:
     monkeypatch.setattr("plimsoll_predictor.store.forgetting.ROWS_AT_ONCE", 2)
     put_known(store, JUNK)
-    writes = 0
-    while len(store.observations.of_task(JUNK)) in (0, ATTEMPTS):
-        writes += 1
-        with before_writes(failing_from(writes)), pytest.raises(StoreError):
-            store.forget(JUNK)
+    forget_half(store)
     assert store.observations.imported(0).forgotten == (JUNK,)
     store.unlearn(JUNK)
-    assert_totals_are_right(store)
     left = len(store.observations.of_task(JUNK))
     assert len(store.experts.lessons(0)) == left, "what is left teaches anew"
+    sum(store.prune_steps(NOON_S))
+    assert_totals_are_right(store)
+
+
+@pytest.mark.slow
+def test_a_controller_adds_up_no_task_as_long_as_people_forget_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is a pass over all that is left; the forgetting, and all other writes, wait for it."""
+    monkeypatch.setattr("plimsoll_predictor.store.forgetting.ROWS_AT_ONCE", 2)
+    put_known(store, JUNK)
+    forget_half(store)
+    left = len(store.observations.of_task(JUNK))
+    with sums_that_fail():
+        store.unlearn(JUNK)
+        assert store.observations.imported(0).forgotten == ()
+        assert len(store.experts.lessons(0)) == left, "what is left teaches anew"
+        put(store, OTHER, 1)
+        sum(store.prune_steps(NOON_S))
+        assert store.totals.of(JUNK).observations == ATTEMPTS, "it cannot be added up now"
+    sum(store.prune_steps(NOON_S))
+    assert_totals_are_right(store)
+    assert list(store.prune_steps(NOON_S)) == [], "it is not added up again"
+
+
+@pytest.mark.slow
+def test_what_is_added_up_after_a_forgetting_that_was_interrupted_is_within_the_bounds(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll_predictor.store.forgetting.ROWS_AT_ONCE", 2)
+    put_known(store, JUNK)
+    forget_half(store)
+    store.unlearn(JUNK)
+    there, add_up = list[int](), totals.add_up
+
+    def counting(connection: sa.Connection, tasks: Sequence[str]) -> None:
+        add_up(connection, tasks)
+        there.append(len(store.observations.of_task(JUNK)))
+
+    monkeypatch.setattr(totals, "add_up", counting)
+    sum(store.prune_steps(NOON_S, pruning.Bounds(per_task=1, rows=1)))
+    assert there == [1]
+    assert_totals_are_right(store)
 
 
 @pytest.mark.slow
@@ -235,3 +293,23 @@ def test_a_pruning_that_ended_in_the_middle_of_a_task_goes_on_the_next_time(stor
     sum(store.prune_steps(YEARS_LATER_S, AT_ONCE))
     assert not is_found(store, JUNK)
     assert_nothing_is_left(store, JUNK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bounds", [AT_ONCE, pruning.Bounds(rows=2, tasks=0)])
+def test_totals_are_right_though_a_pruning_failed_in_the_middle_of_a_task_that_then_ran_again(
+    store: Store, bounds: pruning.Bounds
+) -> None:
+    now_s = YEARS_LATER_S if bounds is AT_ONCE else NOON_S
+    put_known(store, JUNK)
+    steps = store.prune_steps(now_s, bounds)
+    while len(store.observations.of_task(JUNK)) == ATTEMPTS:
+        next(steps)
+    with before_writes(failing_from(0)):
+        sum(steps)
+    put(store, JUNK, ATTEMPTS, YEARS_LATER_S)
+    left = store.observations.of_task(JUNK)
+    assert 1 < len(left) < ATTEMPTS + 1
+    sum(store.prune_steps(YEARS_LATER_S, AT_ONCE))
+    assert store.observations.of_task(JUNK) == left
+    assert_totals_are_right(store)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from plimsoll_operator.attempts.observation import UNSEEN_WITHIN_S
 from plimsoll_operator.attempts.peaks import PeakReport, is_nearly_all
 from plimsoll_operator.controller.hub.hub import FinalPeakReported, Hub, PeaksReported
 from plimsoll_predictor.core.units import MIB
@@ -18,7 +19,22 @@ PAUSE_BYTES: Final = 16 * MIB
 """A pod's pause container stays below this (3.7 MiB were seen, while runc starts it). Agents report
 it like any other. A container below this distorts its pod's peak by no more than this."""
 
-_Reports = OrderedDict[str | None, PeakReport]
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """All reports of one cgroup as one.
+
+    began_s: when its last agent without files first read it; None if no agent says. It tells one
+        agent from the next: each report of one agent, and of those that have its files, has it.
+    before_s: for how long in all no agent read it before began_s, which that agent cannot know.
+    """
+
+    report: PeakReport
+    began_s: float | None = None
+    before_s: float = 0.0
+
+
+_Reports = OrderedDict[str | None, _Merged]
 
 
 class PeakBook:
@@ -43,7 +59,7 @@ class PeakBook:
             pod = self._pods.setdefault(report.pod_uid, _Reports())
             self._pods.move_to_end(report.pod_uid)
             before = pod.get(report.container_id)
-            pod[report.container_id] = report if before is None else _merge(before, report)
+            pod[report.container_id] = _first(report) if before is None else _merge(before, report)
             pod.move_to_end(report.container_id)
             if len(pod) > CONTAINERS_KEPT:
                 pod.popitem(last=False)
@@ -56,12 +72,13 @@ class PeakBook:
     def final(self, pod_uid: str) -> bool:
         """Say whether no further report will come for this pod: its own cgroup is empty or gone."""
         of_pod = (self._pods.get(pod_uid) or _Reports()).get(None)
-        return of_pod is not None and of_pod.final
+        return of_pod is not None and of_pod.report.final
 
     def of_container(self, pod_uid: str, container_id: str | None) -> PeakReport | None:
         """Return the report of a container's own cgroup; None if it was never seen."""
         reports = self._pods.get(pod_uid)
-        return reports.get(container_id) if reports and container_id else None
+        merged = reports.get(container_id) if reports and container_id else None
+        return None if merged is None else merged.report
 
     def best(self, pod_uid: str, container_id: str | None, containers: int) -> PeakReport | None:
         """Return the report that says most about one container; None if none does.
@@ -77,17 +94,37 @@ class PeakBook:
         reports = self._pods.get(pod_uid) or _Reports()
         of_pod, own = reports.get(None), self.of_container(pod_uid, container_id)
         others = any(
-            report.kernel_peak_bytes > PAUSE_BYTES
-            for key, report in reports.items()
+            merged.report.kernel_peak_bytes > PAUSE_BYTES
+            for key, merged in reports.items()
             if key is not None and key != container_id
         )
         if of_pod is not None and containers <= 1 and (container_id is None or not others):
-            return of_pod
+            return _as_seen(of_pod.report, own)
         return own
 
 
-def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
-    merged = replace(
+def _as_seen(of_pod: PeakReport, own: PeakReport | None) -> PeakReport:
+    """Return the pod's report, without the times that were unseen before its container began.
+
+    The pod's cgroup is there while an image is pulled. Its container's own report says how much of
+    the container's life was seen, if an agent saw it to its end.
+    """
+    if own is None or not own.final or not own.measured_s or own.unseen_s is None:
+        return of_pod
+    # Less is no matter, and the beginning may be seen a little later than the rest.
+    if (of_pod.unseen_s or 0.0) <= max(UNSEEN_WITHIN_S, own.unseen_s):
+        return of_pod
+    return replace(of_pod, since_s=own.since_s, unseen_s=own.unseen_s)
+
+
+def _first(report: PeakReport) -> _Merged:
+    return _Merged(report, report.since_s)
+
+
+def _merge(merged: _Merged, report: PeakReport) -> _Merged:
+    before = merged.report
+    before_s, unseen_s = _unseen_s(merged, report)
+    together = replace(
         report,
         need_peak_bytes=max(before.need_peak_bytes, report.need_peak_bytes),
         kernel_peak_bytes=max(before.kernel_peak_bytes, report.kernel_peak_bytes),
@@ -99,20 +136,29 @@ def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
         since_s=None
         if before.since_s is None or report.since_s is None
         else min(before.since_s, report.since_s),
-        unseen_s=_unseen_s(before, report),
+        unseen_s=unseen_s,
     )
     # The kernel's peak, which a new agent reads, may have been seen to be needed by an earlier one.
-    if is_nearly_all(merged.need_peak_bytes, report.before_bytes):
-        return replace(merged, since_s=None, unseen_s=0.0)
-    return merged
+    if is_nearly_all(together.need_peak_bytes, report.before_bytes):
+        together, before_s = replace(together, since_s=None, unseen_s=0.0), 0.0
+    began_s = max((s for s in (merged.began_s, report.since_s) if s is not None), default=None)
+    return _Merged(together, began_s, before_s)
 
 
-def _unseen_s(before: PeakReport, report: PeakReport) -> float | None:
-    """Return for how long no agent read the cgroup, as far as it may have needed more then."""
+def _unseen_s(merged: _Merged, report: PeakReport) -> tuple[float, float | None]:
+    """Return for how long no agent read the cgroup, as far as it may have needed more then.
+
+    First before this agent began, then in all.
+    """
+    before = merged.report
     if report.since_s is None:
-        return report.unseen_s  # all before its agent's first reading is known
+        return 0.0, report.unseen_s  # all before its agent's first reading is known
     if before.unseen_s is None:
-        return report.unseen_s  # an older agent does not tell when it last read
-    # An agent without files cannot know of the one before it, nor when that one ended.
-    between_s = max(0.0, report.since_s - before.measured_s)
-    return max(before.unseen_s, report.unseen_s or 0.0) + between_s
+        return 0.0, report.unseen_s  # an older agent does not tell when it last read
+    before_s = merged.before_s
+    # An agent without files cannot know of the one before it, nor when that one ended. The times of
+    # one agent are not compared: its clock may have been set back.
+    is_new = merged.began_s is None or report.since_s > merged.began_s
+    if is_new and report.since_s > before.measured_s:
+        before_s = before.unseen_s + report.since_s - before.measured_s
+    return before_s, max(before.unseen_s, before_s + (report.unseen_s or 0.0))

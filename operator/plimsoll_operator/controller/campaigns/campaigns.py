@@ -177,7 +177,8 @@ class Campaigns:
             refused_state = replace(state, refusal=(error.reason, str(error)))
             await self._keep_back(document, read_begun(document), refused_state, look)
             return
-        await self._advance(document, campaign, record, state)
+        now, _ = await self._advance(campaign, record, state)
+        await self._show(document, now)
 
     async def _keep_back(
         self, document: Mapping[str, Any], campaign: Campaign, state: State, look: _Look
@@ -185,22 +186,26 @@ class Campaigns:
         """Begin no run of a campaign that is refused or waits, and say why."""
         task = str(campaign.task)
         look.running.setdefault(task, campaign.name)
-        goes_on = await self._follow(document, campaign, state)
+        now, goes_on = await self._follow(campaign, state)
         if not goes_on and look.running[task] == campaign.name:
             # A campaign that cannot run delays another only as long as its runs go on.
             look.running.pop(task)
+        # Last: the API server may refuse the status of a campaign that does not fit its schema.
+        await self._show(document, now)
 
-    async def _follow(self, document: Mapping[str, Any], campaign: Campaign, state: State) -> bool:
-        """Follow what a campaign began, if anything. Return whether a Job of it may go on."""
+    async def _follow(self, campaign: Campaign, state: State) -> tuple[State, bool]:
+        """Follow what a campaign began, if anything.
+
+        Return its state by then, and whether a Job of it may go on.
+        """
         record = await self.writer.read(self.store.campaigns.of_uid, campaign.uid)
         if record is None:
             ending = Ending.STOPPED if campaign.stopped else None
-            await self._show(document, replace(state, ending=ending, ended=campaign.stopped))
-            return False
+            return replace(state, ending=ending, ended=campaign.stopped), False
         excluded = self.refusals.leaves_alone(campaign)
         if campaign.stopped or not excluded:
             try:
-                return await self._advance(document, campaign, record, state)
+                return await self._advance(campaign, record, state)
             except Unknown:
                 raise
             except Refused:
@@ -209,8 +214,7 @@ class Campaigns:
         runs = await self.writer.read(self.store.campaigns.runs, campaign.uid)
         going = sum(run.state.is_under_way for run in runs)
         known = replace(state, runs=runs, reference_bytes=record.reference_bytes, going=going)
-        await self._show(document, known)
-        return going > 0 and not excluded
+        return known, going > 0 and not excluded
 
     async def _registered(self, campaign: Campaign) -> CampaignRecord:
         """Return the campaign's record. The first time, its scenarios are read and registered."""
@@ -254,14 +258,11 @@ class Campaigns:
         return await self.writer.read(read)
 
     async def _advance(
-        self,
-        document: Mapping[str, Any],
-        campaign: Campaign,
-        record: CampaignRecord,
-        state: State,
-    ) -> bool:
-        """Bring a campaign that began a step further. Return whether a Job of it goes on.
+        self, campaign: Campaign, record: CampaignRecord, state: State
+    ) -> tuple[State, bool]:
+        """Bring a campaign that began a step further.
 
+        Return its state by then, and whether a Job of it goes on.
         state: what keeps it back, if anything does; its runs are added.
         """
         runs = await self.writer.read(self.store.campaigns.runs, campaign.uid)
@@ -291,8 +292,7 @@ class Campaigns:
             left_to=command_to_delete(campaign) if jobs is None else "",
             going=sum(run.state in _HAVE_JOBS for run in known),
         )
-        await self._show(document, now)
-        return now.going > 0 or not gone
+        return now, now.going > 0 or not gone
 
     async def _jobs(
         self, campaign: Campaign, runs: Sequence[CampaignRun]

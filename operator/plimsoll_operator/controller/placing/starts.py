@@ -38,7 +38,8 @@ class Chosen(StrEnum):
     ELSEWHERE = "elsewhere"
     """Its node is one that not every pod may go to."""
     NO_CHOICE = "no-choice"
-    """Plimsoll chooses no node for it: it says itself where it runs, or is a later attempt."""
+    """Plimsoll chooses no node for it: it says itself where it runs, is a later attempt, or
+    Karpenter makes the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Starts:
         self.metrics.started(placing.value, start.chosen.value, start.lost)
 
     def _judged(self, pod: Pod, watched: WatchedPod, node: str, expected: Expected) -> Start:
-        if watched.attempt.number > 1 or says_where(without_hint(pod)):
+        if watched.attempt.number > 1 or self.nodes.has_karpenter or says_where(without_hint(pod)):
             return Start(Chosen.NO_CHOICE)
         memory_bytes, cores = expected.memory_bytes, expected.cores
         need = Need(

@@ -59,19 +59,19 @@ class ClusterNodes:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
         self._groups = NodeGroups()
-        self._has_karpenter = False
+        self.has_karpenter = False
         """It stays: Karpenter may remove all of its nodes, and make others."""
         self.total = NOTHING
         """The capacity of all nodes together."""
 
     def see_karpenter(self) -> None:
         """Karpenter is installed, whether it made a node or not."""
-        self._has_karpenter = True
+        self.has_karpenter = True
 
     @property
     def classes(self) -> Nodes:
         """The nodes as pods can tell them apart, for caps."""
-        return replace(self._groups.nodes, karpenter=self._has_karpenter)
+        return replace(self._groups.nodes, karpenter=self.has_karpenter)
 
     def capacity(self, name: str) -> Capacity:
         """The capacity of one node; no capacity if the node is unknown."""
@@ -114,8 +114,8 @@ class ClusterNodes:
                 (self.total.memory_bytes or 0) - (lost.memory_bytes or 0) + (won.memory_bytes or 0),
                 (self.total.millicores or 0) - (lost.millicores or 0) + (won.millicores or 0),
             )
-        is_first = not self._has_karpenter and is_of_karpenter(labels_of(document))
-        self._has_karpenter = self._has_karpenter or is_first
+        is_first = not self.has_karpenter and is_of_karpenter(labels_of(document))
+        self.has_karpenter = self.has_karpenter or is_first
         return self._groups.see(name, None if gone else read_seen(document)) or is_first
 
 

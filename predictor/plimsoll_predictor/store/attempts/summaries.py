@@ -87,7 +87,10 @@ class TotalRecords(Records):
         return [_use(row) for row in self._database.rows(used)]
 
     def mend(self) -> int:
-        """Add up anew what an older Plimsoll wrote beside this one; returns how many tasks."""
+        """Add up anew what an older Plimsoll wrote beside this one, and what is half forgotten.
+
+        Returns how many tasks that were.
+        """
         with self._database.read() as connection:
             tasks = totals.differing(connection)
         if tasks:

@@ -205,15 +205,6 @@ def add_up(connection: sa.Connection, tasks: Sequence[str]) -> None:
         _replace(connection, some, (_TOTALS.where(mine), _KNOWN_RUNS.where(mine)))
 
 
-def add_up_if_differing(connection: sa.Connection, task: str) -> None:
-    """Add up a task anew if its totals count other attempts than there are."""
-    count = sa.select(sa.func.count()).select_from(observed).where(observed.c.task == task)
-    there = connection.execute(count).scalar_one()
-    counted = sa.select(table.c.observations).where(table.c.task == task)
-    if there != (connection.execute(counted).scalar() or 0):
-        add_up(connection, [task])
-
-
 def runs_since(connection: sa.Connection, task: TaskId, after_s: float) -> int:
     """Of a task's runs with a known need, how many ended after that time."""
     later = (observed.c.task == str(task)) & (observed.c.ordered_s > after_s)
@@ -222,7 +213,9 @@ def runs_since(connection: sa.Connection, task: TaskId, after_s: float) -> int:
 
 
 def differing(connection: sa.Connection) -> list[str]:
-    """Tasks whose totals differ from their attempts: an older Plimsoll wrote some.
+    """Tasks whose totals differ from their attempts.
+
+    An older Plimsoll wrote some, or a forgetting was interrupted.
 
     Cost: a pass over the index of all observations.
     """

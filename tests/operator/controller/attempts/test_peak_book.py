@@ -109,6 +109,22 @@ def test_the_time_between_two_agents_was_seen_by_neither(
         assert (best.since_s, best.unseen_s) == found
 
 
+def test_a_pod_that_was_unseen_before_its_container_began_keeps_its_maxima() -> None:
+    """They also tell of the last moment, after the container's last reading."""
+    pulled = replace(WHOLE, since_s=100.0, unseen_s=40.0, measured_s=990.0)
+    own = replace(OWN, since_s=900.0, unseen_s=2.0, measured_s=985.0, final=True)
+    for report, found in (
+        (own, replace(pulled, since_s=900.0, unseen_s=2.0)),
+        (replace(own, unseen_s=40.0), pulled),
+        (replace(own, unseen_s=None), pulled),
+        (replace(own, final=False), pulled),
+        (replace(own, measured_s=0.0), pulled),
+    ):
+        assert a_book(pulled, report).best(UID, CONTAINER, 1) == found
+    short = replace(pulled, unseen_s=12.0)
+    assert a_book(short, own).best(UID, CONTAINER, 1) == short
+
+
 def test_a_container_among_others_is_told_by_its_own_cgroup() -> None:
     assert a_book(WHOLE, OWN, SIDECAR, PAUSED).best(UID, CONTAINER, 2) == OWN
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plimsoll_operator.campaigns.job_manifest import run_key
+from plimsoll_operator.kube.errors import Unprocessable
 from plimsoll_predictor.campaigns.planning import TOLD_AFTER_S
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.campaigns.seen import SeenJob
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from tests.builders.campaigns import a_record, keep_campaign
+from tests.builders.stores import an_attempt
 from tests.operator.controller.campaigns.test_campaign_looks import Rig, a_document, looking
 
 Cause = Callable[[Rig, bool], None]
@@ -48,6 +54,11 @@ def template(rig: Rig, there: bool) -> None:
 def schema(rig: Rig, there: bool) -> None:
     """Write into the first campaign what a later schema may allow."""
     rig.jobs.documents[0]["spec"]["parallelism"] = "many" if there else 1
+
+
+def order(rig: Rig, there: bool) -> None:
+    """Write an order that only a later version knows."""
+    rig.jobs.documents[0]["spec"]["order"] = "LeastCost" if there else "Plain"
 
 
 def bound(rig: Rig, there: bool, kind: str, spec: dict[str, Any]) -> None:
@@ -137,7 +148,7 @@ async def test_a_lift_that_has_no_room_is_told_with_what_allows_it_too_little(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cause", [quota, limit_range, template, schema])
+@pytest.mark.parametrize("cause", [quota, limit_range, template, schema, order])
 async def test_what_began_before_its_campaign_was_refused_is_followed_and_keeps_its_turn(
     tmp_path: Path, cause: Cause
 ) -> None:
@@ -182,7 +193,7 @@ async def test_what_began_before_its_campaign_waited_is_followed(tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cause", [template, schema])
+@pytest.mark.parametrize("cause", [template, schema, order])
 async def test_one_that_cannot_be_read_is_stopped_and_its_jobs_are_deleted(
     tmp_path: Path, cause: Cause
 ) -> None:
@@ -230,6 +241,101 @@ async def test_a_refused_one_is_ended_by_no_budget_that_people_may_still_raise(
         await rig.campaigns.look()
         assert rig.phases() == ["Running"]
         assert ("a", (1, 1)) in rig.jobs.jobs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cause", [quota, template, mode_of_namespace, rights, schema, order])
+async def test_a_refused_one_is_ended_by_no_run_that_does_not_start(
+    tmp_path: Path, cause: Cause
+) -> None:
+    document = a_document("a", memory="128Mi", parallelism=2)
+    async with looking(tmp_path, document) as rig:
+        rig.jobs.shown = SeenJob(lacks_room=True, stuck_why="no node takes it")
+        await rig.campaigns.look()
+        assert rig.jobs.jobs == {("a", (0, 1)), ("a", (1, 1))}
+        cause(rig, True)
+        rig.campaigns.now_s = lambda: 1700.0
+        for _ in range(2):
+            await rig.campaigns.look()
+            assert (rig.phases(), rig.jobs.jobs) == (["Refused"], set())
+        cause(rig, False)
+        document["spec"]["parallelism"] = 2
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Running"], {("a", (0, 2)), ("a", (1, 2))})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("within_s", [7200, "2h"])
+async def test_runs_of_one_that_cannot_be_read_wait_as_long_as_its_author_allows(
+    tmp_path: Path, within_s: object
+) -> None:
+    document = a_document("a", parallelism=2, startWithinSeconds=7200)
+    async with looking(tmp_path, document) as rig:
+        rig.jobs.shown = SeenJob(lacks_room=True, stuck_why="no node takes it")
+        await rig.campaigns.look()
+        both = {("a", (0, 1)), ("a", (1, 1))}
+        schema(rig, True)
+        document["spec"]["startWithinSeconds"] = within_s
+        rig.campaigns.now_s = lambda: 1700.0
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Refused"], both)
+        document["spec"] |= {"parallelism": 2, "startWithinSeconds": 7200}
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Running"], both)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [6, "many"])
+async def test_a_killed_run_of_one_that_cannot_be_read_has_the_lifts_of_its_author(
+    tmp_path: Path, most: object
+) -> None:
+    document = a_document("a", memory="64Mi", maxLifts=6, scenarios={"rows": [{"mib": 1}]})
+    async with looking(tmp_path, document) as rig:
+        run = CampaignRun(
+            scenario=0,
+            attempt=4,
+            values={"mib": "1"},
+            memory_bytes=512 * MIB,
+            lifts=3,
+            state=RunState.RUNNING,
+            created_s=900.0,
+        )
+        store = rig.campaigns.store
+        keep_campaign(store, a_record("a", task="shop/a", ended_s=None, ending=None), [run])
+        rig.jobs.jobs.add(("a", run.key))
+        schema(rig, True)
+        document["spec"]["maxLifts"] = most
+        attempt = an_attempt("p").of(TaskId("shop", "a")).in_run(run_key("uid-a", 0))
+        store.keep([replace(attempt.running(900.0, 990.0).built, outcome=Outcome.OOM_KILLED)])
+        await rig.campaigns.look()
+        states = [each.state for each in store.campaigns.runs("uid-a")]
+        assert (rig.phases(), states) == (["Refused"], [RunState.KILLED, RunState.REGISTERED])
+        document["spec"] |= {"parallelism": 1, "maxLifts": 6}
+        await rig.campaigns.look()
+        assert (rig.phases(), ("a", (0, 5)) in rig.jobs.jobs) == (["Running"], True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("began", [False, True])
+async def test_another_of_the_task_waits_for_no_refused_one_whose_status_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, began: bool
+) -> None:
+    older, younger = a_document("a", task="one"), a_document("b", task="one")
+    async with looking(tmp_path, older, younger) as rig:
+        if began:
+            await rig.campaigns.look()
+            rig.jobs.ended_s = rig.campaigns.now_s()
+        schema(rig, True)
+        write = rig.jobs.write_status
+
+        async def write_others(document: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+            if document["metadata"]["name"] == "a":
+                raise Unprocessable('spec.parallelism: Invalid value: "string"')
+            await write(document, status)
+
+        monkeypatch.setattr(rig.jobs, "write_status", write_others)
+        await rig.campaigns.look()
+        assert (rig.phases()[1], ("b", (0, 1)) in rig.jobs.jobs) == ("Running", True)
 
 
 @pytest.mark.slow

@@ -126,6 +126,13 @@ def test_pods_for_which_no_node_is_chosen_are_not_compared() -> None:
     assert (rig.counted("no-choice"), rig.counted("worse"), rig.lost) == (3, 0, 0)
 
 
+def test_where_karpenter_makes_nodes_no_start_is_compared() -> None:
+    rig = Rig()
+    rig.nodes.see_karpenter()
+    rig.starts("busy")
+    assert (rig.counted("no-choice"), rig.counted("worse"), rig.lost) == (1, 0, 0)
+
+
 def test_pods_with_a_hint_are_compared() -> None:
     rig = Rig()
     hint = orjson.dumps({"nodes": ["free"]}).decode()
