@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 log = structlog.get_logger()
 
 FILE_NAME: Final = "peaks.spool"
+RECENT_S: Final = 15.0
 STALE_NAME: Final = "peaks.stale"
 """What the spool is called once a later one could not be written."""
 
@@ -48,15 +50,24 @@ class Spool:
         self._writable = True
         self._saved_crc: int | None = None
 
-    def load(self) -> Spooled:
+    def load(self, clock_s: Callable[[], float] = time.monotonic) -> Spooled:
         """Read what was saved last; it is empty at first. Damaged lines are skipped and logged.
 
-        Of a stale file only final reports count: they stay true. Its agent went on, and told the
-        controller of what ran; to go on from its maxima would count that time as unseen.
+        Of a stale file final reports count, because they stay true, and the maxima of some seconds
+        ago. Its agent may have gone on for long, and told the controller of what ran; to go on from
+        older maxima would count all that time as unseen.
+
+        clock_s: the clock by which maxima say when they were read.
         """
         stale, saved = _read(self._stale), _read(self._path)
         ended = tuple(each for each in stale.waiting if each.report.final)
-        return Spooled(saved.running, ended + saved.waiting)
+        now_s = clock_s()
+        recent = {
+            key: peaks
+            for key, peaks in stale.running.items()
+            if peaks.read_clock_s is not None and 0 <= now_s - peaks.read_clock_s <= RECENT_S
+        }
+        return Spooled({**recent, **saved.running}, ended + saved.waiting)
 
     def save(self, spooled: Spooled) -> bool:
         """Replace what was saved. False if the disk refuses; what it has is stale then."""

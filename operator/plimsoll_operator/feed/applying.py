@@ -19,10 +19,10 @@ from plimsoll_operator.pods.autoscalers import (
     by_target,
 )
 from plimsoll_operator.pods.spec import mapping, sequence
-from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds, read_namespace
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_operator.sizing.bounds.quotas import CPU
-from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState, NamespaceState
 from plimsoll_predictor.core.documents import Count, from_document
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
@@ -123,7 +123,7 @@ def apply(
     try:
         _APPLY[kind](state, name, data)
     # Whatever error a foreign entry causes, the other entries must be applied.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except _FOREIGN as error:
         _forget(state, kind, name, data)
         raise BadEntry(
             f"{kind} {name[:253]!r} in the feed makes no sense: {error!r:.300}"
@@ -138,11 +138,7 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str, data: object) ->
     if kind is ChangeKind.DEFAULTS:
         _leave_defaults(state, data)
     elif kind is ChangeKind.NAMESPACE:
-        # What its bounds refuse must be known, also without its policy.
-        with contextlib.suppress(
-            ArithmeticError, AttributeError, LookupError, TypeError, ValueError
-        ):
-            state.namespaces[name] = replace(_namespace(data, None), policy=_UNREAD_POLICY)
+        _leave_namespace(state, name, mapping(data))
     elif kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             task = TaskId.parse(name)
@@ -155,6 +151,24 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str, data: object) ->
         _APPLY[kind](state, name, None)
 
 
+def _leave_namespace(state: AdmissionState, name: str, data: Mapping[str, Any]) -> None:
+    """Take what can be read of a namespace, and lower nothing there: it may be off by now."""
+    read = replace(
+        state.namespaces.get(name, UNBOUNDED_NAMESPACE), policy=_UNREAD_POLICY, document=data
+    )
+    with contextlib.suppress(*_FOREIGN):
+        policy = Policy.from_dict(data["policy"])
+        read = replace(read, policy=policy if policy.mode is Mode.OFF else _UNREAD_POLICY)
+    with contextlib.suppress(*_FOREIGN):
+        bounds, cpu = _bounds(data)
+        read = replace(read, bounds=bounds, cpu=cpu)
+    with contextlib.suppress(*_FOREIGN):
+        read = replace(read, autoscalers=_autoscalers(data))
+    state.namespaces[name] = read
+
+
+_FOREIGN: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a foreign entry may cause while it is read."""
 _UNREAD_POLICY: Final = Policy(mode=Mode.RECOMMEND)
 """Of a namespace whose own cannot be read: it may be off by now."""
 
@@ -183,19 +197,20 @@ def _apply_namespace(state: AdmissionState, name: str, data: _Data) -> None:
         state.namespaces.pop(name, None)
         return
     policy = data["policy"]
-    read = None if policy is None else Policy.from_dict(policy)
-    state.namespaces[name] = _namespace(data, read)
-
-
-def _namespace(data: Any, policy: Policy | None) -> NamespaceState:
-    limit_ranges, quotas = sequence(data["limit_ranges"]), sequence(data["quotas"])
-    return NamespaceState(
-        policy=policy,
-        bounds=read_namespace(limit_ranges, quotas),
+    bounds, cpu = _bounds(data)
+    state.namespaces[name] = NamespaceState(
+        policy=None if policy is None else Policy.from_dict(policy),
+        bounds=bounds,
         document=data,
-        cpu=read_namespace(limit_ranges, quotas, CPU),
+        cpu=cpu,
         autoscalers=_autoscalers(data),
     )
+
+
+def _bounds(data: Mapping[str, Any]) -> tuple[NamespaceBounds, NamespaceBounds]:
+    """Return those of memory, and those of CPU."""
+    limit_ranges, quotas = sequence(data["limit_ranges"]), sequence(data["quotas"])
+    return read_namespace(limit_ranges, quotas), read_namespace(limit_ranges, quotas, CPU)
 
 
 def _autoscalers(data: Mapping[str, Any]) -> Autoscalers:

@@ -19,7 +19,6 @@ from plimsoll_operator.feed.wire import (
     FEED_PATH,
     VERSION,
     BadMessage,
-    ChangeKind,
     FeedMessage,
     Reader,
     decode_message,
@@ -156,8 +155,6 @@ class FeedClient:
             except BadEntry as error:
                 self.failed("bad-entry")
                 log.warning("feed-entry-ignored", error=str(error))
-                if kind is ChangeKind.NAMESPACE and name in self.state.namespaces:
-                    target.namespaces.setdefault(name, self.state.namespaces[name])
             # A waiting pod is answered here: decoding a model takes a millisecond.
             await asyncio.sleep(0)
         if self._staged is not None and message.revision == message.head:

@@ -113,15 +113,20 @@ def written_millicores(pod: Pod, container: SizedContainer) -> int | None:
     """Return the CPU request as it was written, if the pod has more by Plimsoll's decision.
 
     None if it has not. Zero if nothing was written: the API server lets no request be removed, and
-    zero takes as little room on a node.
+    zero takes as little room on a node. But a request that equals its limit stays then: another
+    webhook wrote that limit, and without the request the pod's class could change, which no resize
+    may do.
     """
     note = read_note(pod)
     cpu = None if note is None or note.container != container.name else note.cpu
     if cpu is None or not is_enforced(cpu):
         return None
+    document = container_of(pod, container.index)
     try:
-        has = millicores_asked(container_of(pod, container.index), "requests")
+        has, limit = millicores_asked(document, "requests"), millicores_asked(document, "limits")
     except BadQuantity:
+        return None
+    if cpu.was_millicores is None and has == limit:
         return None
     written = cpu.was_millicores or 0
     return written if has == cpu.request_millicores and (has or 0) > written else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ def when_terminated() -> asyncio.Event:
     return ending
 
 
-async def unless_terminated(ending: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+async def unless_terminated(ending: asyncio.Event, work: Awaitable[T]) -> T:
     """Do the work to its end, or cancel it and raise Terminated when ``ending`` is set."""
     working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(ending.wait())
     try:

@@ -85,10 +85,15 @@ async def registered(
         NotReady: if there is another's.
         Terminated: if the end comes before it is made.
     """
+    registering = asyncio.create_task(_register(api, address, body))
     try:
-        await unless_terminated(ending, _register(api, address, body))
+        await unless_terminated(ending, asyncio.shield(registering))
         yield
     finally:
+        # If it is not answered yet, it could be carried out after the removal.
+        await asyncio.wait([registering], timeout=REMOVED_WITHIN_S)
+        registering.cancel()
+        await asyncio.gather(registering, return_exceptions=True)
         await _unregister(api.within(REMOVED_WITHIN_S), address)
 
 

@@ -132,30 +132,39 @@ def within_lift(note: CpuNote, lift: Lift | None, *, made_as_written: bool) -> C
     return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
 
 
-def taken_back(
-    note: CpuNote, ask: CpuAsk, pod: Pod, container: SizedContainer, before: DecisionNote | None
-) -> CpuNote:
+def decided_before(
+    pod: Pod, container: SizedContainer, note: DecisionNote | None
+) -> CpuNote | None:
+    """Return the decision that wrote the container's CPU request; None if that is not Plimsoll's.
+
+    note: that on the pod.
+    """
+    earlier = _earlier(container, note)
+    if earlier is None or not _is_by(earlier, _request_on(pod, container)):
+        return None
+    return earlier
+
+
+def taken_back(note: CpuNote, ask: CpuAsk, bounds: CpuBounds, before: CpuNote | None) -> CpuNote:
     """Return the decision that takes an earlier request back where nothing is decided now.
 
     Another webhook may have written a limit since then. A request above it has the API server
     refuse the pod. Where nothing was written, the request is not raised to that limit, which may be
-    a whole node; without a limit, zero keeps the pod's class as well as no request.
+    a whole node, but as far as a LimitRange demands; without a limit, zero keeps the pod's class as
+    well as no request.
 
-    before: the decision that is on the pod.
+    before: the decision that wrote the request; None if the request is not Plimsoll's.
     """
-    earlier, limit = _earlier(container, before), ask.limit_millicores
-    if note.request_millicores is not None or note.mode is not Mode.ENFORCE or earlier is None:
+    if note.request_millicores is not None or note.mode is not Mode.ENFORCE or before is None:
         return note
-    if not _is_by(earlier, _request_on(pod, container)):
-        return note
+    written, limit = before.was_millicores, ask.limit_millicores
     if limit is None:
-        return replace(note, request_millicores=earlier.was_millicores or 0)
-    of_earlier = earlier.was_millicores
-    if of_earlier is None:
-        of_earlier = earlier.request_millicores or 0
-    if of_earlier < limit and note.why == _LEFT[Qos.GUARANTEED]:
+        return replace(note, request_millicores=written or 0)
+    if written is None:
+        written = max(before.request_millicores or 0, bounds.floor_millicores or 0)
+    if written < limit and note.why == _LEFT[Qos.GUARANTEED]:
         note = replace(note, why=_LIMITED_LATER)
-    return replace(note, request_millicores=min(of_earlier, limit))
+    return replace(note, request_millicores=min(written, limit))
 
 
 def is_enforced(note: CpuNote) -> bool:

@@ -25,6 +25,7 @@ from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for, cpu_bou
 from plimsoll_operator.sizing.chunk_floor import with_chunk_floor
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
+    decided_before,
     decides_class,
     is_enforced,
     left_for_its_class,
@@ -69,7 +70,7 @@ from plimsoll_operator.sizing.stepping_back import (
 from plimsoll_predictor.core.decision import Ask, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
-from plimsoll_predictor.deciding.cpu import CpuAsk
+from plimsoll_predictor.deciding.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.deciding.memory import decide
 from plimsoll_predictor.deciding.safeguards import (
     why_failures_hold,
@@ -321,15 +322,14 @@ def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None
     by = sets_cpu(read.body, container, namespace.autoscalers)
     if by is not None:
         return left_to_autoscaler(ask, by, knowledge.policy)
-    note = _cpu_decided(read, ask, wanted, state)
-    return taken_back(note, ask, read.body, container, read.note)
-
-
-def _cpu_decided(read: ReadPod, ask: CpuAsk, wanted: Memory, state: AdmissionState) -> CpuNote:
-    knowledge, container = read.knowledge, read.container
-    namespace = state.namespace(read.identity.task.namespace)
-    qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
+    note = _cpu_decided(read, ask, wanted, bounds)
+    return taken_back(note, ask, bounds, decided_before(read.body, container, read.note))
+
+
+def _cpu_decided(read: ReadPod, ask: CpuAsk, wanted: Memory, bounds: CpuBounds) -> CpuNote:
+    knowledge, container = read.knowledge, read.container
+    qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     note = size_cpu(ask, knowledge, bounds, qos)
     note = within_lift(note, read.lift, made_as_written=made_as_written(read))
     note = cpu_within_deadline(read.body, note)

@@ -10,9 +10,16 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
-from plimsoll_predictor.store.attempts import decisions, leased_jobs, lifts, totals
+from plimsoll_predictor.store.attempts import (
+    decisions,
+    leased_jobs,
+    lifts,
+    observations,
+    totals,
+)
 from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.database.deleting import ROWS_AT_ONCE, delete_all
@@ -174,7 +181,8 @@ class _Pruning:
 
         Adding up is a pass over all that is left, so it is done once. Until then the totals count
         too many, so that after an interruption the next pruning finds the task again. What is left
-        of tasks that are half forgotten is added up likewise, within the same bounds.
+        of tasks that are half forgotten is added up likewise, within the same bounds; a controller
+        that has learned from too many is told by a mark.
         """
         table, keep, column = schema.observations, self.bounds.per_task, schema.totals.c
         known = self.database.rows(sa.select(column.task, column.observations))
@@ -187,6 +195,8 @@ class _Pruning:
                 yield from self.delete(table, (table.c.task == task) & old)
             with self.database.write() as connection:
                 totals.add_up(connection, [task])
+                if task in self.halves:
+                    observations.mark(connection, [TaskId.parse(task)])
             self.halves.discard(task)
             yield 0
 

@@ -124,7 +124,7 @@ def next_agent(node: Node, way: str, away_s: float) -> None:
     else:
         node.agent_ends()
     node.now_s += away_s
-    running = node.spool.load().running if way == "killed" else {}
+    running = node.spool.load(node.up_s).running if way == "killed" else {}
     assert bool(running) == (way == "killed")
     node.older = False
     node.sampler = node.an_agent(running)
@@ -293,9 +293,52 @@ def test_an_agent_whose_files_could_not_be_written_was_not_away_since_they_were(
     node.is_seen_for(60)
     assert not node.spool.save(Spooled(node.sampler.running()))
     node.now_s += 2
-    node.sampler = node.an_agent(node.spool.load().running)
+    node.sampler = node.an_agent(node.spool.load(node.up_s).running)
     node.is_seen_for(60)
     assert node.learned_bytes() == 5 * GIB
+
+
+def test_files_of_some_seconds_ago_count_though_a_later_one_could_not_be_written(
+    tmp_path: Path,
+) -> None:
+    """A run that rests is not reported again, so the files alone know when it was last read."""
+    node = Node(tmp_path, kernel_peak=False)
+    node.uses(5 * GIB)
+    node.is_seen_for(3600)
+    assert node.spool.save(Spooled(node.sampler.running()))
+    (tmp_path / "state" / "peaks.partial").mkdir()
+    node.is_seen_for(5)
+    assert not node.spool.save(Spooled(node.sampler.running()))
+    node.now_s += 2  # killed, and another comes
+    node.sampler = node.an_agent(node.spool.load(node.up_s).running)
+    node.is_seen_for(5)
+    assert node.learned_bytes() == 5 * GIB
+
+
+@pytest.mark.parametrize("back_s", [0, 300, 700, 3600, 7200])
+def test_an_absence_is_noticed_though_the_clock_was_set_back_before(
+    tmp_path: Path, back_s: int
+) -> None:
+    node = Node(tmp_path, kernel_peak=False)
+    node.is_seen_for(5)
+    node.clock_is_set_back(back_s)
+    node.is_seen_for(600)
+    next_agent(node, "replaced", 600)
+    node.is_seen_for(600)
+    assert node.learned_bytes() is None
+
+
+@pytest.mark.parametrize("back_s", [0, 300, 3600])
+def test_a_short_absence_after_the_clock_was_set_back_costs_nothing(
+    tmp_path: Path, back_s: int
+) -> None:
+    node = Node(tmp_path, kernel_peak=False)
+    node.is_seen_for(5)
+    node.clock_is_set_back(back_s)
+    node.is_seen_for(600)
+    next_agent(node, "replaced", 10)
+    node.is_seen_for(600)
+    assert node.learned_bytes() == GIB
 
 
 def test_what_was_known_of_the_beginning_stays_known_after_an_absence(tmp_path: Path) -> None:
@@ -338,6 +381,6 @@ def test_after_a_reboot_no_time_counts_as_unseen(
     node.highest_bytes = 0
     node.uses(GIB)
     node.booted_s = node.now_s - up_s
-    node.sampler = node.an_agent(node.spool.load().running)
+    node.sampler = node.an_agent(node.spool.load(node.up_s).running)
     node.is_seen_for(60)
     assert node.learned_bytes() == 3 * GIB

@@ -219,7 +219,7 @@ async def test_one_bad_entry_does_not_spoil_the_others(reader: Reader, bad: Any)
     assert reader.failures == ({} if bad is None else {"bad-entry": 1})
 
 
-async def test_bad_defaults_and_namespaces_leave_what_was_known(
+async def test_bad_defaults_leave_what_was_known_and_bad_namespaces_only_recommend(
     reader: Reader, board: FeedBoard
 ) -> None:
     await reader.take(board)
@@ -231,7 +231,9 @@ async def test_bad_defaults_and_namespaces_leave_what_was_known(
     )
     await reader.client.take(decode_message(orjson.dumps(text)))
     assert reader.state.default_policy.mode is Mode.ENFORCE
-    assert reader.state.namespaces == {}
+    policies = {name: each.policy for name, each in reader.state.namespaces.items()}
+    only_recommended = Policy(mode=Mode.RECOMMEND)
+    assert policies == {"shop": only_recommended, "other": only_recommended}
     assert reader.failures["bad-entry"] == 3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -101,6 +102,27 @@ async def test_nothing_is_lowered_in_a_namespace_whose_policy_cannot_be_read(
     await reader.take(_shop("e3", OFF))
     shop = reader.state.namespace("shop")
     assert (shop.policy, shop.bounds.least) == (OFF, 4 * GIB)
+
+
+@pytest.mark.parametrize("known", [None, Mode.ENFORCE])
+@pytest.mark.parametrize("newer", [{}, {"retry": "sometimes"}], ids=["its policy", "nothing of it"])
+@pytest.mark.parametrize("part", ["autoscalers", "quotas"])
+async def test_nothing_is_lowered_in_a_namespace_of_which_another_part_cannot_be_read(
+    part: str, newer: dict[str, str], known: Mode | None
+) -> None:
+    reader = Reader()
+    if known is not None:
+        await reader.take(_shop("e1", Policy(mode=known, first_size=0.5)))
+    unread: Any = _shop("e2", OFF, **newer)
+    shop = unread["namespaces"]["shop"]
+    shop["elsewhere"] = shop.pop(part, [])
+    if part == "autoscalers":
+        shop[part] = [{"of": "a newer kind"}, 3]
+    await reader.take(unread)
+    policy = reader.state.namespace("shop").policy
+    assert policy is not None
+    assert policy.mode is (Mode.RECOMMEND if newer else Mode.OFF)
+    assert reader.failures["bad-entry"] == 1
 
 
 def _shop(epoch: str, policy: Policy, **newer: str) -> dict[str, object]:

@@ -238,6 +238,14 @@ def test_a_cpu_request_that_nobody_wrote_is_given_back_as_zero(was: int | None) 
     assert cpu_asked(done, container, read_note(done)) == CpuAsk(was, None)  # type: ignore[arg-type]
 
 
+def test_a_cpu_request_that_equals_a_later_limit_stays_where_none_was_written() -> None:
+    """Another webhook wrote the limit. Without the request the pod would not be Guaranteed."""
+    state = knowing(3900)
+    pod = with_cpu(waiting(state), was=None).with_cpu("2", "2")
+    assert qos_of(pod.built()) is Qos.GUARANTEED
+    assert isinstance(resize_for(pod.built(), state, LATE_S), Left)
+
+
 @pytest.mark.parametrize("asked", ["4000Mi", None], ids=["a request", "no request"])
 @pytest.mark.parametrize("by", ["recommend", "a VerticalPodAutoscaler"])
 def test_a_raise_of_cpu_is_given_back_also_where_memory_is_left_alone(

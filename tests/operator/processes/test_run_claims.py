@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import Unreachable
 from plimsoll_operator.processes import run, run_claims
 from plimsoll_operator.processes.run import RunSettings
@@ -284,6 +285,29 @@ async def test_a_start_against_an_api_server_that_hangs_is_ended(
     assert running.done(), "it waits for the API server"
     await running
     assert started == (["controller", "admission"] if registers else [])
+
+
+async def test_what_is_being_registered_when_the_end_comes_is_removed(
+    api: Webhooks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    started: list[str],
+    ending: asyncio.Event,
+) -> None:
+    """The API server carries out what it was asked for, whether anybody waits for its answer."""
+    becomes_ready(monkeypatch)
+    create = ApiServer.create
+
+    async def ended_meanwhile(self: ApiServer, *asked: Any) -> Any:
+        ending.set()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return await create(self, *asked)
+
+    monkeypatch.setattr(ApiServer, "create", ended_meanwhile)
+    await run._run(settings(api, tmp_path))
+    assert (api.kept, api.calls[-2:]) == (None, ["POST", "DELETE"])
+    assert started == ["controller", "admission"]
 
 
 async def test_an_address_of_ipv6_is_written_in_brackets_into_each_url(

@@ -9,9 +9,11 @@ import pytest
 
 from plimsoll_operator.names.quantity import parse_millicores
 from plimsoll_operator.pods.spec import Qos, qos_of
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.decision_note import CpuNote, read_note
 from plimsoll_operator.sizing.pod_sizing import size
-from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import CpuPolicy, Mode
 from plimsoll_predictor.deciding.cpu import CpuReason
@@ -107,6 +109,19 @@ def test_a_request_where_none_was_written_is_not_raised_to_a_later_limit(
     assert cpu_of(found) == (SIZED, limit)
     assert (cpu_note(found).was_millicores, cpu_note(found).request_millicores) == (None, 600)
     assert cpu_note(found).why == "another webhook wrote a CPU limit after the request, which stays"
+
+
+@pytest.mark.parametrize("memory", [Mode.ENFORCE, Mode.RECOMMEND])
+@pytest.mark.parametrize("kind", ["Container", "Pod"])
+def test_where_none_was_written_the_request_is_what_a_ratio_demands_of_a_later_limit(
+    kind: str, memory: Mode
+) -> None:
+    state = using(0.5, memory)
+    ratio = {"spec": {"limits": [{"type": kind, "maxLimitRequestRatio": {"cpu": "4"}}]}}
+    cpu = read_namespace([ratio], [], CPU)
+    state.namespaces["shop"] = NamespaceState(None, read_namespace([ratio], []), cpu=cpu)
+    found, _ = admitted(EQUAL, [Hook(sized_by(state, "shop")), Hook(limiting_cpu("16"))])
+    assert cpu_of(found) == ("4", "16")
 
 
 @pytest.mark.parametrize("memory", [Mode.ENFORCE, Mode.RECOMMEND])

@@ -143,8 +143,13 @@ def test_a_controller_is_told_of_a_task_whose_forgetting_was_interrupted(
     store.unlearn(JUNK)
     left = len(store.observations.of_task(JUNK))
     assert len(store.experts.lessons(0)) == left, "what is left teaches anew"
+    serial = store.observations.imported(0).serial
     sum(store.prune_steps(NOON_S))
     assert_totals_are_right(store)
+    told = store.observations.imported(serial)
+    assert (told.tasks, told.forgotten) == ((JUNK,), ()), "it learned from those that are gone"
+    sum(store.prune_steps(NOON_S))
+    assert store.observations.imported(told.serial).tasks == (), "once"
 
 
 @pytest.mark.slow

@@ -141,8 +141,21 @@ def _merge(merged: _Merged, report: PeakReport) -> _Merged:
     # The kernel's peak, which a new agent reads, may have been seen to be needed by an earlier one.
     if is_nearly_all(together.need_peak_bytes, report.before_bytes):
         together, before_s = replace(together, since_s=None, unseen_s=0.0), 0.0
-    began_s = max((s for s in (merged.began_s, report.since_s) if s is not None), default=None)
+    began_s = report.since_s if _is_of_another_agent(merged, report) else merged.began_s
     return _Merged(together, began_s, before_s)
+
+
+def _is_of_another_agent(merged: _Merged, report: PeakReport) -> bool:
+    """Say whether an agent without files made it that had not reported before.
+
+    Its clock may have been set back since the one before began: then all its times are earlier.
+    """
+    began_s, since_s = merged.began_s, report.since_s
+    if since_s is None:
+        return False
+    if began_s is None or since_s > began_s:
+        return True
+    return since_s < began_s and report.measured_s < began_s
 
 
 def _unseen_s(merged: _Merged, report: PeakReport) -> tuple[float, float | None]:
@@ -158,7 +171,6 @@ def _unseen_s(merged: _Merged, report: PeakReport) -> tuple[float, float | None]
     before_s = merged.before_s
     # An agent without files cannot know of the one before it, nor when that one ended. The times of
     # one agent are not compared: its clock may have been set back.
-    is_new = merged.began_s is None or report.since_s > merged.began_s
-    if is_new and report.since_s > before.measured_s:
+    if _is_of_another_agent(merged, report) and report.since_s > before.measured_s:
         before_s = before.unseen_s + report.since_s - before.measured_s
     return before_s, max(before.unseen_s, before_s + (report.unseen_s or 0.0))
