@@ -7,13 +7,11 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from aiohttp import web
 
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import Unreachable
@@ -21,6 +19,7 @@ from plimsoll_operator.processes import run, run_claims
 from plimsoll_operator.processes.run import RunSettings
 from plimsoll_operator.processes.run_claims import NotReady
 from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
+from tests.rigs.servers.webhook_configurations import Webhooks, served_webhooks
 
 OURS = webhook_configuration("https://127.0.0.1:9443", b"old")
 CHARTS = {
@@ -35,48 +34,10 @@ CHARTS = {
 ANOTHER_RUNS = webhook_configuration("https://10.0.0.7:9443", b"theirs")
 
 
-@dataclass
-class Webhooks:
-    """An API server with at most one webhook configuration. calls: those that change it.
-
-    answers: it takes questions and says nothing while this is not set.
-    """
-
-    url: str = ""
-    kept: dict[str, Any] | None = None
-    calls: list[str] = field(default_factory=list)
-    answers: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def answer(self, request: web.Request) -> web.Response:
-        await self.answers.wait()
-        body: dict[str, Any] = await request.json() if request.can_read_body else {}
-        if request.method != "GET":
-            self.calls.append(request.method)
-        if request.method == "POST":
-            if self.kept is not None:
-                return web.json_response({"reason": "AlreadyExists"}, status=409)
-            self.kept = body
-        elif self.kept is None:
-            return web.json_response({}, status=404)
-        elif request.method == "PATCH":
-            self.kept = {**self.kept, **body}
-        elif request.method == "DELETE":
-            self.kept = None
-        return web.json_response(self.kept or {})
-
-
 @pytest_asyncio.fixture
 async def api() -> AsyncIterator[Webhooks]:
-    webhooks, app = Webhooks(), web.Application()
-    webhooks.answers.set()
-    app.router.add_route("*", "/{path:.*}", webhooks.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    webhooks.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield webhooks
-    webhooks.answers.set()
-    await runner.cleanup()
+    async with served_webhooks() as webhooks:
+        yield webhooks
 
 
 @pytest.fixture
