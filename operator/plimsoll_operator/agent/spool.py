@@ -29,6 +29,7 @@ log = structlog.get_logger()
 
 FILE_NAME: Final = "peaks.spool"
 RECENT_S: Final = 15.0
+"""Maxima of a stale spool count for so long: a run may be unseen for as long and still teach."""
 STALE_NAME: Final = "peaks.stale"
 """What the spool is called once a later one could not be written."""
 
@@ -90,9 +91,8 @@ class Spool:
             self._writable, self._saved_crc = False, None
             with contextlib.suppress(OSError):  # half a file does no harm if it stays
                 partial.unlink()
-            with contextlib.suppress(
-                OSError
-            ):  # a full disk renames, one that is read-only does not
+            # A full disk renames, one that is read-only does not.
+            with contextlib.suppress(OSError):
                 os.replace(self._path, self._stale)
             return False
         if not self._writable:

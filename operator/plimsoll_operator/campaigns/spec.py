@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -222,17 +222,12 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
         raise BadCampaign("InvalidTemplate", f"spec.podTemplate: {container.why}")
     _check_container(spec, container)
     _check_annotations(spec.features)
-    return Campaign(
-        uid=str(metadata.get("uid")),
-        name=str(metadata.get("name")),
-        task=TaskId(str(metadata.get("namespace")), spec.task),
-        generation=metadata.get("generation"),
-        created_s=read_time(metadata.get("creationTimestamp")) or 0.0,
+    return replace(
+        _identified(document, spec),
         template=_with_deadline(spec),
         features=tuple(spec.features),
         memory_bytes=memory_bytes,
         reference_bytes=container.request_bytes or memory_bytes,
-        spec=spec,
     )
 
 
@@ -242,7 +237,7 @@ def read_begun(document: Mapping[str, Any]) -> Campaign:
     It is enough to follow the runs that go on, and to stop them; no run can begin of it. If its
     spec does not fit its schema, the bounds of its runs are read one by one.
     """
-    metadata, given = metadata_of(document), mapping(document.get("spec"))
+    given = mapping(document.get("spec"))
     try:
         spec = from_document(_Spec, given, "spec", _bad_spec)
     except BadCampaign:
@@ -256,6 +251,12 @@ def read_begun(document: Mapping[str, Any]) -> Campaign:
             start_within_seconds=_bound_of(given, "startWithinSeconds", START_WITHIN_S),
             stopped=given.get("stopped") is True,
         )
+    return _identified(document, spec)
+
+
+def _identified(document: Mapping[str, Any], spec: _Spec) -> Campaign:
+    """Return the campaign without what only a new run needs."""
+    metadata = metadata_of(document)
     return Campaign(
         uid=str(metadata.get("uid")),
         name=str(metadata.get("name")),
