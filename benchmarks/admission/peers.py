@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import copy
 import functools
 import signal
-import socket
 from pathlib import Path
 from typing import Any
+
+from tests.rigs.servers.ports import free_port
 
 SNAPSHOT = "snapshot.jsonl"
 CERTIFICATE = "tls.crt"
@@ -125,13 +125,6 @@ def _set(target: dict[str, Any], parts: list[str], value: object) -> None:
     for part in parts[:-1]:
         target = target.setdefault(part, {})
     target[parts[-1]] = value
-
-
-def free_port() -> int:
-    """A port of loopback that is free now."""
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -31,6 +30,7 @@ from plimsoll_predictor.model.task_model import Model
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import a_pod
 from tests.rigs.servers.admission_servers import Caller, a_feed, calling, patch_in, settings_in
+from tests.rigs.servers.ports import free_port
 
 REPLICAS: Final = 2
 _UPDATES: Final = 20
@@ -104,7 +104,7 @@ async def replicas(
     async with AsyncExitStack() as stack:
         callers, processes = list[Caller](), list[subprocess.Popen[bytes]]()
         for number in range(count):
-            home, port = folder / f"replica-{number}", _free_port()
+            home, port = folder / f"replica-{number}", free_port()
             process = _start(home, feed_url, port)
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -201,9 +201,3 @@ def peak_rss_bytes(process: int) -> int:
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

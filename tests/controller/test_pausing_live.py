@@ -20,9 +20,9 @@ from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_coun
 from tests.apiserver.waiting import LARGE, logged, queued, request_of, teach
 from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
-from tests.operator.processes.test_admission_process import free_port
 from tests.rigs.processes.preloaded import start_plimsoll
 from tests.rigs.servers.admission_servers import Caller, calling, patch_in, settings_in
+from tests.rigs.servers.ports import free_port
 from tests.rigs.speed import Speed
 
 pytestmark = pytest.mark.cluster

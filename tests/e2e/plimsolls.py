@@ -23,8 +23,10 @@ from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
 from tests.rigs.processes.forked_trainers import Interpreter
+from tests.rigs.servers.ports import free_ports
 
-READY_WITHIN_S = 240.0
+READY_WITHIN_S = 360.0
+"""More than `plimsoll run` takes to say why it is not ready."""
 END_WITHIN_S = 180.0
 ANSWERS_WITHIN_S = 20
 """How long the API server waits for admission in tests that need decided pods. With the usual two
@@ -53,9 +55,7 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        with contextlib.ExitStack() as held:
-            taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(4)]
-            return cls(*(each.getsockname()[1] for each in taken))
+        return cls(*free_ports(4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +196,18 @@ def _refuse_another(cluster: Cluster) -> None:
 def _await_ready(process: subprocess.Popen[bytes], state: Path) -> None:
     deadline_s = time.monotonic() + READY_WITHIN_S
     while not (state / "ready.json").exists():
-        assert process.poll() is None, f"it ended with {process.returncode}; see {state}/run.log"
-        assert time.monotonic() < deadline_s, f"not ready in time; see the logs in {state}"
+        assert process.poll() is None, f"it ended with {process.returncode}; {_last_words(state)}"
+        assert time.monotonic() < deadline_s, f"not ready in time; {_last_words(state)}"
         time.sleep(0.1)
+
+
+def _last_words(state: Path) -> str:
+    """The last lines of all logs: where CI ran, nobody finds the logs themselves afterwards."""
+    return "".join(
+        f"\n{log.name}: {line}"
+        for log in sorted(state.glob("*.log"))
+        for line in log.read_text(errors="replace").splitlines()[-5:]
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,6 @@ import multiprocessing
 import multiprocessing.process
 import os
 import random
-import socket
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from plimsoll_operator.processes.run_webhook import NAME, make_certificates, web
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
 from tests.ha.services import a_service, leads, listens
+from tests.rigs.servers.ports import free_ports
 
 WORKER = "plimsoll_operator.processes.trainer"
 RESTARTS_AFTER_S = 0.1
@@ -196,7 +196,8 @@ async def the_whole(
     )
     (folder / "token").write_text("a-token-of-the-tests")
     async with contextlib.AsyncExitStack() as stack:
-        ports = [_Ports.free() for _ in range(replicas)]
+        free = free_ports(3 * replicas)
+        ports = [_Ports(*free[at : at + 3]) for at in range(0, len(free), 3)]
         feed, asked = ports[0].feed, ports[0].admission
         if replicas > 1:
             feed = await stack.enter_async_context(a_service([each.feed for each in ports], leads))
@@ -221,12 +222,6 @@ class _Ports:
     admission: int
     feed: int
     metrics: int
-
-    @classmethod
-    def free(cls) -> _Ports:
-        with contextlib.ExitStack() as held:
-            taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-            return cls(*(each.getsockname()[1] for each in taken))
 
 
 def _processes(

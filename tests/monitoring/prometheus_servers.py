@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -15,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.rigs.servers.ports import free_port
 
 START_WITHIN_S = 60.0
 MISSING = "Debian's prometheus is not installed: apt-get install --no-install-recommends prometheus"
@@ -81,7 +82,7 @@ def a_prometheus(
         assert done.returncode == 0, done.stderr
     settings = {"global": {"scrape_interval": "1s"}, "scrape_configs": list(scraping)}
     (folder / "prometheus.yml").write_text(json.dumps(settings))
-    port = _free_port()
+    port = free_port()
     command = [
         program,
         f"--config.file={folder / 'prometheus.yml'}",
@@ -111,9 +112,3 @@ def _wait_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             time.sleep(0.05)
     raise AssertionError(f"Prometheus is not ready: {log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])

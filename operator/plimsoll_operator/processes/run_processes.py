@@ -31,6 +31,8 @@ GRACE_S = 15.0
 MOST_LOG_BYTES = 16 * MIB
 """A log that is larger becomes the earlier one, which is deleted then."""
 LOGS_LOOKED_AT_EVERY_S = 60.0
+LAST_BYTES = 500
+"""Of a log's last line, people are shown so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,22 @@ async def keep_running(command: Command) -> None:
                 process=command.name,
                 code=code,
                 log=str(command.log_file),
+                last_line=last_line(command.log_file),
                 pause_s=pause_s,
             )
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, LONGEST_RESTART_PAUSE_S)
+
+
+def last_line(log_file: Path) -> str:
+    """Return the last line of a log that has a letter, or its end; empty if there is none."""
+    try:
+        with log_file.open("rb") as written:
+            written.seek(max(0, written.seek(0, os.SEEK_END) - LAST_BYTES))
+            lines = written.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line for line in reversed(lines) if any(map(str.isalnum, line))), "")
 
 
 async def _run_to_its_end(command: Command) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.rigs.servers.admission_servers import (
     settings_in,
     until_true,
 )
+from tests.rigs.servers.ports import free_port
 
 NEVER_LOADED = (
     "xgboost",
@@ -47,12 +47,6 @@ from plimsoll_operator.processes.admission import serve
 from plimsoll_operator.admission.settings import AdmissionSettings
 serve(AdmissionSettings())
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start(folder: Path, port: int) -> subprocess.Popen[str]:

@@ -20,11 +20,11 @@ from tests.builders.pods import a_pod
 from tests.operator.processes.test_admission_process import (
     DRAIN_S,
     NEVER_LOADED,
-    free_port,
     until_said,
 )
 from tests.rigs.servers.admission_servers import TRAIN, a_feed, knowledge_of
 from tests.rigs.servers.extenders import Scheduler, extender_settings
+from tests.rigs.servers.ports import free_port
 
 POD = a_pod()
 MOST_TRIES = 3600

@@ -309,7 +309,7 @@ async def test_a_run_that_was_never_ready_registers_and_deletes_nothing(
     ending: asyncio.Event,
     ended: bool,
 ) -> None:
-    error = None if ended else NotReady("not ready after 60 s")
+    error = None if ended else NotReady("not ready after 300 s")
     becomes_ready(monkeypatch, error, ending if ended else None)
     api.kept = OURS
     with contextlib.nullcontext() if ended else pytest.raises(NotReady, match="not ready after"):

@@ -57,6 +57,36 @@ async def test_a_child_whose_number_cannot_be_written_is_watched(tmp_path: Path)
     await end(running)
 
 
+async def test_people_are_told_the_last_line_of_a_child_that_ended(tmp_path: Path) -> None:
+    words = ["pause", "a/b", "--kubeconfig", f"{tmp_path}/nowhere"]
+    command = Command("controller", words, tmp_path / "controller.log")
+    with capture_logs() as said:
+        running = asyncio.create_task(keep_running(command))
+        async with asyncio.timeout(WITHIN_S):
+            while not said and not running.done():
+                await asyncio.sleep(0.02)
+    assert said[0]["last_line"] == command.log_file.read_text().splitlines()[-1]
+    assert f"{tmp_path}/nowhere" in said[0]["last_line"]
+    await end(running)
+
+
+@pytest.mark.parametrize(
+    ("written", "last"),
+    [
+        pytest.param(None, "", id="no log"),
+        pytest.param(b"", "", id="an empty one"),
+        pytest.param(b"first\nlast\n\n \n", "last", id="blank lines after it"),
+        pytest.param(b"\xff half", "\ufffd half", id="no text"),
+        pytest.param(b"x" * 9000, "x" * run_processes.LAST_BYTES, id="a long one"),
+    ],
+)
+def test_the_last_line_of_a_log(tmp_path: Path, written: bytes | None, last: str) -> None:
+    log_file = tmp_path / "controller.log"
+    if written is not None:
+        log_file.write_bytes(written)
+    assert run_processes.last_line(log_file) == last
+
+
 async def test_a_log_that_grows_is_moved_aside_though_its_process_goes_on_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

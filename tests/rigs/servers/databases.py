@@ -6,7 +6,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ import psycopg
 from psycopg import sql
 
 from plimsoll_predictor.store import Store
+from tests.rigs.servers.ports import free_port
 
 USER = "plimsoll"
 PASSWORD = "a-test's-password"
@@ -215,7 +215,7 @@ def postgresql_server(listen: str = "127.0.0.1") -> Iterator[PostgreSQL]:
     if (owner := _owner()) is not None:
         shutil.chown(folder, owner)
     with _guarded(folder):
-        server = PostgreSQL(folder, _free_port(), listen)
+        server = PostgreSQL(folder, free_port(), listen)
         server.make()
         server.start()
         server.let_in()
@@ -254,9 +254,3 @@ def _binaries() -> Path:
     elsewhere = shutil.which("postgres")
     assert elsewhere, "the tests need PostgreSQL; as root: apt-get install postgresql"
     return Path(elsewhere).parent
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
