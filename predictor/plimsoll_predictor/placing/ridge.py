@@ -4,9 +4,11 @@ ln (runtime ÷ runtime alone) of a run of kind k is b_k + Σ_j e_j θ_kj + noise
 kind j weighted by time. A row (b_k, θ_k1 ... θ_kK) is what all rows share, USUAL + m + c_j for each
 neighbour (how much it harms), plus the kind's difference. The differences have a covariance that is
 learned from the rows themselves: whether some kinds suffer from all neighbours, and which
-neighbours slow the same kinds. So a pair with few runs uses all that is known about its row and
-about similar neighbours. Given m and c, rows do not depend on each other: a fit solves a system of
-K + 1 unknowns for each of K kinds and one of K + 1 for all, instead of one of K².
+neighbours slow the same kinds. It begins with a guess: a kind suffers more than others from all
+neighbours alike, or, as likely, more from those from which all suffer. So a pair with few runs uses
+all that is known about its row and about similar neighbours. Given m and c, rows do not depend on
+each other: a fit solves a system of K + 1 unknowns for each of K kinds and one of K + 1 for all,
+instead of one of K².
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from plimsoll_predictor.placing.matrix import Array
 USUAL: Final = 0.2
 """A logarithm: what a neighbour costs as long as nothing is known."""
 SPREAD_OF_ALL: Final = 0.2
+LEAST_USUAL: Final = 1e-3
+MOST_TIMES_USUAL: Final = 3.0
+"""What all suffer from a neighbour counts as at most so many times the mean over neighbours."""
 SPREAD_OF_A_KIND: Final = 0.15
 SPREAD_OF_A_PAIR: Final = 0.08
 """Standard deviations of m; of c, of b and of what a kind suffers more than others; of what is
@@ -37,6 +42,22 @@ def guess(size: int) -> Array:
     covariance = np.full((size + 1, size + 1), SPREAD_OF_A_KIND**2)
     covariance[0, 1:] = covariance[1:, 0] = 0.0
     covariance[1:, 1:] += np.eye(size) * SPREAD_OF_A_PAIR**2
+    return covariance
+
+
+def sensitive_guess(suffered: Array) -> Array:
+    """Return the guess, given what a usual kind suffers from each neighbour: (K,), logarithms.
+
+    Half of what a kind suffers more than others is the same from all neighbours. The other half is
+    in proportion to what all suffer from them: a kind that hardly suffers from the worst ones will
+    not suffer from the others either.
+    """
+    covariance = guess(len(suffered))
+    harm = np.maximum(suffered, 0.0)
+    times = np.minimum(
+        harm / max(LEAST_USUAL, float(harm.sum()) / max(1, len(harm))), MOST_TIMES_USUAL
+    )
+    covariance[1:, 1:] += SPREAD_OF_A_KIND**2 * (np.outer(times, times) - 1.0) / 2
     return covariance
 
 
@@ -64,14 +85,16 @@ def without(covariance: Array, place: int) -> Array:
 class Fit:
     """The posterior of all rows.
 
-    beta: (b, θ) per row. variance: of each of these. differs: a row's difference from what all
-    share. own, shared: a row's covariance given what all share, and that of what they share.
+    beta: (b, θ) per row. variance: of each of these. common: (b, θ) of a usual kind. differs: a
+    row's difference from that. own, shared: a row's covariance given what all share, and that of
+    what they share.
     spread, held: how much of what they share comes into a row, and into its difference.
     fitted_numbers: how many numbers of its own a row has taken from its runs, of K + 1.
     """
 
     beta: Array
     variance: Array
+    common: Array
     differs: Array
     own: Array
     shared: Array
@@ -104,6 +127,7 @@ class Fit:
         return cls(
             beta=usual + alone + spread @ mean,
             variance=np.diagonal(own, axis1=1, axis2=2) + _diagonal_of(spread, of_shared),
+            common=usual + shared @ mean,
             differs=alone - held @ mean,
             own=own,
             shared=of_shared,
@@ -119,7 +143,7 @@ class Fit:
         rows would allow any b and θ whose sum is what was seen.
         """
         covariance, differs, held = (
-            guess(len(self.beta)),
+            sensitive_guess(self.common[1:]),
             self.differs[told, 1:],
             self.held[told, 1:],
         )
