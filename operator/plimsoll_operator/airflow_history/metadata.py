@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from plimsoll_operator.airflow_history.past_tries import PastTry
+from plimsoll_predictor.store.database.database import shown
 
 BATCH: Final = 1000
 ENDED: Final = ("success", "failed", "up_for_retry")
@@ -46,7 +47,7 @@ class Metadata:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        self.where = engine.url.render_as_string(hide_password=True)
+        self.where = shown(engine.url)
 
     @classmethod
     def open(cls, url: str) -> Metadata:

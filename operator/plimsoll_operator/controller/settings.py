@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from plimsoll_operator.names.namespaces import excluded_namespaces
@@ -29,7 +29,9 @@ class ControllerSettings(BaseSettings):
     """Path of a kubeconfig; if None, the service account or the usual places."""
     context: str | None = None
     """Context within the kubeconfig; if None, its current one."""
-    store_url: str = Field(default="sqlite:///plimsoll.db", repr=False)
+    store_url: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        default="sqlite:///plimsoll.db", repr=False
+    )
     """The database of observations and models, as an SQLAlchemy URL; it may hold a password."""
     listen_host: str = "127.0.0.1"
     listen_port: int = Field(default=8081, ge=0, le=65535)

@@ -149,8 +149,15 @@ def test_an_address_that_cannot_be_read_is_told(url: str, words: str) -> None:
         Metadata.open(url)
 
 
-def test_no_password_is_shown() -> None:
-    metadata = Metadata.open("postgresql+psycopg2://airflow:secret@127.0.0.1:1/airflow")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg2://airflow:secret@127.0.0.1:1/airflow",
+        "postgresql://127.0.0.1:1/airflow?user=airflow&password=secret",
+    ],
+)
+def test_no_password_is_shown(url: str) -> None:
+    metadata = Metadata.open(url)
     with pytest.raises(MetadataError, match="cannot be read") as told:
         list(metadata.tries(0.0, 1.0))
     assert "secret" not in str(told.value)

@@ -42,6 +42,13 @@ def told(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
         monkeypatch.setenv(f"PLIMSOLL_{name}", value)
 
 
+def test_a_database_is_the_same_if_its_secret_was_made_from_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told(monkeypatch, STORE_URL="postgresql://somewhere/plimsoll\n")
+    assert ControllerSettings().store_url == "postgresql://somewhere/plimsoll"
+
+
 def test_a_controller_takes_all_from_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     told(monkeypatch, **IN_A_POD)
     settings = ControllerSettings()

@@ -35,6 +35,7 @@ def sqlite_file(url: str) -> Path | None:
     >>> sqlite_file("sqlite:////var/lib/plimsoll.db"), sqlite_file("postgresql://db/plimsoll")
     (PosixPath('/var/lib/plimsoll.db'), None)
     """
+    url = url.strip()
     try:
         address = sa.make_url(url if "://" in url else f"sqlite:///{url}")
     except exc.ArgumentError:

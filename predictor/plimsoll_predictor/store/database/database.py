@@ -59,7 +59,7 @@ class Database:
         Raises StoreError if the URL is of no such database.
         """
         address = _address(url)
-        where = address.render_as_string(hide_password=True)
+        where = shown(address)
         if address.get_backend_name() == "postgresql":
             return cls(_postgresql(address, where, busy_timeout_s), where)
         engine = sa.create_engine(address, connect_args={"timeout": busy_timeout_s})
@@ -198,7 +198,16 @@ def _take_time(connection: sa.Connection) -> None:
         postgresql.take_time(connection)
 
 
+def shown(address: sa.URL) -> str:
+    """Return a database's address without secrets, for logs and for people.
+
+    A password may also stand in the query (``?password=...``), where SQLAlchemy does not hide it.
+    """
+    return address.set(query={}).render_as_string(hide_password=True)
+
+
 def _address(url: str) -> sa.URL:
+    url = url.strip()  # a Secret that was made from a file ends in a new line
     if "://" not in url:
         url = f"sqlite:///{url}"
     try:

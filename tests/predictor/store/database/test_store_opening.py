@@ -178,10 +178,23 @@ def test_an_address_that_cannot_serve_is_refused_in_words(url: str, words: str) 
         Store.open(url)
 
 
-def test_an_error_never_shows_the_password() -> None:
-    with pytest.raises(StoreError) as raised:
-        Store.open("postgresql://plimsoll:hunter2@127.0.0.1:1/plimsoll")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://plimsoll:hunter2@127.0.0.1:1/plimsoll",
+        "postgresql://127.0.0.1:1/plimsoll?user=plimsoll&password=hunter2",
+        "postgresql://plimsoll@127.0.0.1:1/plimsoll?sslmode=require&sslpassword=hunter2",
+    ],
+)
+def test_an_error_names_the_server_and_never_the_password(url: str) -> None:
+    with pytest.raises(StoreError, match=r"127\.0\.0\.1:1/plimsoll") as raised:
+        Store.open(url)
     assert "hunter2" not in str(raised.value)
+
+
+def test_an_address_from_a_file_may_end_in_a_new_line(tmp_path: Path) -> None:
+    Store.open(f"sqlite:///{tmp_path}/store.db\n").close()
+    assert (tmp_path / "store.db").exists()
 
 
 def test_a_locked_store_says_so(tmp_path: Path) -> None:
