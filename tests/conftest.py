@@ -76,6 +76,8 @@ class Cluster:
 
     def kubectl(self, *words: str, stdin: str | None = None) -> str:
         """Run kubectl as administrator; return what it printed. Its error fails the test."""
+        told = any(word.startswith("--timeout") for word in words)
+        assert told or words[0] != "wait", "kubectl waits for 30 s only, unless it is told"
         done = subprocess.run(
             self.handle.kubectl(*words), input=stdin, capture_output=True, text=True, check=False
         )

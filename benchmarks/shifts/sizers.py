@@ -26,7 +26,7 @@ class Eye(StrEnum):
 
 
 class _Blind(Drift):
-    def shifted(self, needs_bytes: object) -> int | None:  # noqa: ARG002
+    def shifted(self, needs_bytes: object, explained: object = None) -> int | None:  # noqa: ARG002
         return None
 
 

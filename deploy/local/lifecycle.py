@@ -37,6 +37,11 @@ GO_SETTINGS: Final = "PLIMSOLL_CLUSTER_GO"
 """Variable with settings of Go's runtime for the cluster's programs, separated by blanks."""
 STARTING_PAUSE_S: Final = 0.5
 """Each look at a starting program runs kubectl, which takes processor time from that program."""
+STARTED_WITHIN_S: Final = 300.0
+"""A safety net: beside other suites, an API server takes a minute to start, and longer on a slower
+machine. A program that has ended is not waited for."""
+ANSWER_WITHIN_S: Final = 60.0
+"""For a cluster that is up. One that does not answer is removed, and a busy one answers late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,8 @@ class Cluster:
         """Whether it was brought up, all its programs run, and the API answers."""
         if not self.layout.up_stamp.exists() or self.missing_programs():
             return False
-        return try_run(self.kubectl("get", "--raw", "/readyz")) == "ok"
+        ready = self.kubectl("get", "--raw", "/readyz")
+        return try_run(ready, timeout_s=ANSWER_WITHIN_S) == "ok"
 
 
 def up(cluster: Cluster, say: Say, *, max_pods: int = 110, nodes: int | None = None) -> bool:
@@ -209,15 +215,29 @@ def _load_pause(cluster: Cluster) -> None:
 
 
 def _await(cluster: Cluster, program: str, probe: Sequence[str]) -> None:
-    found = wait_for(
-        lambda: try_run(probe, timeout_s=15.0), timeout_s=90.0, pause_s=STARTING_PAUSE_S
-    )
-    if found is None:
+    def answers() -> bool | None:
+        """Return None while it starts, and False if it has ended without an answer."""
+        if try_run(probe, timeout_s=15.0) is not None:
+            return True
+        return False if _has_ended(cluster, program) else None
+
+    answered = wait_for(answers, timeout_s=STARTED_WITHIN_S, pause_s=STARTING_PAUSE_S)
+    if not answered:
         log = cluster.layout.logs / f"{program}.log"
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        raise Trouble(
-            f"{program} is not up after 90 s; {log} ends with: {' / '.join(lines[-2:])[-600:]}"
-        )
+        how = f"is not up after {STARTED_WITHIN_S:.0f} s" if answered is None else "has ended"
+        raise Trouble(f"{program} {how}; {log} ends with: {' / '.join(lines[-2:])[-600:]}")
+
+
+def _has_ended(cluster: Cluster, program: str) -> bool:
+    keeper = keeper_of(cluster.layout)
+    if keeper is None:
+        return True
+    # Until its own exec, it is a program such as setsid, whose arguments name it. During an exec,
+    # the kernel shows no arguments.
+    alive = [process.argv for process in inside(keeper)]
+    names = {Path(word).name for argv in alive for word in argv}
+    return ("",) not in alive and program not in names
 
 
 def _end_keeping_logs(layout: Layout) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from plimsoll_operator.web.report.page import render
 from tests.builders.reports import START_S, a_life, a_report, a_task_report
+from tests.rigs.browser.browsers import PATIENCE_S
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (
@@ -81,7 +82,7 @@ def run(browser: str, profile: Path, *words: str) -> subprocess.CompletedProcess
         [browser, *QUIET, f"--user-data-dir={profile}", *words],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=True,
     )
 

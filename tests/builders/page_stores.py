@@ -240,7 +240,7 @@ def served(store: Store, live: Live) -> Iterator[str]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
-    assert ready.wait(20), "the page's server did not start"
+    assert ready.wait(180), "the page's server did not start"
     try:
         yield found[0]
     finally:

@@ -19,6 +19,10 @@ from tests.conftest import Cluster
 
 Document = dict[str, Any]
 WITHOUT_KINDS: Final = ("--set", "crds.install=false")
+READY_WITHIN_S: Final = 600.0
+"""Admission waits for Secrets that a controller writes, and each imports for a minute on a busy
+machine."""
+UNTIL_READY: Final = ("--wait", "--timeout", f"{READY_WITHIN_S:.0f}s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,13 @@ class Helm:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def run(self, *words: str, within_s: float = 300.0) -> subprocess.CompletedProcess[str]:
-        """Run it to its end, with any result."""
+    def run(
+        self, *words: str, within_s: float = READY_WITHIN_S + 300.0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end, with any result.
+
+        within_s: longer than Helm itself waits, so that Helm says what was not ready.
+        """
         command, environment = [str(self.program), *words], dict(os.environ)
         if self.cluster is not None:
             if not self.validates and words[0] in ("install", "upgrade"):

@@ -18,7 +18,7 @@ from deploy.chart.rendering import NAME
 
 from tests.apiserver.controllers import PATIENCE_S
 from tests.apiserver.crds import read_at
-from tests.chart.helm import Document, Helm
+from tests.chart.helm import UNTIL_READY, Document, Helm
 from tests.chart.our_kinds import CRD_NAMES
 from tests.conftest import Cluster
 from tests.rigs.pauses import pause_s
@@ -45,9 +45,8 @@ class Release:
     def upgrade(self, *words: str) -> str:
         """Run ``helm upgrade`` with the same values and some more, until all is Ready again."""
         return self.helm.do(
-            "upgrade", NAME, str(CHART), "-n", NAME, "--reuse-values", "--wait",
-            "--timeout", "240s", *words,
-        )  # fmt: skip
+            "upgrade", NAME, str(CHART), "-n", NAME, "--reuse-values", *UNTIL_READY, *words
+        )
 
     def pods(self, component: str) -> list[Document]:
         """The pods of one process that are not about to end."""
@@ -112,7 +111,7 @@ def install(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Release:
     file.write_text(json.dumps(values))
     words = ["--namespace", NAME, "--create-namespace", "--values", str(file)]
     began_s = time.monotonic()
-    done = helm.run("install", NAME, str(CHART), *words, "--wait", "--timeout", "240s")
+    done = helm.run("install", NAME, str(CHART), *words, *UNTIL_READY)
     assert done.returncode == 0, f"{done.stderr}\n{_story(cluster)}"
     _await_agents(cluster)
     return Release(helm, cluster, values, time.monotonic() - began_s, done.stdout)
@@ -124,7 +123,7 @@ def _await_agents(cluster: Cluster) -> None:
         "items"
     ]:
         name, namespace = agents["metadata"]["name"], agents["metadata"]["namespace"]
-        cluster.kubectl("rollout", "status", f"daemonset/{name}", "-n", namespace, "--timeout=240s")
+        cluster.kubectl("rollout", "status", f"daemonset/{name}", "-n", namespace, "--timeout=600s")
 
 
 def _story(cluster: Cluster) -> str:

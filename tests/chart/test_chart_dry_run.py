@@ -21,7 +21,7 @@ EVERYTHING: dict[str, Any] = {
     "agent": {"namespace": AGENTS},
     "certificates": {"mode": "cert-manager"},
     "controller": {"replicas": 2, "exposePage": True},
-    "database": {"existingSecret": "database"},
+    "database": {"existingSecret": "database", "tlsSecret": "authority"},
     "mlflow": {"existingSecret": "mlflow", "tokenKey": "token"},
     "monitoring": {
         "serviceMonitor": {"enabled": True},
@@ -69,7 +69,7 @@ def test_the_api_server_takes_a_value_set(knowing: Cluster, helm: Helm, value_se
 
 def test_the_api_server_takes_all_options_together(knowing: Cluster, helm: Helm) -> None:
     documents = helm.render(EVERYTHING, kinds=True)
-    assert len([each for each in documents if each["kind"] == "NetworkPolicy"]) == 4
+    assert len([each for each in documents if each["kind"] == "NetworkPolicy"]) == 6
     _accepted(knowing, documents)
 
 

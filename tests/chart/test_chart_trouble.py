@@ -12,7 +12,7 @@ from deploy.chart.rendering import NAME
 from plimsoll_operator.names import labels
 from tests.apiserver.crds import install_crds
 from tests.chart.creating import is_decided
-from tests.chart.helm import Helm
+from tests.chart.helm import UNTIL_READY, Helm
 from tests.chart.installing import Release, a_place, a_release, chart_values, install, until
 from tests.chart.our_kinds import CRD_NAMES
 from tests.conftest import Cluster
@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.node]
 
 SHOP = "chart-shop"
 SECRET = "plimsoll-database"
+LONG = "--timeout=600s"
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_a_missing_database_secret_is_named_and_waited_for(
         url = "--from-literal=url=sqlite:////var/lib/plimsoll/plimsoll.db"
         cluster.kubectl("create", "secret", "generic", SECRET, "-n", NAME, url)
         rolled = ["rollout", "status", "-n", NAME, f"deployment/{NAME}-controller"]
-        cluster.kubectl(*rolled, "--timeout=240s")
+        cluster.kubectl(*rolled, LONG)
         upgraded = cluster_helm.do("upgrade", NAME, str(CHART), "-n", NAME, "--values", str(file))
         assert "MISSING" not in upgraded
 
@@ -65,7 +66,7 @@ def test_taken_away_it_leaves_pods_running_policies_kept_and_creation_working(
     with a_release(cluster_helm, cluster, values) as release:
         running = a_pod("running", "eat 8 600", task="running")
         cluster.apply(running, "-n", shop)
-        cluster.kubectl("wait", "--for=condition=Ready", "pod/running", "-n", shop)
+        cluster.kubectl("wait", "--for=condition=Ready", "pod/running", "-n", shop, LONG)
         policy = {
             "apiVersion": "plimsoll.dev/v1alpha1",
             "kind": "SizingPolicy",
@@ -79,7 +80,7 @@ def test_taken_away_it_leaves_pods_running_policies_kept_and_creation_working(
         _the_webhooks_pods_go_first(release)
         assert not is_decided(cluster, SHOP, "without-pods")
 
-        cluster_helm.do("uninstall", NAME, "-n", NAME, "--wait")
+        cluster_helm.do("uninstall", NAME, "-n", NAME, *UNTIL_READY)
         assert not is_decided(cluster, SHOP, "without-plimsoll")
         after = cluster.get("pod", "running", "-n", shop)
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
@@ -96,7 +97,7 @@ def _the_webhooks_pods_go_first(release: Release) -> None:
     scale = ["scale", f"deployment/{NAME}-admission", "-n", NAME, "--replicas=0"]
     release.cluster.kubectl(*scale)
     selector = "app.kubernetes.io/component=admission"
-    release.cluster.kubectl("wait", "--for=delete", "pod", "-n", NAME, "-l", selector)
+    release.cluster.kubectl("wait", "--for=delete", "pod", "-n", NAME, "-l", selector, LONG)
 
 
 def test_definitions_made_by_kubectl_are_taken_over(
@@ -120,7 +121,7 @@ def test_a_cluster_without_a_place_for_the_store_is_told_at_once(
     cluster_helm: Helm, cluster: Cluster
 ) -> None:
     with a_place(cluster):
-        cluster.kubectl("delete", "persistentvolume", f"{NAME}-store", "--timeout=240s")
+        cluster.kubectl("delete", "persistentvolume", f"{NAME}-store", LONG)
         refused = cluster_helm.run("install", NAME, str(CHART), "-n", NAME, "--wait")
         assert "the cluster has no default StorageClass" in refused.stderr
         assert cluster_helm.do("list", "-n", NAME, "--all", "--short") == ""
@@ -135,7 +136,7 @@ def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off_or_gone_b
         for each in ("controller", "admission"):
             cluster.kubectl("scale", "-n", NAME, f"deployment/{NAME}-{each}", "--replicas=0")
             cluster.kubectl(
-                *("wait", "-n", NAME, "--for=delete", "pod", "--timeout=120s"),
+                *("wait", "-n", NAME, "--for=delete", "pod", LONG),
                 *("-l", f"app.kubernetes.io/component={each}"),
             )
         _waits(cluster, shop, "first")
@@ -148,7 +149,7 @@ def test_who_waits_for_a_turn_is_let_go_when_the_order_is_switched_off_or_gone_b
         release.upgrade("--set", "admission.drainSeconds=6")
         assert not _is_let_go(cluster, shop, "later")
         # A rollback cannot know what was on before, so it releases.
-        cluster_helm.do("rollback", NAME, "3", "-n", NAME, "--wait", "--timeout", "240s")
+        cluster_helm.do("rollback", NAME, "3", "-n", NAME, *UNTIL_READY)
         assert _is_let_go(cluster, shop, "later")
         left = cluster.kubectl("get", "clusterroles", "-o", "name")
         assert f"{NAME}-release" not in left

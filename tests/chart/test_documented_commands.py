@@ -121,7 +121,7 @@ def _run(walk: Walk, block: Block) -> str:
     # It serves until it is ended: here, once the test has seen what it serves.
     looks = (
         "import time, urllib.request as r\n"
-        "for _ in range(60):\n"
+        "for _ in range(600):\n"
         "  try: print(r.urlopen('http://127.0.0.1:8082/').read().decode()); break\n"
         "  except OSError: time.sleep(0.5)\n"
         "else: raise SystemExit('no page')"

@@ -19,6 +19,8 @@ from tests.rigs.processes.program_server import COMMANDS, NUMERIC, PLIMSOLL, a_p
 
 PAGES = all_pages()
 BLOCKS = [block for page in pages_of_people() for block in page.blocks("sh")]
+PATIENCE_S = 300
+"""Readers may have a busy machine, too."""
 TRACE = "task_id\tname\tstatus\tsubmit\tstart\tcomplete\trealtime\tmemory\tpeak_rss\tcpus\n"
 
 
@@ -53,6 +55,24 @@ def test_a_block_is_walked_as_a_whole(name: str) -> None:
             if entry_for(name, command) is not None and not command.startswith("export ")
         ]
         assert left_out == [], block
+
+
+@pytest.mark.parametrize("name", [*WALKED_ON_A_CLUSTER, *WALKED_HERE])
+def test_what_a_page_waits_for_may_take_long_and_its_walk_takes_longer(name: str) -> None:
+    for block in walked(Page(name)):
+        for command in block.commands():
+            assert "--timeout" in command or not command.startswith("kubectl wait "), command
+        bounds_s = waits_s(block)
+        assert min(bounds_s, default=PATIENCE_S) >= PATIENCE_S, block
+        assert sum(bounds_s) < Walk.within_s, block
+
+
+def waits_s(block: Block) -> list[int]:
+    """How long its commands wait at most, each as often as it is run."""
+    loop = re.search(r"^for \w+ in (.+); do$", block.text, re.MULTILINE)
+    bounds = re.findall(r"--timeout[ =](\d+)(s|m)\b", block.text)
+    once = [int(number) * (60 if unit == "m" else 1) for number, unit in bounds]
+    return once * (len(loop[1].split()) if loop else 1)
 
 
 @pytest.mark.parametrize("entry", [*ELSEWHERE, *README], ids=lambda entry: entry.pattern[:30])

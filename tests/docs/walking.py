@@ -27,14 +27,14 @@ class Walk:
 
     folder: where files are written. settings: a reader's values in place of examples; these win
         over the page's own ``export``. prefix: words before the shell's, such as those that enter a
-        cluster's network.
+        cluster's network. within_s: for one block; longer than all that the block itself waits for.
     """
 
     folder: Path
     programs: Path
     settings: Mapping[str, str]
     prefix: Sequence[str] = ()
-    within_s: float = 240.0
+    within_s: float = 1800.0
     _exported: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from deploy.local.binaries.tools import module_of, tool
 from deploy.local.images.archive import write_image
 from deploy.local.images.on_node import load_image
 
-from tests.chart.helm import Helm
+from tests.chart.helm import UNTIL_READY, Helm
 from tests.conftest import Cluster
 from tests.kueue.quotas import GROUP
 
@@ -54,12 +54,12 @@ def a_kueue(cluster: Cluster, helm: Helm) -> Iterator[None]:
     values.write_text(json.dumps(_values(folder, version)))
     words = ["-n", SYSTEM, "--create-namespace", "--values", str(values)]
     # Also if a killed run has left one.
-    helm.do("upgrade", "--install", NAME, str(folder), *words, "--wait", "--timeout", "240s")
+    helm.do("upgrade", "--install", NAME, str(folder), *words, *UNTIL_READY)
     try:
         yield
     finally:
         _forget_queues(cluster)
-        helm.do("uninstall", NAME, "-n", SYSTEM, "--wait", "--timeout", "240s")
+        helm.do("uninstall", NAME, "-n", SYSTEM, *UNTIL_READY)
         cluster.kubectl("delete", "namespace", SYSTEM, "--ignore-not-found")
 
 

@@ -23,7 +23,7 @@ from deploy.local.node.nodes import Node, nodes_of
 from deploy.local.trouble import Trouble
 
 from tests import conftest
-from tests.local.traces import cluster_command, nothing, traces_of, until
+from tests.local.traces import PATIENCE_S, cluster_command, nothing, traces_of, until
 from tests.rigs.images.eater import an_eating_pod, load_eater
 
 pytestmark = pytest.mark.node
@@ -191,7 +191,7 @@ def test_it_goes_without_a_trace_while_pods_run_and_the_first_cluster_stays(
     network = two.handle.layout.netns
     until(lambda: entered.pid in {each.pid for each in in_network(network)}, "sleep")
     assert down(two.handle)
-    assert entered.wait(timeout=10) == -signal.SIGTERM
+    assert entered.wait(timeout=PATIENCE_S) == -signal.SIGTERM
     assert traces_of(two.handle.layout) == nothing()
     assert not down(two.handle)
     assert cluster.handle.running() == programs

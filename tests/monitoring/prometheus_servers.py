@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.rigs.servers.ports import free_port
 
-START_WITHIN_S = 60.0
+START_WITHIN_S = 300.0
 MISSING = "Debian's prometheus is not installed: apt-get install --no-install-recommends prometheus"
 
 
@@ -38,7 +38,7 @@ class Prometheus:
         asked = {"query": promql, "start": str(start_s), "end": str(end_s), "step": f"{step_s:.3f}"}
         return list(self._get("query_range", asked)["result"])
 
-    def until(self, promql: str, within_s: float = 60.0) -> list[dict[str, Any]]:
+    def until(self, promql: str, within_s: float = 180.0) -> list[dict[str, Any]]:
         """Wait until the query has an answer."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:

@@ -43,7 +43,7 @@ def fail(store: Store, task: str, times: int = 1) -> None:
 
 
 async def until(done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while not done():
             await asyncio.sleep(0.02)
 
@@ -108,7 +108,9 @@ async def test_a_training_while_the_server_is_frozen_succeeds_and_is_logged_late
             result = await ended
             await until(lambda: "failed" in logging.counted)
             await queue.close()
-        assert result.failure is None
+    assert result.failure is None
+    # The short limit is for the frozen server: on a busy machine one that answers needs as long.
+    async with logging_to(mlflow.address, store) as logging, running(logging):
         await until(lambda: "logged" in logging.counted)
     [run] = [
         each

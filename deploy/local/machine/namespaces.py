@@ -27,7 +27,10 @@ from deploy.local.trouble import Trouble
 _Answer = TypeVar("_Answer")
 _MARK: Final = "plimsoll-cluster:"
 _CLONE_NEWNET: Final = 0x40000000
-_END_S: Final = 30.0
+# Two safety nets. On a busy machine the keeper's dozen small programs take long, and so do the ends
+# of all processes of a cluster.
+_BEGUN_WITHIN_S: Final = 120.0
+_END_S: Final = 180.0
 
 # Mounts of the host still arrive in here, but none of ours goes out. The cluster's own folders
 # cover folders whose path is fixed in containerd and kubelet. Ignoring SIGCHLD makes the kernel
@@ -151,9 +154,13 @@ def start_keeper(layout: Layout, covers: Sequence[tuple[Path, Path]]) -> Process
             env=plain_environment(), check=True,
         )  # fmt: skip
     # Before its last exec the keeper is still called bash, and has no home yet.
-    wait_for(lambda: keeper_of(layout) or log.read_text(errors="replace") or None, timeout_s=10.0)
+    wait_for(
+        lambda: keeper_of(layout) or log.read_text(errors="replace") or None,
+        timeout_s=_BEGUN_WITHIN_S,
+    )
     if (found := keeper_of(layout)) is None:
-        said = log.read_text(errors="replace").strip() or "no answer in 10 s"
+        nothing = f"no answer in {_BEGUN_WITHIN_S:.0f} s"
+        said = log.read_text(errors="replace").strip() or nothing
         raise Trouble(f"cannot make process and mount namespaces: {said}")
     return found
 

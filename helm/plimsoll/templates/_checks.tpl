@@ -17,6 +17,9 @@
 {{- if and $v.mlflow.tokenKey (not $v.mlflow.existingSecret) -}}
 {{- fail "mlflow.tokenKey is a key of mlflow.existingSecret, which is empty: name the Secret, or leave out the key" -}}
 {{- end -}}
+{{- if and $v.database.tlsSecret (not $v.database.existingSecret) -}}
+{{- fail "database.tlsSecret is for the database of database.existingSecret, which is empty: name the Secret with its URL, or leave out the certificates" -}}
+{{- end -}}
 {{- if and $v.certificates.certManager.issuerName (ne $v.certificates.mode "cert-manager") -}}
 {{- fail (printf "certificates.certManager.issuerName is set, but certificates.mode is %s: set the mode to cert-manager, or leave out the issuer" $v.certificates.mode) -}}
 {{- end -}}
@@ -25,6 +28,8 @@
 {{- end -}}
 {{- include "plimsoll.formats" . -}}
 {{- include "plimsoll.sizes" . -}}
+{{- include "plimsoll.labelTexts" . -}}
+{{- include "plimsoll.requestsFit" . -}}
 {{- include "plimsoll.volume" . -}}
 {{- include "plimsoll.othersNamespace" . -}}
 {{- include "plimsoll.another" . -}}
@@ -105,9 +110,11 @@ lookup finds nothing, not even an empty list. */}}
 {{/* Texts of a form. A pattern in the schema would answer with the pattern. */}}
 {{- define "plimsoll.formats" -}}
 {{- $name := "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" -}}
-{{- $cidr := "^[0-9a-fA-F.:]+/[0-9]{1,3}$" -}}
+{{- $octet := "(25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])" -}}
+{{- $cidr4 := printf "^(%s[.]){3}%s/(3[0-2]|[12]?[0-9])$" $octet $octet -}}
+{{- $cidr6 := "^([0-9a-fA-F]{0,4}:){2,8}([0-9a-fA-F]{0,4}|[0-9.]+)/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" -}}
 {{- $v := .Values -}}
-{{- $names := dict "database.existingSecret" $v.database.existingSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName "extender.priorityClassName" $v.extender.priorityClassName "trainers.priorityClassName" $v.trainers.priorityClassName "extender.schedulerName" $v.extender.schedulerName -}}
+{{- $names := dict "database.existingSecret" $v.database.existingSecret "database.tlsSecret" $v.database.tlsSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName "extender.priorityClassName" $v.extender.priorityClassName "trainers.priorityClassName" $v.trainers.priorityClassName "extender.schedulerName" $v.extender.schedulerName -}}
 {{- range $i, $each := $v.image.pullSecrets }}{{ $_ := set $names (printf "image.pullSecrets[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.webhook.excludedNamespaces }}{{ $_ := set $names (printf "webhook.excludedNamespaces[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.metricsNamespaces }}{{ $_ := set $names (printf "networkPolicies.metricsNamespaces[%d]" $i) $each }}{{ end -}}
@@ -125,7 +132,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- range $i, $each := $v.networkPolicies.schedulerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.schedulerCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.databaseCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.databaseCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $field, $text := $cidrs -}}
-{{- if not (regexMatch $cidr $text) -}}
+{{- if not (or (regexMatch $cidr4 $text) (regexMatch $cidr6 $text)) -}}
 {{- fail (printf "%s: %q is no range of addresses: write it as 10.0.0.0/16, a single one as 10.0.0.1/32" $field $text) -}}
 {{- end -}}
 {{- end -}}
@@ -186,11 +193,18 @@ lookup finds nothing, not even an empty list. */}}
 {{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
 {{- end }}
 
+{{/* A quantity in bytes or processors. */}}
+{{- define "plimsoll.amount" -}}
+{{- $text := include "plimsoll.quantity" . -}}
+{{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[a-zA-Z]*$" $text)) -}}
+{{- end }}
+
 {{/* Quantities, and what must fit into what. */}}
 {{- define "plimsoll.sizes" -}}
 {{- $quantity := "^[0-9]+([.][0-9]+)?(m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$" -}}
 {{- $quantities := dict "persistence.size" .Values.persistence.size -}}
-{{- range $process := list "admission" "controller" "agent" "extender" "trainers" -}}
+{{- range $process := list "admission" "controller" "agent" "extender" "trainers" "hooks" -}}
 {{- range $kind, $each := (index $.Values $process).resources -}}
 {{- range $resource, $text := $each -}}
 {{- $_ := set $quantities (printf "%s.resources.%s.%s" $process $kind $resource) (include "plimsoll.quantity" $text) -}}
@@ -215,11 +229,8 @@ lookup finds nothing, not even an empty list. */}}
 {{- $needed := index . 1 -}}
 {{- $why := index . 2 -}}
 {{- with (((index $.Values $process).resources).limits).memory -}}
-{{- $text := include "plimsoll.quantity" . -}}
-{{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
-{{- $limit := mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[a-zA-Z]*$" $text)) -}}
-{{- if lt $limit (mulf $needed 1048576.0) -}}
-{{- fail (printf "%s.resources.limits.memory is %s, and %s: raise the one or lower the other" $process $text $why) -}}
+{{- if lt (include "plimsoll.amount" . | float64) (mulf $needed 1048576.0) -}}
+{{- fail (printf "%s.resources.limits.memory is %s, and %s: raise the one or lower the other" $process (include "plimsoll.quantity" .) $why) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

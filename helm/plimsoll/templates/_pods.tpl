@@ -98,3 +98,22 @@ securityContext:
 resources:
   {{- toYaml .values.resources | nindent 2 }}
 {{- end }}
+
+{{/* Whoever asks the database knows its authority, and itself, by these files. */}}
+{{- define "plimsoll.databaseTlsMount" -}}
+{{- if .Values.database.tlsSecret -}}
+- name: database
+  mountPath: /etc/plimsoll/database
+  readOnly: true
+{{- end -}}
+{{- end }}
+
+{{/* The database's library refuses a key that others than the owner and its group may read. */}}
+{{- define "plimsoll.databaseTlsVolume" -}}
+{{- with .Values.database.tlsSecret -}}
+- name: database
+  secret:
+    secretName: {{ . | quote }}
+    defaultMode: 0440
+{{- end -}}
+{{- end }}

@@ -33,7 +33,7 @@ from plimsoll_operator.pods.job_attempts import (
 )
 from plimsoll_operator.pods.recognising import patch_for_recognised, recognise
 from plimsoll_operator.sizing.decision_note import read_note
-from plimsoll_operator.sizing.job_sizing import Moment, patch_for_new_job
+from plimsoll_operator.sizing.job_sizing import Moment, mistakes_in, patch_for_new_job
 from plimsoll_operator.sizing.node_hint import Heard, Hinted, Outcome, hint_for
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.pod_sizing import size
@@ -241,15 +241,26 @@ class Answerer:
             return allowed(creation.uid, patch=patch_with(creation.object, notes))
         unhealed = self.freshness.unhealed(now_s)
         moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
+        mistakes = self._mistakes(creation.object, notes)
         cut = self._cut(creation, moment) if may_cut else None
         if cut is None:
             patch = self._of_whole_job(creation, notes, moment)
-            return allowed(creation.uid, patch=patch)
+            return allowed(creation.uid, patch=patch, warnings=mistakes)
         # How often a Job tries each of its pods depends on how many pods there are.
         notes = {**(notes_for(cut.job) or notes), **cut.notes}
         whole = replace(creation, object=cut.job)
         patch = [*self._of_whole_job(whole, notes, moment), *cut.patch]
-        return allowed(creation.uid, patch=patch, warnings=[cut.warning] if cut.warning else ())
+        if cut.warning:
+            mistakes.append(cut.warning)
+        return allowed(creation.uid, patch=patch, warnings=mistakes)
+
+    def _mistakes(self, job: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
+        """What its people are warned of. Whatever fails in it, the Job keeps its notes and size."""
+        try:
+            return mistakes_in(job, notes)
+        except Exception as error:
+            self.log.warning("no-words", "error", error=place_of(error))
+            return []
 
     def _of_whole_job(
         self, creation: Creation, notes: Mapping[str, str], moment: Moment

@@ -27,7 +27,9 @@ from plimsoll_predictor.deciding.safeguards import SPARED, Attempts
 
 MOST_ATTEMPTS: Final = 1000
 """A larger number is as good as this one."""
-_MOST_WRITTEN: Final = 10**9 - 1
+MOST_WRITTEN: Final = 10**9 - 1
+MOST_SHOWN: Final = 32
+"""Characters of a text that nobody can read."""
 RESTARTS: Final = 2
 """How many more attempts are never risked if attempts are restarted in place.
 
@@ -86,7 +88,17 @@ def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, 
     if policy.attempts is not None and identity.shares_work:
         only = f"its work goes to pods of one size, so only {labels.ATTEMPTS} on the pod counts"
         return None, only, False
+    if unread_attempts(pod) is not None:
+        return None, f"what {labels.ATTEMPTS} on the pod says cannot be read", False
     return None, f"{labels.ATTEMPTS} on the pod can", False
+
+
+def unread_attempts(pod: Pod) -> str | None:
+    """Say that the number of attempts that people wrote on the pod is none; None if it is one."""
+    text = text_of(pod, labels.ATTEMPTS)
+    if text is None or written_attempts(text) is not None:
+        return None
+    return f"{labels.ATTEMPTS}: {text[:MOST_SHOWN]!r} is no whole number from 1 to {MOST_WRITTEN:,}"
 
 
 def _counted(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:
@@ -153,5 +165,5 @@ def _only_one(pod: Pod, identity: RunIdentity, policy: Policy) -> str | None:
 
 def written_attempts(text: object) -> int | None:
     """Read a number of attempts that somebody wrote; None if it is no whole number above 0."""
-    written = whole_number(text, _MOST_WRITTEN)
+    written = whole_number(text, MOST_WRITTEN)
     return None if written is None else min(written, MOST_ATTEMPTS)

@@ -75,9 +75,13 @@ class SizedContainer:
 
 @dataclass(frozen=True, slots=True)
 class NotSizable:
-    """The reason why no container of a pod can be sized, in words."""
+    """The reason why no container of a pod can be sized, in words.
+
+    is_mistake: whether the pod's author meant one to be sized, and misnamed it.
+    """
 
     why: str
+    is_mistake: bool = False
 
 
 def text_of(pod: Pod, key: str) -> str | None:
@@ -149,7 +153,8 @@ def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
         return names.index(wanted)
     return NotSizable(
         f"{labels.CONTAINER} names {_shown(wanted)}, which is none of its containers"
-        " (init containers and sidecars are never sized)"
+        " (init containers and sidecars are never sized)",
+        is_mistake=True,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.attempts import MOST_SHOWN
 from plimsoll_operator.pods.job_attempts import is_kept_elsewhere
 from plimsoll_operator.pods.spec import RestartPolicy, mapping, restart_policy, sequence, text_of
 from plimsoll_predictor.core.policy import KilledAttempts, Mode, Policy
@@ -56,11 +57,26 @@ def wants_ignored(job: Mapping[str, Any], policy: Policy) -> bool:
 
     Only while sizes of the task are enforced, and it is not paused.
     """
-    template = mapping(mapping(job.get("spec")).get("template"))
-    said = text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
     wanted = KilledAttempts.IGNORE
     acts = policy.mode is Mode.ENFORCE and not policy.paused
-    return acts and wanted == (said or policy.killed_attempts)
+    return acts and wanted == (_said(job) or policy.killed_attempts)
+
+
+def unread_killed_attempts(job: Mapping[str, Any]) -> str | None:
+    """Say that nobody can read what people wrote about killed attempts, so that these count.
+
+    None if it can be read, or nothing is written.
+    """
+    said = _said(job)
+    if said is None or said in tuple(KilledAttempts):
+        return None
+    words = ", ".join(KilledAttempts)
+    return f"{labels.KILLED_ATTEMPTS}: {said[:MOST_SHOWN]!r} is none of {words}, so they count"
+
+
+def _said(job: Mapping[str, Any]) -> str | None:
+    template = mapping(mapping(job.get("spec")).get("template"))
+    return text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
 
 
 def patch_for_failures(job: Mapping[str, Any]) -> list[Operation]:

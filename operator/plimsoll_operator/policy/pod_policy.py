@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from plimsoll_operator.names.labels import CPU_MODE, CRITICAL, MODE, RETRY
+from plimsoll_operator.names.labels import ATTEMPTS, CPU_MODE, CRITICAL, MODE, RETRY
+from plimsoll_operator.pods.attempts import MOST_SHOWN, unread_attempts
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, text_of
 from plimsoll_predictor.core.policy import Mode, Policy, Retry
 
@@ -18,6 +19,7 @@ _WORDS: Final[Mapping[str, Iterable[str]]] = {
     CRITICAL: _TRUTHS,
 }
 """The words that each key may have."""
+_KEYS: Final = {*_WORDS, ATTEMPTS}
 
 _Value = TypeVar("_Value", Mode, Retry, bool)
 
@@ -28,7 +30,7 @@ def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
     If the pod sets nothing, the result is the same policy object.
     """
     annotations, pod_labels = annotations_of(pod), labels_of(pod)
-    if annotations.keys().isdisjoint(_WORDS) and pod_labels.keys().isdisjoint(_WORDS):
+    if annotations.keys().isdisjoint(_KEYS) and pod_labels.keys().isdisjoint(_KEYS):
         return policy, ""
     ignored: list[str] = []
     own = replace(
@@ -38,6 +40,9 @@ def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
         retry=_own(pod, RETRY, policy.retry, Retry, ignored),
         critical=_own(pod, CRITICAL, policy.critical, _TRUTHS.__getitem__, ignored),
     )
+    unread = unread_attempts(pod)
+    if unread is not None:
+        ignored.append(f"{unread} and was ignored")
     return policy if own == policy else own, "; ".join(ignored)
 
 
@@ -51,5 +56,5 @@ def _own(
         return read(text)
     except (ValueError, KeyError):
         words = ", ".join(_WORDS[key])
-        ignored.append(f"{key}: {text[:32]!r} is none of {words} and was ignored")
+        ignored.append(f"{key}: {text[:MOST_SHOWN]!r} is none of {words} and was ignored")
         return inherited

@@ -27,6 +27,7 @@ from plimsoll_operator.pods.job_attempts import (
 from plimsoll_operator.pods.recognising import recognise
 from plimsoll_operator.pods.spec import (
     EMPTY,
+    NotSizable,
     Pod,
     SizedContainer,
     mapping,
@@ -37,6 +38,7 @@ from plimsoll_operator.pods.spec import (
 from plimsoll_operator.pods.uncounted import (
     ignores_lowered,
     patch_for_failures,
+    unread_killed_attempts,
     wants_ignored,
 )
 from plimsoll_operator.policy.pod_policy import resolve_policy
@@ -84,6 +86,20 @@ def patch_for_new_job(
         return [*patch_with(job, notes), *failures]
     memory, text = sized
     return [*patch_with(job, {**notes, labels.DECISION: text}), *failures, *memory]
+
+
+def mistakes_in(job: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
+    """Say which settings on the Job or its template cannot be read, each in a sentence.
+
+    The same is said of its pods, but to the Job's controller, which tells nobody. notes: as above.
+    """
+    pod = pod_of_job(job, notes)
+    container = sized_container(pod)
+    _, ignored = resolve_policy(pod, Policy())
+    said = [ignored, unread_killed_attempts(job)]
+    if isinstance(container, NotSizable) and container.is_mistake:
+        said.append(f"not sized: {container.why}")
+    return [words for words in said if words]
 
 
 def task_and_policy_of(

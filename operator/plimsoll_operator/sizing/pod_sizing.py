@@ -111,7 +111,8 @@ def size(
     container = sized_container(pod)
     if isinstance(container, NotSizable):
         why = f"not sized: {container.why}"
-        return _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
+        unsized = _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
+        return replace(unsized, warning=why) if container.is_mistake else unsized
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
     note = read_note(pod)

@@ -38,10 +38,15 @@ _BY_REASON: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PodDecision:
-    """A pod that was asked about. note: None if nothing was decided for it."""
+    """A pod that was asked about.
+
+    note: None if nothing was decided for it. unsizable: why no container of it can be sized, in
+    words; None if one can.
+    """
 
     name: str
     note: DecisionNote | None
+    unsizable: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +174,7 @@ def _price(price: FailurePrice) -> dict[str, Any]:
 def _pod(pod: PodDecision) -> dict[str, Any]:
     note = pod.note
     if note is None:
-        return {"name": pod.name, "decided": False}
+        return {"name": pod.name, "decided": False, "why": pod.unsizable}
     return {
         "name": pod.name,
         "decided": True,

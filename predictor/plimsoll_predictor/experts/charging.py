@@ -30,9 +30,14 @@ class EndedRun:
     request_bytes: float | None = None
 
     @property
+    def counted_s(self) -> float:
+        """Its runtime as it counts: what takes no time would cost nothing, whatever it gets."""
+        return max(self.runtime_s, SHORTEST_RUNTIME_S)
+
+    @property
     def size(self) -> float:
         """Byte-seconds it needed: a scale on which runs of all sizes are compared."""
-        return self.need_bytes * max(self.runtime_s, SHORTEST_RUNTIME_S)
+        return self.need_bytes * self.counted_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,10 @@ def charge(bid_bytes: float, run: EndedRun, largest_bytes: float, overhead_s: fl
     allocation_bytes, cost, failed = max(bid_bytes, MIB), 0.0, 0
     climb = Climb(largest_bytes=largest_bytes, request_bytes=run.request_bytes)
     while allocation_bytes < run.need_bytes and failed < MOST_ATTEMPTS:
-        cost += allocation_bytes * (run.runtime_s + overhead_s)
+        cost += allocation_bytes * (run.counted_s + overhead_s)
         failed += 1
         allocation_bytes = lifted_bytes(allocation_bytes, failed, climb)
-    return Charge(cost + max(allocation_bytes - run.need_bytes, 0.0) * run.runtime_s, failed)
+    return Charge(cost + max(allocation_bytes - run.need_bytes, 0.0) * run.counted_s, failed)
 
 
 def relative_costs(
@@ -96,7 +101,6 @@ class Would:
         asked_bytes = run.request_bytes
         if not asked_bytes:
             return
-        runtime_s = max(run.runtime_s, SHORTEST_RUNTIME_S)
         held_bytes = allocation_bytes = max(decided_bytes, MIB)
         self.killed += allocation_bytes < run.need_bytes
         climb = Climb(largest_bytes=largest_bytes, request_bytes=asked_bytes)
@@ -106,5 +110,5 @@ class Would:
             allocation_bytes = lifted_bytes(allocation_bytes, attempt, climb)
             held_bytes += allocation_bytes
         self.runs += 1
-        self.asked_gb_h += gb_hours(asked_bytes, runtime_s)
-        self.decided_gb_h += gb_hours(held_bytes, runtime_s)
+        self.asked_gb_h += gb_hours(asked_bytes, run.counted_s)
+        self.decided_gb_h += gb_hours(held_bytes, run.counted_s)

@@ -6,7 +6,7 @@ smallest, or all the largest, once in (n + k choose k) / 2 times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +20,11 @@ APART: Final = 1.25
 RESTLESS: Final = 4
 """After so many new versions in a row that each lasted fewer than LATEST_AFTER_A_CHANGE runs,
 another one is no sign: some people build an image for every run."""
+
+
+def _by_nothing(latest: int, before_bytes: Sequence[float]) -> bool:
+    del latest, before_bytes
+    return False
 
 
 @dataclass(slots=True)
@@ -73,10 +78,16 @@ class Drift:
         elif not self.latest_bytes:
             self.since_change, self.drifting = None, False
 
-    def shifted(self, needs_bytes: Sequence[float]) -> int | None:
+    def shifted(
+        self,
+        needs_bytes: Sequence[float],
+        explained: Callable[[int, Sequence[float]], bool] = _by_nothing,
+    ) -> int | None:
         """The number of latest runs that still count; None if nothing changed.
 
-        needs_bytes: oldest first.
+        needs_bytes: oldest first. explained: whether features tell that so many latest runs would
+        not need what those before them needed. A task that alternates by a feature, such as the
+        day of the week, has not changed. It is asked only where levels lie apart.
         """
         changed = self.since_change is not None and self.since_change >= LATEST_AFTER_A_CHANGE - 1
         latest = LATEST_AFTER_A_CHANGE if changed else LATEST
@@ -85,6 +96,8 @@ class Drift:
             return None
         now = needs_bytes[-latest:]
         if max(now) * APART >= min(before) and min(now) <= max(before) * APART:
+            return None
+        if explained(latest, before):
             return None
         self.shifts += 1
         self.since_change, self.drifting = 0, True

@@ -127,7 +127,7 @@ class Guard:
         known_bytes = max_seen_bytes or request_bytes
         if known_bytes is None:
             return  # no rule has a size for it either
-        runtime_s = max(run.runtime_s, SHORTEST_RUNTIME_S)
+        runtime_s = run.counted_s
         held_gb_h = lost.gb_h + gb_hours(served.given_bytes + lost.untimed_bytes, runtime_s)
         self.runs += 1
         for beside, rule_bytes in (

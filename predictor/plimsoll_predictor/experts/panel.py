@@ -45,6 +45,8 @@ OVERHEAD_SHARE: Final = 0.25
 """The share of a failed attempt's price that counts in an expected cost. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
 CURVED_RUNS: Final = 150
+NO_INTERCEPT: Final = 0.1
+"""A line whose intercept is less than this share of the median need is one of logarithms, too."""
 """More runs show the tail of their residuals: then the least expected cost beats a curve's room, if
 the curve is a line over one number. It knows no other curves: kinds, steps and curves over two
 features are followed for good."""
@@ -236,7 +238,7 @@ def _curve(view: View) -> Rule:
     meets larger inputs; it never leads beyond the request.
     """
     past = view.past
-    if past.runs > CURVED_RUNS and (past.curve is None or _by_one_line(past.curve)):
+    if past.runs > CURVED_RUNS and (past.curve is None or _by_one_line(past.curve, view)):
         return _expected_by_features(view)
     fallback = _young(view) if past.runs < YOUNG_RUNS else _expected(view)
     if past.curve is None:
@@ -251,8 +253,15 @@ def _curve(view: View) -> Rule:
     )
 
 
-def _by_one_line(curve: Curve) -> bool:
-    return isinstance(curve, Straight) and len(curve.features) == 1
+def _by_one_line(curve: Curve, view: View) -> bool:
+    """Say whether expected-by-features knows the curve: its lines are of logarithms.
+
+    A program's own memory, and so much for each row, is none.
+    """
+    if not isinstance(curve, Straight) or len(curve.features) > 1:
+        return False
+    median = float(view.needs[view.needs.size // 2])
+    return curve.logs or abs(curve.intercept) < NO_INTERCEPT * median
 
 
 def _least_by_curve(view: View) -> float:

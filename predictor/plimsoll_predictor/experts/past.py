@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.core.record import FeatureValue
-from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.charging import SHORTEST_RUNTIME_S, EndedRun
 from plimsoll_predictor.experts.features.curves import LEAST_RUNS, fitted, in_proportion
 from plimsoll_predictor.experts.features.lines import FeatureLines
 from plimsoll_predictor.experts.features.run_table import RunTable
@@ -23,6 +23,8 @@ LATEST: Final = 400
 """The most runs whose needs are remembered one by one."""
 LATEST_KILLS: Final = 16
 """The most kills that are remembered one by one: no shift of level keeps more runs."""
+ENOUGH: Final = 1.05
+"""A curve's sizes are as good as enough if none was exceeded by more than a twentieth."""
 MOST_USUAL: Final = 0.9
 """Runtimes are compared with what this share of the runs take: half of them may find nothing to
 do."""
@@ -43,9 +45,9 @@ class Runtimes:
     longest_s: float
 
     def counted_s(self, runtimes_s: Collection[float]) -> Vector:
-        """Runtimes as they count, (n,)."""
+        """Runtimes as they count, (n,): at least SHORTEST_RUNTIME_S."""
         took_s = np.fromiter(runtimes_s, np.float64, len(runtimes_s))
-        return np.minimum(took_s, self.longest_s)
+        return np.maximum(np.minimum(took_s, self.longest_s), SHORTEST_RUNTIME_S)
 
 
 @dataclass(slots=True)
@@ -148,6 +150,22 @@ class Past:
         self.curve_is_clear = found is not None and found.clear
         # Young tasks at each run, later after every eighth more: a fit costs a millisecond.
         self.next_fit = self.runs + 1 + self.runs // 8
+
+    def explains(self, latest: int, before_bytes: Sequence[float]) -> bool:
+        """Say whether the curve gives the latest runs enough, and sizes wholly apart from before.
+
+        before_bytes: needs of the runs before them. Cost: a fit, of a millisecond.
+        """
+        self._fit_curve()
+        if self.curve is None:
+            return False
+        sizes = list[float]()
+        for row in list(self.table.rows)[-latest:]:
+            size_bytes = self.curve.at(self.table.features_of(row))
+            if size_bytes is None or size_bytes * ENOUGH < row.need_bytes:
+                return False
+            sizes.append(size_bytes)
+        return max(sizes) < min(before_bytes) or min(sizes) > max(before_bytes)
 
     def correct(
         self, before_bytes: float, after_bytes: float, features: Mapping[str, FeatureValue]

@@ -167,7 +167,7 @@ class Standing:
             self._compare_with_anchors(ended, pool)
         self.drift.see_version(ended.version)
         past.add(run, ended.features)
-        keep = self.drift.shifted(list(past.needs_bytes))
+        keep = self.drift.shifted(list(past.needs_bytes), past.explains)
         if keep is not None:
             past.forget_before_shift(keep)
         self.refresh(pool, ended.overhead_s)
@@ -253,7 +253,7 @@ class Standing:
         run, past = ended.run, self.past
         bids = ended.bids or self.bids(run.request_bytes, ended.features)
         offered = [bids.get(name, 0.0) for name in EXPERTS]
-        price_s = pool.constants.price_s(run.runtime_s, ended.overhead_s)
+        price_s = pool.constants.price_s(run.counted_s, ended.overhead_s)
         charged = relative_costs(offered, run, past.largest_bytes, price_s) ** OUTLIERS
         safe = float(self.charges[_PLACE[SAFE]])
         for name, place in _PLACE.items():
@@ -285,7 +285,7 @@ class Standing:
 
     def _compare_with_anchors(self, ended: Ended, pool: Pool) -> None:
         past, run = self.past, ended.run
-        runtimes = run.runtime_s / past.mean_runtime_s
+        runtimes = run.counted_s / past.mean_runtime_s
         to_largest = math.log(run.need_bytes / past.largest_bytes)
         pool.ratios[LARGEST].add(age_of(past.runs), to_largest, runtimes)
         rule = self.rules.get(BY_FEATURES)

@@ -17,6 +17,7 @@ KINDS: Final = {
     "Namespace": ("/api/v1", "namespaces", False),
     "PersistentVolume": ("/api/v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
+    "Secret": ("/api/v1", "secrets", True),
     "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "Job": ("/apis/batch/v1", "jobs", True),
     "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from deploy.chart.rendering import NAME
 
 from tests.chart.helm import Document, Helm, named
@@ -46,8 +48,57 @@ def locked(helm: Helm) -> dict[str, Document]:
     documents = helm.render(LOCKED)
     return {
         each: named(documents, "NetworkPolicy", f"{NAME}-{each}")
-        for each in ("admission", "controller", "agent")
+        for each in ("admission", "controller", "agent", "release", "test")
     }
+
+
+@pytest.mark.parametrize("order", [True, False])
+def test_every_pod_is_selected_by_one_policy_also_those_that_helm_starts(
+    helm: Helm, *, order: bool
+) -> None:
+    """Where a namespace denies all else, a pod without one reaches nothing, and Helm waits."""
+    options = {each: {"enabled": True} for each in ("extender", "trainers")}
+    documents = helm.render(
+        {**LOCKED, **options, "database": {"existingSecret": "db"}, "order": {"enabled": order}}
+    )
+    policies = [each for each in documents if each["kind"] == "NetworkPolicy"]
+    job = yaml.safe_load(named(documents, "ConfigMap", f"{NAME}-trainers")["data"]["job.yaml"])
+    pods = dict(_pod_labels([*documents, job]))
+    assert pods.keys() >= {f"{NAME}-release", f"{NAME}-test", f"{NAME}-trainers"}
+    for name, labels in pods.items():
+        selecting = [
+            each["metadata"]["name"]
+            for each in policies
+            if each["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+        ]
+        assert selecting == [name]
+
+
+def _pod_labels(documents: list[Document]) -> Iterator[tuple[str, dict[str, str]]]:
+    for each in documents:
+        if each["kind"] == "Pod":
+            yield each["metadata"]["name"], each["metadata"]["labels"]
+        elif "template" in each.get("spec", {}):
+            yield each["metadata"]["name"], each["spec"]["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("hooks_too", [True, False])
+def test_who_releases_asks_the_api_server_by_a_policy_that_is_no_hook(
+    helm: Helm, *, hooks_too: bool
+) -> None:
+    """A hook's policy would be made beside its pod; one of the release is there before."""
+    documents = helm.render(LOCKED) if hooks_too else helm.render_for_kubectl(LOCKED)
+    policy = named(documents, "NetworkPolicy", f"{NAME}-release")
+    assert "annotations" not in policy["metadata"]
+    assert "ingress" not in policy["spec"]
+    assert _rules(policy, "egress") == {(6443, "10.0.0.1/32")}
+
+
+def test_the_pod_of_helm_test_asks_admission_and_the_controller(
+    locked: dict[str, Document],
+) -> None:
+    assert "ingress" not in locked["test"]["spec"]
+    assert _rules(locked["test"], "egress") == {(9443, "admission"), (8081, "controller")}
 
 
 def test_admission_is_asked_by_the_api_server_and_asks_the_controller_alone(

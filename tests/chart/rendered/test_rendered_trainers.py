@@ -130,3 +130,35 @@ def test_too_few_bytes_for_a_training_are_refused(helm: Helm) -> None:
     small = {"enabled": True, "resources": {"limits": {"memory": 1073741824}}}
     said = helm.refusal({**ON, "trainers": small})
     assert "trainers.resources.limits.memory is 1073741824" in said
+
+
+TLS_FOLDER: Final = "/etc/plimsoll/database"
+
+
+def _who_asks_the_database(helm: Helm, database: dict[str, str]) -> list[Document]:
+    documents = helm.render({**ON, "database": database})
+    job = JobTemplate.parse(template_of(documents)).job("round-1", shards=1)
+    controller = named(documents, "Deployment", f"{NAME}-controller")
+    return [each["spec"]["template"]["spec"] for each in (controller, job)]
+
+
+def test_the_databases_certificates_are_files_of_the_controller_and_the_trainers(
+    helm: Helm,
+) -> None:
+    for pod in _who_asks_the_database(helm, {"existingSecret": "db", "tlsSecret": "ca"}):
+        (volume,) = [each for each in pod["volumes"] if each["name"] == "database"]
+        # libpq refuses a key of root that others than root and its group may read.
+        assert volume["secret"] == {"secretName": "ca", "defaultMode": 0o440}
+        (container,) = pod["containers"]
+        (mount,) = [each for each in container["volumeMounts"] if each["name"] == "database"]
+        assert mount == {"name": "database", "mountPath": TLS_FOLDER, "readOnly": True}
+
+
+def test_without_certificates_nothing_is_mounted_for_the_database(helm: Helm) -> None:
+    for pod in _who_asks_the_database(helm, {"existingSecret": "db"}):
+        assert TLS_FOLDER not in str(pod)
+
+
+def test_certificates_are_named_by_a_secret_not_by_a_file(helm: Helm) -> None:
+    said = helm.refusal({"database": {"existingSecret": "db", "tlsSecret": "/etc/ca.crt"}})
+    assert 'database.tlsSecret: "/etc/ca.crt" is no name of Kubernetes' in said

@@ -38,6 +38,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "certificates.certManager.renewBefore": ("a month", "is no time"),
     "database.existingSecret": ("postgresql://u:p@h/db", "no name of Kubernetes"),
     "database.key": ("", "minLength"),
+    "database.tlsSecret": ("authority", "name the Secret with its URL"),
     "persistence.enabled": ("yes", "want boolean"),
     "persistence.existingClaim": ("My Claim", "no name of Kubernetes"),
     "persistence.size": ("2 GB", "no quantity"),
@@ -77,6 +78,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "extender.weight": (0, "minimum"),
     "extender.nodeCacheCapable": ("yes", "want boolean"),
     "extender.percentageOfNodesToScore": (101, "want 100"),
+    "hooks.resources": ({"limits": {"memory": "lots"}}, "no quantity"),
     "networkPolicies.schedulerCidrs": (["10.0.0.1"], "no range of addresses"),
     "networkPolicies.enabled": ("on-ish", "want boolean"),
     "networkPolicies.apiServerCidrs": (["10.0.0.1"], "no range of addresses"),
@@ -276,7 +278,7 @@ def test_names_that_are_numbers_or_words_of_yaml_stay_texts(helm: Helm) -> None:
             "nameOverride": "2021",
             "fullnameOverride": "plimsoll",
             "image": {"pullSecrets": ["2022"]},
-            "database": {"existingSecret": "2023", "key": "true"},
+            "database": {"existingSecret": "2023", "key": "true", "tlsSecret": "2029"},
             "mlflow": {"existingSecret": "2024", "urlKey": "yes", "tokenKey": "null"},
             "certificates": {"mode": "cert-manager", "certManager": {"issuerName": "2025"}},
             **priorities,
@@ -288,7 +290,7 @@ def test_names_that_are_numbers_or_words_of_yaml_stay_texts(helm: Helm) -> None:
     )
     documents += helm.render({"persistence": {"existingClaim": "2027"}})
     documents += helm.render({"persistence": {"storageClassName": "2028"}})
-    assert not set(range(2020, 2029)) & set(_numbers(documents))
+    assert not set(range(2020, 2030)) & set(_numbers(documents))
     refs = [each for document in documents for each in _under(document, "secretKeyRef")]
     assert {each["key"] for each in refs} == {"true", "yes"}
     secrets = [each for document in documents for each in _under(document, "secret")]

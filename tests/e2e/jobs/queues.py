@@ -54,6 +54,8 @@ class Batch:
     sized_s: dict[str, float] = field(default_factory=dict)
     """Pod -> when it was first seen with another size, before it had a node."""
     ended_s: dict[str, float] = field(default_factory=dict)
+    most_at_once: int = 0
+    """The most pods that had a node, and had not ended, in one answer of the API server."""
 
     async def queue(self, mode: str) -> None:
         """Create all of them on a node that takes none."""
@@ -71,8 +73,10 @@ class Batch:
         """
         self.opened_s = time.monotonic()
         while len(self.ended_s) < self.size:
-            for pod in await self.pods():
+            pods = await self.pods()
+            for pod in pods:
                 self._look(pod)
+            self.most_at_once = max(self.most_at_once, sum(map(has_place, pods)))
             waited_s = time.monotonic() - max(self.ended_s.values(), default=self.opened_s)
             assert waited_s < stalled_s, f"{len(self.ended_s)} of {self.size}, then none"
             await asyncio.sleep(LOOK_EVERY_S)
@@ -118,6 +122,12 @@ class Batch:
         if phase == "Succeeded" and name not in self.ended_s:
             self.ended_s[name] = now_s
             self.first_end_s = self.first_end_s or now_s
+
+
+def has_place(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod holds memory of a node."""
+    is_over = pod["status"].get("phase") in ("Succeeded", "Failed")
+    return bool(pod["spec"].get("nodeName")) and not is_over
 
 
 def asked_of(pod: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from tests.e2e.seeing import (
     reasons_of,
 )
 from tests.e2e.workloads import a_job, a_pod
+from tests.rigs.speed import Speed
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -155,8 +156,9 @@ async def test_a_mode_that_changed_meanwhile_gives_its_pods_what_was_written(
     assert labels.DECISION not in pod.metadata.annotations
 
 
+@pytest.mark.timed
 async def test_the_same_batch_is_done_sooner_than_without_late_binding(
-    plimsoll: Plimsoll, shop: Shop, cluster: Cluster
+    plimsoll: Plimsoll, shop: Shop, cluster: Cluster, speed: Speed
 ) -> None:
     # Queued whole while its task is cold, it would get its own request in enforce mode, too.
     without = await ran(shop, cluster, "without", SMALL, "recommend")
@@ -166,5 +168,7 @@ async def test_the_same_batch_is_done_sooner_than_without_late_binding(
         f"\n{SMALL} queued pods: makespan {without.makespan_s:.0f} s without late binding,"
         f" {late.makespan_s:.0f} s with it"
     )
-    assert late.makespan_s < without.makespan_s
+    assert without.most_at_once <= AT_ONCE
+    assert late.most_at_once > AT_ONCE, "what makes it sooner; seconds depend on a busy machine"
+    speed.within("the same batch", late.makespan_s, without.makespan_s)
     await is_corrected(late, plimsoll, shop, cluster)

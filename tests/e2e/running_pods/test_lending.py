@@ -84,8 +84,11 @@ async def test_another_controller_knows_what_is_lent_and_takes_it_back(
     await go_on(uid)
     await _has_all_again(lending, "passed-on")
     back = _said(plimsoll, "takes back", "passed-on")
-    assert back["why"] == "grew"
-    assert back["used_bytes"] < kept
+    assert back["held_bytes"] == kept
+    # It takes back as well if no agent has reached it for a while after its start, as may be on a
+    # busy machine. It then may not have heard what the pod uses.
+    assert back["why"] in ("grew", "silent")
+    assert (back["used_bytes"] or 0) < kept
 
 
 async def test_a_pod_of_a_policy_without_a_word_on_lending_keeps_its_request(

@@ -118,8 +118,9 @@ async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting, speed:
     await waiting.all_end_once(every)
 
 
+@pytest.mark.timed
 async def test_all_start_once_whoever_is_killed_at_random(
-    node: Cluster, own: Shop, tmp_path: Path, rounds: int
+    node: Cluster, own: Shop, tmp_path: Path, rounds: int, speed: Speed
 ) -> None:
     few = rounds < MANY_ROUNDS
     kills, gated = (FEW_KILLS, FEW_GATED) if few else (rounds, MANY_GATED)
@@ -146,8 +147,10 @@ async def test_all_start_once_whoever_is_killed_at_random(
     assert {name: flow.started[name] for name in uids} == {
         name: {uid} for name, uid in uids.items()
     }
-    assert flow.longest_idle_s <= LONGEST_S
-    assert flow.longest_held_s <= MOST_WAIT_S
+    assert max(flow.longest_idle_s, flow.longest_held_s) <= MOST_WAIT_S
+    # A leader that is killed while the next one starts takes as long again, and a busy machine adds
+    # its own.
+    speed.within("a free place", flow.longest_idle_s, LONGEST_S)
     assert sum(each.kills for each in waiting.whole.processes.values()) == kills
     assert len(flow.held) > gated / 2, "a look may miss who is held for a moment"
 

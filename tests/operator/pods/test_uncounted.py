@@ -14,6 +14,7 @@ from plimsoll_operator.pods.uncounted import (
     ignores_lowered,
     patch_for_failures,
     rules,
+    unread_killed_attempts,
     wants_ignored,
 )
 from plimsoll_predictor.core.policy import KilledAttempts, Mode, Policy
@@ -100,6 +101,17 @@ def test_whose_failures_count_whatever_is_wanted(job: Json) -> None:
 )
 def test_who_wants_it(job: Json, policy: Policy, wanted: bool) -> None:
     assert wants_ignored(job, policy) is wanted
+
+
+@pytest.mark.parametrize("said", ["Ignore", "yes"])
+def test_a_word_that_is_none_is_said(said: str) -> None:
+    words = unread_killed_attempts(a_job(said=said))
+    assert words == f"{labels.KILLED_ATTEMPTS}: '{said}' is none of count, ignore, so they count"
+
+
+@pytest.mark.parametrize("said", [None, COUNT, IGNORE])
+def test_a_word_that_is_known_is_not_warned_of(said: str | None) -> None:
+    assert unread_killed_attempts(a_job(said=said)) is None
 
 
 def test_its_template_may_say_it_too() -> None:

@@ -38,6 +38,16 @@ def test_an_unknown_word_leaves_the_tasks_own_and_is_said(*, inherited: bool) ->
     assert words == "plimsoll.dev/critical: 'very' is none of true, false and was ignored"
 
 
+@pytest.mark.parametrize("text", ["three", "0", "-1", "9999999999"])
+def test_a_number_of_attempts_that_is_none_is_said(text: str) -> None:
+    policy = Policy(attempts=2)
+    found, words = resolve_policy(a_pod().annotated({labels.ATTEMPTS: text}).built(), policy)
+    assert found is policy
+    said = f"plimsoll.dev/attempts: '{text}' is no whole number from 1 to 999,999,999"
+    assert words == f"{said} and was ignored"
+    assert resolve_policy(a_pod().annotated({labels.ATTEMPTS: "3"}).built(), policy)[1] == ""
+
+
 def test_all_that_a_pod_says_is_taken_up_together() -> None:
     said = {
         labels.MODE: "enforce",

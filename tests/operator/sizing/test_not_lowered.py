@@ -33,6 +33,15 @@ def test_a_pod_of_which_nobody_knows_whether_it_is_retried_keeps_what_was_writte
     assert memory_of(after(pod, state_of(knowledge_of()))) == memory_of(pod)
 
 
+def test_a_number_of_attempts_that_cannot_be_read_is_not_asked_for_again() -> None:
+    pod = ASKING.owned_by_job(attempts=None).annotated({ATTEMPTS: "three"})
+    decided = after(pod, state_of(knowledge_of()))
+    assert memory_of(decided) == memory_of(pod)
+    why = decision_of(decided)["why"]
+    assert "(what plimsoll.dev/attempts on the pod says cannot be read)" in why
+    assert "plimsoll.dev/attempts: 'three' is no whole number" in why
+
+
 def test_a_limit_above_the_request_stays_while_the_request_is_raised() -> None:
     pod = a_pod().asking("512Mi").limited("4Gi").owned_by_job(attempts=1)
     assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, "4Gi")

@@ -62,6 +62,14 @@ def test_a_pod_whose_annotations_leave_no_room_for_the_decision_is_not_touched_a
     assert sized.warning == "not sized: its annotations leave no room for the decision"
 
 
+def test_a_container_that_a_pod_misnames_is_warned_of_and_the_pod_stays_as_it_is() -> None:
+    sized = size(ASKING.annotated({labels.CONTAINER: "mian"}).built(), KNOWN)
+    assert (sized.treatment, sized.patch) == (Treatment.NOT_SIZABLE, [])
+    assert sized.warning is not None
+    assert "plimsoll.dev/container names 'mian', which is none of its containers" in sized.warning
+    assert size({**ASKING.built(), "spec": {}}, KNOWN).warning is None, "nobody meant it"
+
+
 def test_a_pod_whose_annotations_leave_just_enough_room_is_sized() -> None:
     assert memory_of(after(full(ASKING, left_bytes=4096), KNOWN)) == (FITS, FITS)
 

@@ -72,6 +72,12 @@ def models() -> tuple[Model, ...]:
     return (a_model(300), a_model(300, 600), a_model(), with_boosted(a_model()))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trained() -> None:
+    """Train them before anything is drawn: the libraries of trainings use ``random``."""
+    models()
+
+
 MODELS = st.none() | st.deferred(lambda: st.sampled_from(models()))
 LIFTS = st.dictionaries(
     st.just("job:1"), st.builds(Lift, SIZES, st.integers(2, 5), SIZES), max_size=1

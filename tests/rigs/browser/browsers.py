@@ -15,6 +15,8 @@ from typing import Any
 
 import aiohttp
 
+from tests.rigs.processes.ending import end
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (
     "--headless",
@@ -30,7 +32,9 @@ QUIET = (
     # No name resolves; 127.0.0.1 is not a name.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
+"""A start takes a second or two of a processor: minutes, where others have the processors."""
+ENDED_WITHIN_S = 180.0
 
 
 def browser_path() -> str:
@@ -186,8 +190,7 @@ def a_browser(folder: Path) -> Iterator[Tab]:
             loop.run_until_complete(session.close())
     finally:
         loop.close()
-        process.terminate()
-        process.wait(20)
+        end(process, ENDED_WITHIN_S)
 
 
 def _port(file: Path, process: subprocess.Popen[bytes]) -> int:

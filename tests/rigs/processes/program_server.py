@@ -38,7 +38,7 @@ NUMERIC: Final = (
 """Modules of a program that trains."""
 COMMANDS: Final = ("plimsoll_operator.cli", "plimsoll_operator.commands")
 """Modules of commands that do not train."""
-_ENDED_WITHIN_S: Final = 20.0
+_ENDED_WITHIN_S: Final = 180.0
 _MOST_BYTES: Final = 1 << 20
 _LAUNCHER: Final = """\
 #!{python} -IS

@@ -19,7 +19,7 @@ from deploy.local import lifecycle
 from deploy.local.layout import CHECKOUT, Layout
 from deploy.local.trouble import Trouble
 
-_ENDED_WITHIN_S = 10.0
+_ENDED_WITHIN_S = 60.0
 
 
 def marked(mark: str) -> list[int]:

@@ -69,7 +69,8 @@ def forget(
         ),
     ],
     yes: Annotated[
-        bool, typer.Option("--yes", help="Forget them; without it they are only listed.")
+        bool,
+        typer.Option("--yes", help="Forget them; without it they are only listed (exit status 2)."),
     ] = False,
     *,
     store: str,

@@ -20,6 +20,7 @@ from plimsoll_operator.kube.api_server import ApiServer, custom_path
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.wording.figure_words import words_for_gb_h
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import counted
 
 SHOWN_STUBBORN: Final = 5
 NOT_CONFIRMED: Final = 2
@@ -109,7 +110,7 @@ def words_for_change(
     if changing:
         lines.append(f"  {len(changing)} of {len(following)} known tasks change")
     if after is Mode.ENFORCE:
-        lines += _would_have(changing)
+        lines += _would_have(changing) if changing or not following else [_all_enforced(following)]
     if stubborn:
         shown = task_states(stubborn)[:SHOWN_STUBBORN]
         named = ", ".join(plain(each.name).plain for each in shown)
@@ -117,6 +118,10 @@ def words_for_change(
         lines.append(f"  not {named}{more}: the TaskProfile has a mode of its own")
     lines.append("  pods with a plimsoll.dev/mode of their own keep it; running pods stay")
     return "\n".join(lines)
+
+
+def _all_enforced(following: Sequence[TaskState]) -> str:
+    return f"  {counted(len(following), 'known task')}: enforce is the mode already"
 
 
 def _would_have(changing: Sequence[TaskState]) -> list[str]:

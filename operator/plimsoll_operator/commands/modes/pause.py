@@ -10,7 +10,8 @@ from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.leading_pod import NotInstalled, find_namespace
-from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.kube.api_server import ApiServer
+from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 
 
@@ -45,8 +46,19 @@ async def _write(
             pauses = await pauses_of(objects, target, installation)
             words += [why for level, why in pauses.items() if level != target]
         if before is not paused:
-            await write_spec(objects, target, {"paused": paused or None})
+            await _write_paused(objects, target, paused)
         return "\n".join(words)
+
+
+async def _write_paused(objects: ApiServer, target: Target, paused: bool) -> None:
+    try:
+        await write_spec(objects, target, {"paused": paused or None})
+    except NotFound as error:
+        # A `plimsoll run` needs its own namespace for nothing else.
+        if f'namespaces "{target.namespace}"' not in str(error):
+            raise
+        make = f"kubectl create namespace {target.namespace}"
+        raise NotFound(f"{error}: make it with `{make}`, and run this command again") from error
 
 
 def target_of(task: str | None, namespace: str | None, installed_in: str | None) -> Target:

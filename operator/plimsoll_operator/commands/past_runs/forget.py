@@ -20,6 +20,7 @@ from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.store import Store, StoreError, TaskSummary
 
+NOT_CONFIRMED: Final = 2
 SHOWN: Final = 50
 """Tasks in the table; the rest are counted."""
 
@@ -35,7 +36,8 @@ def forget_command(named: str, store_url: str, doing: Doing, console: Console | 
     """Forget the tasks that match ``named``, or list them; the exit status.
 
     named: ``namespace`` or ``namespace/name``; the name may have ``*`` in it.
-    The status is 1 if there is no such task; a message then says so.
+    The status is 1 if there is no such task; a message then says so. It is NOT_CONFIRMED if they
+    are only listed: a script that needs them gone must not go on.
     """
     console = console or Console()
     try:
@@ -56,7 +58,7 @@ def _forget(named: str, store: Store, doing: Doing, console: Console) -> int:
     words = f"{counted(len(found), 'task')} with {counted(attempts, 'attempt')}"
     if doing is Doing.LIST:
         console.print(f"{words} would be forgotten; say --yes to forget them")
-        return 0
+        return NOT_CONFIRMED
     with progress_bars(console) as progress:
         bar = progress.add_task("forgetting", total=len(found))
         for each in found:

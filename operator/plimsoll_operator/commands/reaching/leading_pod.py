@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.reaching.outside import runs_outside
 from plimsoll_operator.commands.reaching.product_objects import product_objects
 from plimsoll_operator.kube.api_server import APPS, CORE, ApiServer, path_of
 from plimsoll_operator.kube.errors import Refused
@@ -44,20 +46,25 @@ async def find_leading_pod(objects: ApiServer, installation: Installation) -> Po
 
 
 async def find_namespace(objects: ApiServer, installation: Installation) -> str:
-    """The namespace of the controller's Deployment.
+    """Plimsoll's own namespace: that of the controller's Deployment, or of a `plimsoll run`.
 
-    For people who may not look everywhere, it is the usual one.
+    One that people name must be it, as far as they may look: the policy of the whole cluster holds
+    nowhere else. Where nothing of Plimsoll is found, it is believed. For people who may not look
+    everywhere, and name none, it is the usual one.
 
     Raises:
-        NotInstalled: if there is none, or more than one.
+        NotInstalled: if there is none, more than one, or another one than was named.
+        ApiError: if the API server does not answer.
     """
-    if installation.installed_in is not None:
-        return installation.installed_in
+    named = installation.installed_in
     try:
-        deployments = await product_objects(objects, path_of(APPS, "deployments"), CONTROLLER)
+        namespaces = await _own_namespaces(objects)
     except Refused:
-        return OWN_NAMESPACE
-    namespaces = sorted({str(each["metadata"]["namespace"]) for each in deployments})
+        return await _unless_seen_elsewhere(objects, named or OWN_NAMESPACE)
+    if named is not None:
+        if namespaces and named not in namespaces:
+            raise NotInstalled(f"{_not_there(named)}; Plimsoll's is {' and '.join(namespaces)}")
+        return named
     if len(namespaces) == 1:
         return namespaces[0]
     if namespaces:
@@ -68,6 +75,27 @@ async def find_namespace(objects: ApiServer, installation: Installation) -> str:
         "no Deployment of the controller is in the cluster; name the namespace that Plimsoll has"
         " for its own with --installed-in"
     )
+
+
+async def _own_namespaces(objects: ApiServer) -> list[str]:
+    deployments = await product_objects(objects, path_of(APPS, "deployments"), CONTROLLER)
+    if not deployments and await runs_outside(objects):
+        return [OWN_NAMESPACE]
+    return sorted({str(each["metadata"]["namespace"]) for each in deployments})
+
+
+async def _unless_seen_elsewhere(objects: ApiServer, named: str) -> str:
+    """The named namespace, for people who may not list Deployments in all namespaces."""
+    if named == OWN_NAMESPACE:
+        return named
+    with suppress(Refused):
+        if not await product_objects(objects, path_of(APPS, "deployments", named), CONTROLLER):
+            raise NotInstalled(_not_there(named))
+    return named
+
+
+def _not_there(named: str) -> str:
+    return f"{named} is not Plimsoll's own namespace, and a policy of the cluster holds only there"
 
 
 def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:

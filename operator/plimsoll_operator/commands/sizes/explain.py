@@ -187,7 +187,9 @@ def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
-    return task_of_pod(pod, named), PodDecision(named.name, read_note(pod))
+    container = sized_container(pod)
+    unsizable = container.why if isinstance(container, NotSizable) else None
+    return task_of_pod(pod, named), PodDecision(named.name, read_note(pod), unsizable)
 
 
 def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:

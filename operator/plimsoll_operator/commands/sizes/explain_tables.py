@@ -45,7 +45,8 @@ def explained(explanation: Explanation) -> RenderableType:
 def _pod(pod: PodDecision) -> Panel:
     note = pod.note
     if note is None:
-        rows = {"decision": "none is written on it: admission did not see it, or sizing is off"}
+        why = pod.unsizable or "admission did not see it, or sizing is off"
+        rows = {"decision": f"none is written on it: {why}"}
     else:
         arrow = "→" if note.mode is Mode.ENFORCE else "would be →"
         asked = "no request" if note.was_request_bytes is None else ""
@@ -81,7 +82,7 @@ def _head(explanation: Explanation) -> Panel:
         **({"ended badly": plain(causes)} if causes else {}),
         **_spent(standing),
         **_now(explanation),
-        "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.ask)),
+        "this pod" if _is_of_pod(explanation) else "usual run": plain(_usual(explanation.ask)),
     }
     if standing is not None:
         style = "yellow" if standing.drift.drifting else ""
@@ -93,6 +94,11 @@ def _head(explanation: Explanation) -> Panel:
     changes = [plain(f"• {words}") for words in explanation.would_change]
     rows["would change"] = Text("\n").join(changes)
     return panel(str(explanation.task), rows)
+
+
+def _is_of_pod(explanation: Explanation) -> bool:
+    """Say whether the request is the pod's; it cannot be read if no container is sized."""
+    return explanation.pod is not None and explanation.pod.unsizable is None
 
 
 def _serving(standing: StandingFacts | None) -> dict[str, Text]:

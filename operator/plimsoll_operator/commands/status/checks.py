@@ -12,12 +12,21 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, TypeVar
 
-from plimsoll_operator.commands.status.cluster_state import ClusterState, Object, label, part
+from plimsoll_operator.commands.status.cluster_state import (
+    ClusterState,
+    Object,
+    Outside,
+    label,
+    part,
+)
 from plimsoll_operator.commands.status.tasks import is_paused
+from plimsoll_operator.names.conditions import ConditionType
 from plimsoll_operator.names.labels import COMPONENT, NAME
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 from plimsoll_predictor.core.durations import words_for_duration
 
+PROCESSES: Final = "processes"
+"""The part that stands for all processes if they run outside the cluster."""
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 SKEW_S: Final = 5.0
 """The clocks of two machines may differ by this much."""
@@ -69,10 +78,8 @@ def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
     pause = check("sizing", cluster.policies, partial(_pause, cluster.installed_in))
     if cluster.deployments is not None and not cluster.deployments and not cluster.webhooks:
         return [_absent(cluster), pause]
-    url = _address_outside(cluster)
-    if url is not None:
-        words = f"runs outside the cluster, as by `plimsoll run`, at {url}"
-        return [webhook, Check("processes", Level.UNSEEN, words), pause]
+    if cluster.outside is not None:
+        return [webhook, Check(PROCESSES, *_outside(cluster.outside)), pause]
     return [
         webhook,
         check("admission", cluster.deployments, partial(_workload, "admission")),
@@ -253,16 +260,44 @@ def _versions(workloads: Sequence[Object]) -> Judgement:
     return Level.GOOD, words, None
 
 
+def _outside(outside: Outside) -> Judgement:
+    runs = f"runs outside the cluster, as by `plimsoll run`, at {outside.address}"
+    if outside.accepts:
+        return Level.GOOD, runs, None
+    if outside.accepts is None:
+        return Level.UNSEEN, f"{runs}, which cannot be reached from here", None
+    words = (
+        f"nobody answers at {outside.address}, tried from this machine: pods start as their authors"
+        " wrote them, and nothing is learned, lifted or retried"
+    )
+    todo = (
+        "start `plimsoll run`, or, if it is not wanted any more, kubectl delete"
+        " mutatingwebhookconfiguration plimsoll; where the address is another machine's own, look"
+        " there"
+    )
+    return Level.BAD, words, todo
+
+
 def _pause(installed_in: str | None, policies: Sequence[Object]) -> Judgement:
-    if any(
-        part(each, "metadata", "name") == CLUSTER_POLICY_NAME
-        and part(each, "metadata", "namespace") == installed_in
-        and is_paused(each)
-        for each in policies
-    ):
+    for each in policies:
+        named = part(each, "metadata", "namespace"), part(each, "metadata", "name")
+        if named != (installed_in, CLUSTER_POLICY_NAME) or not is_paused(each):
+            continue
+        ignored = _why_not_in_force(each)
+        if ignored is not None:
+            words = f"not paused: the pause in {installed_in}/{CLUSTER_POLICY_NAME} is {ignored}"
+            return Level.WARNING, words, "plimsoll pause, without --installed-in"
         words = "paused on the whole cluster: pods start as their authors wrote them"
         return Level.WARNING, words, "plimsoll resume"
     return Level.GOOD, "not paused", None
+
+
+def _why_not_in_force(policy: Object) -> str | None:
+    """Why the controller ignores a policy, as it says itself; None if it does not say so."""
+    for each in part(policy, "status", "conditions") or []:
+        if part(each, "type") == ConditionType.IN_FORCE and part(each, "status") == "False":
+            return str(part(each, "message") or "ignored")
+    return None
 
 
 def _absent(cluster: ClusterState) -> Check:
@@ -274,15 +309,6 @@ def _absent(cluster: ClusterState) -> Check:
         " --set image.repository=REGISTRY/plimsoll; docs/install.md tells how to build the image"
     )
     return Check("installation", Level.BAD, words, todo)
-
-
-def _address_outside(cluster: ClusterState) -> str | None:
-    """Where admission is, if it is no Service of the cluster."""
-    if cluster.deployments or not cluster.webhooks:
-        return None
-    hooks = part(cluster.webhooks[0], "webhooks") or [None]
-    url = part(hooks[0], "clientConfig", "url")
-    return None if url is None else str(url)
 
 
 def unix_s(text: object) -> float | None:

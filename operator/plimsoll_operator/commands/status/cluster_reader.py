@@ -12,12 +12,14 @@ from typing import Any, Final, TypeVar
 from prometheus_client.parser import text_string_to_metric_families
 
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.reaching.outside import WEBHOOK, accepts, address_outside
 from plimsoll_operator.commands.reaching.product_objects import product_objects
 from plimsoll_operator.commands.status.asked import PART as ASKED
 from plimsoll_operator.commands.status.asked import PODS_OF_TASKS, REVIEWS, idle_since_s, is_idle
 from plimsoll_operator.commands.status.cluster_state import (
     ClusterState,
     Object,
+    Outside,
     Unseen,
     label,
     part,
@@ -41,7 +43,6 @@ from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 
 LEASE: Final = "plimsoll-controller"
-WEBHOOK: Final = "plimsoll"
 METRICS_PORT: Final = 9090
 CONTROLLER_PORT: Final = 8081
 FEED_AGE: Final = "plimsoll_admission_feed_age_seconds"
@@ -87,7 +88,9 @@ class ClusterReader:
             self._webhooks(),
             self._of_tasks("taskprofiles", "tasks"),
         )
-        installed_in = self._installation.installed_in or _installed_in(deployments or ())
+        address = None if deployments else address_outside(webhooks or ())
+        usual = None if address is None else OWN_NAMESPACE
+        installed_in = self._installation.installed_in or _installed_in(deployments or ()) or usual
         policies, lease, metrics, claims = await asyncio.gather(
             self._policies(installed_in),
             self._lease(installed_in, deployments or ()),
@@ -116,6 +119,7 @@ class ClusterReader:
             trainings=trainings_now(told) if in_rounds else None,
             idle_since_s=since_s,
             pods_of_tasks=pods_of_tasks,
+            outside=None if address is None else Outside(address, await accepts(address)),
         )
 
     async def _unasked(

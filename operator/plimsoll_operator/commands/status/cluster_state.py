@@ -20,6 +20,18 @@ class Unseen:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Admission that is no Service of the cluster, as by `plimsoll run`.
+
+    address: as ``https://host:port``. accepts: False if its machine refuses connections; None if
+    that cannot be known from here.
+    """
+
+    address: str
+    accepts: bool | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
     """Everything that `plimsoll status` reads.
@@ -41,6 +53,7 @@ class ClusterState:
     idle_since_s: Unix seconds since when all admission pods are ready and none was asked about a
         pod; None if one was, or if it is not known.
     pods_of_tasks: their metadata; read only if no admission pod was asked.
+    outside: admission beside the cluster; None if it is in the cluster, or not there.
     """
 
     installed_in: str | None
@@ -60,6 +73,7 @@ class ClusterState:
     idle_since_s: float | None = None
     ahead_s: float = 0.0
     pods_of_tasks: Sequence[Object] = ()
+    outside: Outside | None = None
 
 
 def part(value: object, *keys: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plimsoll_operator.commands.status.asked import asked_check
 from plimsoll_operator.commands.status.benefit import benefit_of
-from plimsoll_operator.commands.status.checks import Check, Level, checks_of
+from plimsoll_operator.commands.status.checks import PROCESSES, Check, Level, checks_of
 from plimsoll_operator.commands.status.cluster_state import ClusterState
 from plimsoll_operator.commands.status.lending import PART, lending_check
 from plimsoll_operator.commands.status.tasks import (
@@ -51,9 +51,14 @@ class Summary:
 
     @property
     def hidden(self) -> bool:
-        """Whether the reader may see none of the running parts."""
+        """Whether the reader may see none of the running parts.
+
+        Outside of the cluster they are one part, beside a webhook that outlives them.
+        """
         running = [each for each in self.checks if each.name not in _NO_PART]
-        return all(check.level is Level.UNSEEN for check in running)
+        unseen = [each.name for each in running if each.level is Level.UNSEEN]
+        broken = any(each.level is Level.BAD for each in running)
+        return len(unseen) == len(running) or (PROCESSES in unseen and not broken)
 
     @property
     def next_steps(self) -> list[str]:

@@ -69,7 +69,8 @@ def _ending(summary: Summary) -> list[RenderableType]:
 
 
 def _headline(summary: Summary) -> Text:
-    where = summary.cluster.installed_in or "this cluster"
+    beside = summary.cluster.outside is not None
+    where = (None if beside else summary.cluster.installed_in) or "this cluster"
     if summary.hidden:
         return plain(f"you may not see whether Plimsoll in {where} is healthy", style="bold yellow")
     if summary.healthy:

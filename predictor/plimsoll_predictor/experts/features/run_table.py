@@ -106,6 +106,11 @@ class RunTable(Struct):
             found.append(value)
         return found
 
+    def features_of(self, row: TableRow) -> dict[str, FeatureValue]:
+        """Return a row's features by name, without those that it lacks."""
+        told = zip(self.names, row.values, strict=False)  # a name may be newer than the row
+        return {name: value for name, value in told if value is not None}
+
     def without_odd(self) -> RunTable | None:
         """The runs that tell what nearly all tell; None if those are all runs.
 

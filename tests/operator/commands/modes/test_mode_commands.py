@@ -73,6 +73,13 @@ def test_before_any_run_was_decided_nobody_knows_what_enforcing_would_have_saved
     assert "not known yet" in words_for_change(SHOP, None, Mode.ENFORCE, [new])
 
 
+def test_what_is_enforced_already_is_not_said_to_be_undecided() -> None:
+    enforced = [a_profile(name, mode="enforce") for name in ("a", "b")]
+    words = words_for_change(SHOP, None, Mode.ENFORCE, enforced)
+    assert "2 known tasks: enforce is the mode already" in words
+    assert "was decided" not in words
+
+
 def test_recommending_again_says_what_was_before() -> None:
     enforced = [a_profile("a", mode="enforce")]
     words = words_for_change(SHOP, "enforce", Mode.RECOMMEND, enforced)

@@ -55,7 +55,7 @@ def stored(url: str) -> set[str]:
 def test_only_what_is_named_is_forgotten(
     url: str, named: str, forgotten: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert forget_command(named, url, Doing.LIST) == 0
+    assert forget_command(named, url, Doing.LIST) == 2, "nobody confirmed it"
     assert "would be forgotten" in capsys.readouterr().out
     assert stored(url) == set(TASKS)
     assert forget_command(named, url, Doing.FORGET) == 0

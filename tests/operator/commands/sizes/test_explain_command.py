@@ -15,11 +15,12 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.sizes.explain import (
     NothingToExplain,
+    asked_by,
     decided,
     explain_command,
 )
 from plimsoll_operator.commands.sizes.explain_tables import explained
-from plimsoll_operator.names.labels import DECISION
+from plimsoll_operator.names.labels import CONTAINER, DECISION
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_operator.views.explanation import Explanation
 from plimsoll_predictor.core.decision import Ask, Reason
@@ -219,6 +220,24 @@ def test_a_pod_without_a_decision_says_so() -> None:
     _, decision = decided(BY_NAME.built(), TaskId("shop", "train-demand-x7"))
     assert "none is written on it" in text_of(an_explanation(pod=decision))
     assert an_explanation(pod=decision).to_dict()["pod"]["decided"] is False
+
+
+def test_a_pod_of_which_no_container_can_be_sized_is_told_why_and_not_anothers_request() -> None:
+    pod = BY_NAME.annotated({CONTAINER: "mian"}).built()
+    _, decision = decided(pod, TaskId("shop", "train-demand-x7"))
+    assert asked_by(pod, decision) is None
+    told = an_explanation(pod=decision)
+    text = text_of(told)
+    assert "'mian', which is none of its containers" in text
+    assert "admission did not see it" not in text
+    assert "usual run     asks for 4Gi" in text
+    assert "this pod" not in text
+    assert "none of its containers" in told.to_dict()["pod"]["why"]
+
+
+def test_a_pod_of_which_a_container_can_be_sized_is_explained_by_its_own_request() -> None:
+    _, decision = decided(BY_NAME.built(), TaskId("shop", "train-demand-x7"))
+    assert "this pod      asks for 4Gi" in text_of(an_explanation(pod=decision))
 
 
 def test_a_pod_that_is_not_plimsolls_is_told_how_to_become_so() -> None:

@@ -259,13 +259,6 @@ def test_an_empty_cluster_is_told_how_to_install() -> None:
     assert "helm install plimsoll" in told.next_steps[0]
 
 
-def test_plimsoll_run_is_seen_by_its_webhook_alone() -> None:
-    outside = a_webhook(clientConfig={"caBundle": a_bundle(), "url": "https://127.0.0.1:9443/size"})
-    told = summary(deployments=[], webhooks=[outside], installed_in=None)
-    assert told.healthy
-    assert "as by `plimsoll run`, at https://127.0.0.1:9443/size" in text_of(told)
-
-
 def test_tasks_in_trouble_come_first_with_the_reason_then_those_with_most_to_gain() -> None:
     profiles = [
         a_profile("small", wouldSaveGbH=0.1),

@@ -285,9 +285,13 @@ def test_a_run_without_the_feature_is_sized_as_without_a_curve() -> None:
     assert bid.bid_bytes(1000 * MB, {"other": 1.0}) == bid.base_bytes
 
 
-def test_after_many_runs_what_is_expected_around_one_line_serves() -> None:
-    past = a_past(CURVED_RUNS + 1)
-    assert rule(CURVES, past) == rule(BY_FEATURES, past)
+@pytest.mark.parametrize("own_mb", [0, 10, 60], ids="{} MB of its own".format)
+def test_after_many_runs_what_is_expected_around_a_line_of_logarithms_serves(own_mb: int) -> None:
+    past = Past()
+    for rows in rows_of(1, CURVED_RUNS + 1):
+        past.add(EndedRun(own_mb * MB + rows * 1000, 60.0, 1000 * MB), {"rows": rows})
+    expects = rule(CURVES, past) == rule(BY_FEATURES, past)
+    assert expects is (own_mb < 60), "its own memory is no part of a line of logarithms"
 
 
 def test_kinds_are_followed_for_good_as_what_is_expected_knows_lines_alone() -> None:

@@ -1,0 +1,127 @@
+"""Whole tasks, served run by run: how many runs are killed, and how much they get."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from plimsoll_predictor.core.record import FeatureValue
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.experts.charging import EndedRun, charge
+from plimsoll_predictor.experts.panel import CURVED_RUNS
+from plimsoll_predictor.experts.standing import Ended, Exceeded
+from plimsoll_predictor.experts.task_standings import TaskStandings
+
+TASK = "shop/train"
+REQUEST_BYTES = 8192.0 * MIB
+Run = tuple[float, Mapping[str, FeatureValue]]
+"""Need in bytes, and features."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A run: whether its first size was too small, and that size over its need."""
+
+    killed: bool
+    over: float
+
+
+def served(
+    runs: Iterator[Run], runtime_s: float = 600.0, overhead_s: float | None = None
+) -> tuple[list[Served], TaskStandings]:
+    """Serve runs one after another; a killed one learns, and then gets what it needs."""
+    standings, found = TaskStandings(), list[Served]()
+    for number, (need_bytes, features) in enumerate(runs):
+        bids = standings.bids(TASK, REQUEST_BYTES, features)
+        size_bytes = bids.get(standings.standing(TASK).champion, REQUEST_BYTES)
+        found.append(Served(size_bytes < need_bytes, size_bytes / need_bytes))
+        if size_bytes < need_bytes:
+            killed = Exceeded(run=str(number), allocation_bytes=size_bytes, bids=bids)
+            standings.exceeded(TASK, killed)
+        ended = Ended(
+            run=EndedRun(need_bytes, runtime_s, REQUEST_BYTES),
+            features=features,
+            bids=bids or None,
+            overhead_s=overhead_s,
+            key=str(number),
+        )
+        standings.learn(TASK, ended)
+    return found, standings
+
+
+def steady(runs: int) -> Iterator[Run]:
+    draw = random.Random(1)
+    for _ in range(runs):
+        yield 400 * MIB * draw.uniform(0.98, 1.02), {}
+
+
+def by_rows(runs: int, need_mib: Callable[[float], float]) -> Iterator[Run]:
+    draw = random.Random(2)
+    for _ in range(runs):
+        rows = draw.choice((1.0, 2.0, 4.0, 8.0, 16.0)) * draw.uniform(0.8, 1.2)
+        yield need_mib(rows) * MIB * draw.uniform(0.98, 1.02), {"rows": rows}
+
+
+@pytest.mark.parametrize("overhead_s", [None, 0.0], ids=["the usual price", "kills cost nothing"])
+def test_runs_that_take_no_time_by_the_clock_get_what_runs_of_a_second_get(
+    overhead_s: float | None,
+) -> None:
+    """Kubernetes tells whole seconds. What takes no time cost nothing, however often it failed."""
+    at_once, _ = served(steady(100), 0.0, overhead_s)
+    a_second, _ = served(steady(100), 1.0, overhead_s)
+    assert at_once == a_second
+    assert sum(run.killed for run in at_once) <= 2
+
+
+def test_the_features_of_runs_that_take_no_time_are_followed() -> None:
+    _, at_once = served(by_rows(80, lambda rows: 50 * rows), 0.0)
+    found, a_second = served(by_rows(80, lambda rows: 50 * rows), 1.0)
+    assert at_once.standing(TASK).champion == a_second.standing(TASK).champion
+    assert sum(run.over for run in found[60:]) / 20 < 1.2
+
+
+def test_a_kill_costs_even_where_a_run_took_no_time() -> None:
+    run = EndedRun(400.0 * MIB, 0.0)
+    assert charge(100.0 * MIB, run, 400.0 * MIB, 0.0).cost > 0
+    assert charge(800.0 * MIB, run, 400.0 * MIB, 0.0).cost > 0
+
+
+@pytest.mark.slow
+def test_a_programs_own_memory_and_so_much_a_row_stays_known_for_good() -> None:
+    """A line with an intercept is none of logarithms, which is what another expert knows."""
+    found, _ = served(by_rows(CURVED_RUNS + 100, lambda rows: 300 + 50 * rows))
+    late = found[CURVED_RUNS + 1 :]
+    assert sum(run.over for run in late) / len(late) < 1.1
+    assert sum(run.killed for run in late) <= 5
+
+
+def weeks(count: int, features: Callable[[bool], Mapping[str, FeatureValue]]) -> Iterator[Run]:
+    draw = random.Random(1)
+    for hour in range(168 * count):
+        weekend = hour % 168 >= 120
+        yield (200 if weekend else 800) * MIB * draw.uniform(0.97, 1.03), features(weekend)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "features",
+    [
+        pytest.param(lambda weekend: {"day": "weekend" if weekend else "weekday"}, id="a word"),
+        pytest.param(lambda weekend: {"rows": 100 if weekend else 1000}, id="a number"),
+    ],
+)
+def test_a_task_that_alternates_by_a_feature_has_not_changed(
+    features: Callable[[bool], Mapping[str, FeatureValue]],
+) -> None:
+    found, standings = served(weeks(4, features))
+    assert standings.standing(TASK).drift.shifts == 0
+    assert sum(run.killed for run in found[168 * 2 :]) <= 1
+
+
+def test_a_task_that_alternates_by_nothing_that_is_known_has_changed() -> None:
+    found, standings = served(weeks(1, lambda _: {"rows": 5}))
+    assert standings.standing(TASK).drift.shifts == 1
+    assert found[-1].over < 1.5
