@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from plimsoll_predictor.placing.encounter import MOST_BESIDE, MOST_LOG_SLOWDOWN, Encounter
 from plimsoll_predictor.placing.kinds import MOST_KINDS, OTHERS, Kinds
 from plimsoll_predictor.placing.matrix import Array, Matrix
-from plimsoll_predictor.placing.overlaps import linear_in_theta
+from plimsoll_predictor.placing.overlaps import linear_in_theta, most_log_slowdown
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.ridge import USUAL, Fit, grown, guess, without
 
@@ -29,6 +29,11 @@ NOISE_RUNS: Final = 20.0
 """The likely standard deviation of a run at first, and how many runs that counts as. For each kind,
 the noise of all counts as so many runs, too."""
 LEAST_NOISE: Final = 0.01
+CLEARLY_SLOWER: Final = 2.0
+"""In deviations of a kind's runs: a run so much slower than neighbours explain has other causes."""
+OTHER_CAUSES_COUNT: Final = 0.1
+"""Such a run counts as so much of one that ran alone. Few of them hardly move what a kind does by
+itself; but if all runs are like that, because the forecast is wrong, it is soon learned."""
 REFIT_EVERY: Final = 25
 """A fit is good for so many runs, or for a tenth of what it knew."""
 
@@ -77,7 +82,7 @@ class Interference:
         self.row_noise = np.full(rows, NOISE)
 
     def learn(self, encounter: Encounter) -> None:
-        """Take in one finished run."""
+        """Take in one finished run; one with other causes teaches nothing about neighbours."""
         taken = self.kinds.seen(encounter.kind)
         if taken is not None:
             self._give_to_others(taken)
@@ -85,14 +90,18 @@ class Interference:
             self.row_noise[taken] = self.noise
             self._fitted = None
         row = self.kinds.place(encounter.kind)
+        self._unit /= self.retention
+        weight = self._unit
+        if self._has_other_causes(encounter):
+            encounter = replace(encounter, beside={})
+            weight *= OTHER_CAUSES_COUNT
         x, offset = self._inputs(encounter)
         y = encounter.bounded_log_slowdown - offset
-        self._unit /= self.retention
         known = np.flatnonzero(x)
-        self.gram[row][np.ix_(known, known)] += self._unit * np.outer(x[known], x[known])
-        self.moment[row][known] += self._unit * y * x[known]
-        self.square[row] += self._unit * y * y
-        self.weight[row] += self._unit
+        self.gram[row][np.ix_(known, known)] += weight * np.outer(x[known], x[known])
+        self.moment[row][known] += weight * y * x[known]
+        self.square[row] += weight * y * y
+        self.weight[row] += weight
         self.runs += 1
         if self._unit > 1e9:
             self._rescale()
@@ -139,16 +148,40 @@ class Interference:
         self._fitted, self._fitted_runs = fitted._fitted, fitted._fitted_runs
         self._latest = fitted._latest
 
-    def _inputs(self, encounter: Encounter) -> tuple[Array, float]:
-        """Return x, and what to subtract from y so that it is linear in θ."""
-        x, beside = np.zeros(self.most_kinds + 2), dict[str, float]()
-        x[0] = 1.0
+    def _has_other_causes(self, encounter: Encounter) -> bool:
+        """Say whether a run beside others is slower than they explain, whatever they do.
+
+        Few such runs would give their neighbours any θ: near the most that a neighbour can do,
+        more θ hardly slows a run any more. Before the first fit of its kind nobody can tell.
+        """
+        latest, row = self._latest, self.kinds.place(encounter.kind)
+        if latest is None or not any(encounter.beside.values()):
+            return False
+        fitted = latest.place(encounter.kind)
+        if latest.noise is None or (row and not fitted):
+            return False
+        beside, of_others = self._beside(encounter)
+        explained = float(latest.own[fitted]) + of_others * MOST_LOG_SLOWDOWN
+        explained += most_log_slowdown(np.array(list(beside.values())))
+        luck = CLEARLY_SLOWER * float(latest.noise[fitted])
+        return encounter.bounded_log_slowdown > explained + luck
+
+    def _beside(self, encounter: Encounter) -> tuple[dict[str, float], float]:
+        """Return how many of each kind that has a place were beside a run, and of all others."""
+        beside, of_others = dict[str, float](), 0.0
         for kind, count in encounter.beside.items():
             bounded = min(count, MOST_BESIDE)
             if self.kinds.place(kind):
                 beside[kind] = bounded
             else:  # nobody knows how OTHERS came and went
-                x[1] += bounded
+                of_others += bounded
+        return beside, of_others
+
+    def _inputs(self, encounter: Encounter) -> tuple[Array, float]:
+        """Return x, and what to subtract from y so that it is linear in θ."""
+        beside, of_others = self._beside(encounter)
+        x = np.zeros(self.most_kinds + 2)
+        x[:2] = 1.0, of_others
         theta = np.array([self._believed(encounter.kind, kind) for kind in beside])
         slope, offset = linear_in_theta(np.array(list(beside.values())), theta)
         x[[1 + self.kinds.place(kind) for kind in beside]] = slope
@@ -158,8 +191,7 @@ class Interference:
         """θ by the latest fit, which may have known other kinds."""
         if self._latest is None or not self._latest.place(neighbour):
             return USUAL
-        theta = self._latest.theta[self._latest.place(kind), self._latest.place(neighbour)]
-        return max(-MOST_LOG_SLOWDOWN, min(MOST_LOG_SLOWDOWN, float(theta)))
+        return float(self._latest.theta[self._latest.place(kind), self._latest.place(neighbour)])
 
     def _give_to_others(self, place: int) -> None:
         """Count what is known of a place as OTHERS': as a row, and as a neighbour in every row."""
@@ -199,11 +231,12 @@ class Interference:
         shares = np.array(self.kinds.shares())
         return Matrix(
             kinds=tuple(self.kinds),
-            theta=fit.beta[:, 1:],
+            theta=np.clip(fit.beta[:, 1:], -MOST_LOG_SLOWDOWN, MOST_LOG_SLOWDOWN),
             deviation=np.sqrt(fit.variance[:, 1:]),
             own=fit.beta[:, 0],
             shares=shares,
             apart=np.sqrt(fit.variance_apart(shares)),
+            noise=self.row_noise[:size].copy(),
         )
 
     def _learn_noise(self, fit: Fit, gram: Array, moment: Array) -> None:

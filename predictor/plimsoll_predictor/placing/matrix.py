@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +18,10 @@ TELLING: Final = 0.1
 """A logarithm with a larger standard deviation is not told as a fact. This is a little more than
 the difference of one pair from what both kinds do in general."""
 Z_90: Final = 1.645
+MOST_UNTOLD: Final = math.log(2.0)
+"""A θ that is not told counts as no worse than the worst that is, or, if that is more, as this. A
+guess of twenty times would set prices and orders of all kinds, also of those that have nothing to
+do with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Matrix:
     apart: one standard deviation of (theta - the mean effect of other neighbours on the row's
     kind); None if it was not computed. If a task never runs alone, that difference may be known
     while theta is not.
+    noise: one standard deviation of a run of the row's kind; None if it is not known.
     """
 
     kinds: tuple[str, ...]
@@ -51,6 +57,7 @@ class Matrix:
     own: Array
     shares: Array
     apart: Array | None = None
+    noise: Array | None = None
     _places: Mapping[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,9 +74,24 @@ class Matrix:
         return self._places.get(kind, self._places.get(OTHERS, 0))
 
     @property
+    def least_deviation(self) -> Array:
+        """One standard deviation: of theta, or of how much it differs from others', if less."""
+        if self.apart is None:
+            return self.deviation
+        return np.minimum(self.deviation, self.apart)
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Whether a slowdown is known, by itself or by how much it differs from others'."""
+        return np.asarray(self.least_deviation <= TELLING)
+
+    @property
     def slowdowns(self) -> Array:
-        """How many times longer the row's kind takes beside one of the column's."""
-        return np.exp(self.theta)
+        """How many times longer the row's kind takes beside one of the column's.
+
+        A guess counts as at most MOST_UNTOLD.
+        """
+        return np.exp(self._bounded_theta())
 
     @property
     def times_forecast(self) -> Array:
@@ -77,9 +99,13 @@ class Matrix:
 
         The forecast is for the kind alone. The quotient includes what no neighbour explains. It is
         known even if a task never runs alone: its time beside each is seen, and only the split
-        between itself and its neighbours is not.
+        between itself and its neighbours is not. A guess counts as at most MOST_UNTOLD.
         """
-        return np.exp(self.own[:, None] + self.theta)
+        return np.exp(self.own[:, None] + self._bounded_theta())
+
+    def _bounded_theta(self) -> Array:
+        most = float(self.theta[self.told].max(initial=MOST_UNTOLD))
+        return np.where(self.told, self.theta, np.minimum(self.theta, most))
 
     @property
     def known_pairs(self) -> int:

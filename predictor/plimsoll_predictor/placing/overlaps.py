@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from plimsoll_predictor.placing.encounter import MOST_LOG_SLOWDOWN
 from plimsoll_predictor.placing.matrix import Array
 
 
@@ -34,6 +35,13 @@ def linear_in_theta(beside: Array, theta: Array) -> tuple[Array, float]:
         slope = alternate * slope + (1.0 - alternate) * slope_apart
         value = alternate * value + (1.0 - alternate) * value_apart
     return slope, value - float(slope @ theta)
+
+
+def most_log_slowdown(beside: Array) -> float:
+    """Return the most that such neighbours explain: a run's ln if each slows it twentyfold."""
+    most = np.full(len(beside), MOST_LOG_SLOWDOWN)
+    slope, offset = linear_in_theta(beside, most)
+    return offset + float(slope @ most)
 
 
 def _one_after_the_other(beside: Array, theta: Array, places: float) -> tuple[Array, float]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.matrix import TELLING, Z_90, Array, Matrix
+from plimsoll_predictor.placing.matrix import Z_90, Array, Matrix
 
 SMOOTHING: Final = 0.1
 """Share of the mean cost: prices follow what is likely to be free, more than the one best match."""
@@ -67,16 +67,12 @@ def costs_on_nodes(matrix: Matrix, start: Array | None = None) -> tuple[Costs, A
 def _known(matrix: Matrix, costs: Array) -> NDArray[np.bool_]:
     """Say for which pairs enough is known to choose among nodes on which something runs.
 
-    Either both slowdowns are known, by themselves or by how much they differ from what other
-    neighbours do. Or, however noisy runtimes are, the pair's cost clearly differs from that of the
-    row's kind beside others: such nodes are better, or worse. OTHERS, which include unlabelled
-    tasks, have no slowdown of their own.
+    Either both slowdowns are told. Or, however noisy runtimes are, the pair's cost clearly differs
+    from that of the row's kind beside others: such nodes are better, or worse. OTHERS, which
+    include unlabelled tasks, have no slowdown of their own.
     """
-    deviation = matrix.deviation
-    if matrix.apart is not None:
-        deviation = np.minimum(deviation, matrix.apart)
-    told = deviation <= TELLING
-    lost = matrix.slowdowns * deviation
+    told = matrix.told
+    lost = matrix.slowdowns * matrix.least_deviation
     of_others = np.maximum(1.0 - matrix.shares, LEAST_SHARE)
     apart = (costs - (costs @ matrix.shares)[:, None]) / of_others
     known = (told & told.T) | (np.abs(apart) >= Z_90 * np.hypot(lost, lost.T))

@@ -61,8 +61,8 @@ class PlanEnd:
         return sum(not step.ended for step in self.plan.steps)
 
     def quantiles_s(self) -> dict[float, float]:
-        """Share -> seconds from now by which all has ended with that probability."""
-        return {share: self.finish.quantile_s(share) for share in TOLD_SHARES}
+        """Share -> seconds from now by which all has ended with that probability; they rise."""
+        return dict(zip(TOLD_SHARES, self.finish.quantiles_s(TOLD_SHARES), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

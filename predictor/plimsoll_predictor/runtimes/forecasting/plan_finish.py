@@ -11,7 +11,7 @@ a plan with such a run counts as ended at no time.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -83,6 +83,11 @@ class Finish:
         shares = self.known_shares if share <= self.known_share else self.shares
         return float(np.interp(share, shares, self.times_s))
 
+    def quantiles_s(self, shares: Sequence[float]) -> list[float]:
+        """``quantile_s`` of rising shares, none earlier than the one before it."""
+        found: list[float] = np.maximum.accumulate([*map(self.quantile_s, shares)]).tolist()
+        return found
+
     @property
     def beyond_s(self) -> float | None:
         """The least seconds from now of the endings that nobody can tell; None without such."""
@@ -115,9 +120,11 @@ class Finish:
 
     def to_dict(self, within_s: float | None = None) -> dict[str, Any]:
         """Plain JSON types: the protocol's quantiles, and the chance to end ``within_s``."""
+        shares = [float(share) for share in QUANTILES]
+        quantiles_s = zip(shares, self.quantiles_s(shares), strict=True)
         written: dict[str, Any] = {
             "method": str(self.method),
-            "quantiles_s": {f"{share:.2f}": self.quantile_s(float(share)) for share in QUANTILES},
+            "quantiles_s": {f"{share:.2f}": seconds for share, seconds in quantiles_s},
             "error_s": self.error_s,
             "samples": self.samples,
         }

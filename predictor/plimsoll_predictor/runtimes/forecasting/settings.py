@@ -13,7 +13,10 @@ from plimsoll_predictor.core.units import DAY_S
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The constants of the mixture. Half-lives are in runs; None never forgets."""
+    """The constants of the mixture. Half-lives are in runs.
+
+    None forgets nothing before ``MOST_COUNTED`` runs.
+    """
 
     # A task's experts: each is a histogram of its runtimes, with its own half-life.
     task_half_lives: tuple[float | None, ...] = (1.0, 4.0, 25.0, None)

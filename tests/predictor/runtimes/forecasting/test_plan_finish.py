@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES, Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS
 from plimsoll_predictor.runtimes.forecasting.plan import MOST_SECONDS, Plan, PlanError, Step
 from plimsoll_predictor.runtimes.forecasting.plan_finish import (
@@ -190,6 +190,19 @@ def test_chances_rise_with_time_and_quantiles_with_their_share() -> None:
         assert 0.999 < chances[-1] <= 1
         quantiles = [found.quantile_s(share) for share in (0, *SHARES, LARGEST_SHARE)]
         assert quantiles == sorted(quantiles)
+
+
+@pytest.mark.parametrize("steps", [3, 10, 30])
+def test_no_quantile_of_a_plan_is_earlier_than_one_before_it(steps: int) -> None:
+    """Beyond the plans whose end is known, the least time was earlier than one that is known."""
+    masses = 0.99 * a_forecast(12 * DAY_S, spread=0.1, tail=0.0).masses
+    masses[-1] += 0.01
+    forecasts = {"t": Forecast(masses, 30, 12 * DAY_S)}
+    found = finish_of_plan(a_chain(*["t"] * steps), forecasts, seed=1)
+    assert found.known_share < max(QUANTILES)
+    quantiles_s = list(found.to_dict()["quantiles_s"].values())
+    assert (np.diff(quantiles_s) >= 0).all()
+    assert quantiles_s[0] == found.quantile_s(min(QUANTILES))
 
 
 @pytest.mark.slow
