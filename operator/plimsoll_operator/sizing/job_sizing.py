@@ -91,14 +91,14 @@ def patch_for_new_job(
 def mistakes_in(job: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
     """Say which settings on the Job or its template cannot be read, each in a sentence.
 
-    The same is said of its pods, but to the Job's controller, which tells nobody. notes: as above.
+    Of its pods it is said to the Job's controller, which tells nobody. notes: as above.
     """
     pod = pod_of_job(job, notes)
     container = sized_container(pod)
     _, ignored = resolve_policy(pod, Policy())
     said = [ignored, unread_killed_attempts(job)]
     if isinstance(container, NotSizable) and container.is_mistake:
-        said.append(f"not sized: {container.why}")
+        said.append(container.why)
     return [words for words in said if words]
 
 

@@ -112,7 +112,8 @@ def size(
     if isinstance(container, NotSizable):
         why = f"not sized: {container.why}"
         unsized = _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
-        return replace(unsized, warning=why) if container.is_mistake else unsized
+        mistakes = "; ".join(filter(None, (words, why)))
+        return replace(unsized, warning=mistakes) if container.is_mistake else unsized
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
     note = read_note(pod)

@@ -78,6 +78,11 @@ class Drift:
         elif not self.latest_bytes:
             self.since_change, self.drifting = None, False
 
+    def _returns(self, now: Sequence[float]) -> bool:
+        """Say whether needs overlap one of the levels of the last shift, nearly or wholly."""
+        levels = (each for each in (self.before_bytes, self.latest_bytes) if each)
+        return any(min(now) <= most * APART and max(now) * APART >= least for least, most in levels)
+
     def shifted(
         self,
         needs_bytes: Sequence[float],
@@ -87,7 +92,8 @@ class Drift:
 
         needs_bytes: oldest first. explained: whether features tell that so many latest runs would
         not need what those before them needed. A task that alternates by a feature, such as the
-        day of the week, has not changed. It is asked only where levels lie apart.
+        day of the week, has not changed. It is asked only where the task returns to a level that it
+        had before: a feature that is new with a level, such as a release, explains any level.
         """
         changed = self.since_change is not None and self.since_change >= LATEST_AFTER_A_CHANGE - 1
         latest = LATEST_AFTER_A_CHANGE if changed else LATEST
@@ -97,7 +103,7 @@ class Drift:
         now = needs_bytes[-latest:]
         if max(now) * APART >= min(before) and min(now) <= max(before) * APART:
             return None
-        if explained(latest, before):
+        if self._returns(now) and explained(latest, before):
             return None
         self.shifts += 1
         self.since_change, self.drifting = 0, True

@@ -45,11 +45,11 @@ OVERHEAD_SHARE: Final = 0.25
 """The share of a failed attempt's price that counts in an expected cost. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
 CURVED_RUNS: Final = 150
-NO_INTERCEPT: Final = 0.1
-"""A line whose intercept is less than this share of the median need is one of logarithms, too."""
 """More runs show the tail of their residuals: then the least expected cost beats a curve's room, if
 the curve is a line over one number. It knows no other curves: kinds, steps and curves over two
 features are followed for good."""
+NO_INTERCEPT: Final = 0.1
+"""A line whose intercept is less than this share of the median need is one of logarithms, too."""
 BEYOND_SEEN: Final = 3.0
 """A curve is followed to so many times the largest need seen."""
 FEW_RUNS_LEAST: Final = 1.2

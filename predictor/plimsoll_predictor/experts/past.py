@@ -23,6 +23,7 @@ LATEST: Final = 400
 """The most runs whose needs are remembered one by one."""
 LATEST_KILLS: Final = 16
 """The most kills that are remembered one by one: no shift of level keeps more runs."""
+MOST_WORDS: Final = 16
 ENOUGH: Final = 1.05
 """A curve's sizes are as good as enough if none was exceeded by more than a twentieth."""
 MOST_USUAL: Final = 0.9
@@ -62,6 +63,8 @@ class Past:
     table, curve: the latest runs with their features, and the curve fitted to them when
         ``next_fit`` runs were known; None if none is worth following. curve_is_clear: whether so
         few runs are enough to see it.
+    level_words: words of features that runs had when the level shifted last; none if they were
+        more than MOST_WORDS.
     """
 
     runs: int = 0
@@ -79,6 +82,7 @@ class Past:
     curve_is_clear: bool = False
     next_fit: int = LEAST_RUNS
     latest_kills: deque[tuple[int, float]] = field(default_factory=deque)
+    level_words: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Bound what was read."""
@@ -154,13 +158,17 @@ class Past:
     def explains(self, latest: int, before_bytes: Sequence[float]) -> bool:
         """Say whether the curve gives the latest runs enough, and sizes wholly apart from before.
 
-        before_bytes: needs of the runs before them. Cost: a fit, of a millisecond.
+        It does not if they have a word that is newer than the last shift: a new release explains
+        any level. before_bytes: needs of the runs before them. Cost: a fit, of a millisecond.
         """
+        rows = list(self.table.rows)[-latest:]
+        if not self.table.words_in(rows) <= set(self.level_words):
+            return False
         self._fit_curve()
         if self.curve is None:
             return False
         sizes = list[float]()
-        for row in list(self.table.rows)[-latest:]:
+        for row in rows:
             size_bytes = self.curve.at(self.table.features_of(row))
             if size_bytes is None or size_bytes * ENOUGH < row.need_bytes:
                 return False
@@ -216,6 +224,8 @@ class Past:
         self.latest_kills = deque((kill for kill in kills if kill[0] > 0), maxlen=LATEST_KILLS)
         self.exceeded_bytes = max((size for _, size in self.latest_kills), default=0.0)
         self.lines = FeatureLines()
+        words = self.table.words_in(self.table.rows)
+        self.level_words = sorted(words) if len(words) <= MOST_WORDS else []
         self.table.forget_before(keep)
         self.next_fit = max(self.runs, LEAST_RUNS)
         self._fit_curve()

@@ -333,8 +333,9 @@ class Standing:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
         past = to_document(self.past)
-        if not past["latest_kills"]:
-            del past["latest_kills"]  # two of the many tasks without kills fit into a page
+        for name in ("latest_kills", "level_words"):
+            if not past[name]:
+                del past[name]  # two of the many tasks without kills fit into a page
         return {
             "past": past,
             "charges": {

@@ -89,6 +89,9 @@ async def test_another_controller_knows_what_is_lent_and_takes_it_back(
     # busy machine. It then may not have heard what the pod uses.
     assert back["why"] in ("grew", "silent")
     assert (back["used_bytes"] or 0) < kept
+    # Agents do come to another controller: it lends what it measures.
+    await create(lending, a_pod("next", f"steps 64 {LONG_S}", task="next", memory=ASKED))
+    await _lends(lending, "next")
 
 
 async def test_a_pod_of_a_policy_without_a_word_on_lending_keeps_its_request(

@@ -46,16 +46,18 @@ async def _write(
             pauses = await pauses_of(objects, target, installation)
             words += [why for level, why in pauses.items() if level != target]
         if before is not paused:
-            await _write_paused(objects, target, paused)
+            await _write_paused(objects, target, paused, whole=installed_in is not None)
         return "\n".join(words)
 
 
-async def _write_paused(objects: ApiServer, target: Target, paused: bool) -> None:
+async def _write_paused(objects: ApiServer, target: Target, paused: bool, *, whole: bool) -> None:
+    """whole: whether it is for the whole cluster."""
     try:
         await write_spec(objects, target, {"paused": paused or None})
     except NotFound as error:
-        # A `plimsoll run` needs its own namespace for nothing else.
-        if f'namespaces "{target.namespace}"' not in str(error):
+        # A `plimsoll run` needs its own namespace for nothing else. Any other one that is missing
+        # is a slip of the pen.
+        if not whole or f'namespaces "{target.namespace}"' not in str(error):
             raise
         make = f"kubectl create namespace {target.namespace}"
         raise NotFound(f"{error}: make it with `{make}`, and run this command again") from error

@@ -262,18 +262,17 @@ def _versions(workloads: Sequence[Object]) -> Judgement:
 
 def _outside(outside: Outside) -> Judgement:
     runs = f"runs outside the cluster, as by `plimsoll run`, at {outside.address}"
-    if outside.accepts:
+    if outside.answers:
         return Level.GOOD, runs, None
-    if outside.accepts is None:
-        return Level.UNSEEN, f"{runs}, which cannot be reached from here", None
+    if outside.answers is None:
+        return Level.UNSEEN, f"{runs}, which cannot be asked from here", None
     words = (
-        f"nobody answers at {outside.address}, tried from this machine: pods start as their authors"
-        " wrote them, and nothing is learned, lifted or retried"
+        f"Plimsoll does not answer at {outside.address}, tried from this machine: while it does not"
+        " run, pods start as their authors wrote them, and nothing is learned, lifted or retried"
     )
     todo = (
-        "start `plimsoll run`, or, if it is not wanted any more, kubectl delete"
-        " mutatingwebhookconfiguration plimsoll; where the address is another machine's own, look"
-        " there"
+        "look on the machine where `plimsoll run` was started, and start it there again; if it is"
+        " not wanted any more, kubectl delete mutatingwebhookconfiguration plimsoll"
     )
     return Level.BAD, words, todo
 

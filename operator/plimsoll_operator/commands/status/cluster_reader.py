@@ -12,7 +12,12 @@ from typing import Any, Final, TypeVar
 from prometheus_client.parser import text_string_to_metric_families
 
 from plimsoll_operator.commands.reaching.installation import Installation
-from plimsoll_operator.commands.reaching.outside import WEBHOOK, accepts, address_outside
+from plimsoll_operator.commands.reaching.outside import (
+    WEBHOOK,
+    Admission,
+    admission_outside,
+    answers,
+)
 from plimsoll_operator.commands.reaching.product_objects import product_objects
 from plimsoll_operator.commands.status.asked import PART as ASKED
 from plimsoll_operator.commands.status.asked import PODS_OF_TASKS, REVIEWS, idle_since_s, is_idle
@@ -88,8 +93,8 @@ class ClusterReader:
             self._webhooks(),
             self._of_tasks("taskprofiles", "tasks"),
         )
-        address = None if deployments else address_outside(webhooks or ())
-        usual = None if address is None else OWN_NAMESPACE
+        admission = None if deployments else admission_outside(webhooks or ())
+        usual = None if admission is None else OWN_NAMESPACE
         installed_in = self._installation.installed_in or _installed_in(deployments or ()) or usual
         policies, lease, metrics, claims = await asyncio.gather(
             self._policies(installed_in),
@@ -119,8 +124,14 @@ class ClusterReader:
             trainings=trainings_now(told) if in_rounds else None,
             idle_since_s=since_s,
             pods_of_tasks=pods_of_tasks,
-            outside=None if address is None else Outside(address, await accepts(address)),
+            outside=await self._outside(admission),
         )
+
+    async def _outside(self, admission: Admission | None) -> Outside | None:
+        if admission is None:
+            return None
+        answered = await answers(admission, str(self._objects.settings.host))
+        return Outside(admission.address, answered)
 
     async def _unasked(
         self, installed_in: str | None, metrics: Mapping[str, bytes] | None

@@ -24,12 +24,11 @@ class Unseen:
 class Outside:
     """Admission that is no Service of the cluster, as by `plimsoll run`.
 
-    address: as ``https://host:port``. accepts: False if its machine refuses connections; None if
-    that cannot be known from here.
+    address: as ``https://host:port``. answers: None if that cannot be known from here.
     """
 
     address: str
-    accepts: bool | None
+    answers: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -110,6 +110,15 @@ class RunTable(Struct):
         """Return a row's features by name, without those that it lacks."""
         told = zip(self.names, row.values, strict=False)  # a name may be newer than the row
         return {name: value for name, value in told if value is not None}
+
+    def words_in(self, rows: Iterable[TableRow]) -> set[str]:
+        """Return the words that rows tell, each with its feature's name."""
+        return {
+            f"{name}={value}"
+            for row in rows
+            for name, value in self.features_of(row).items()
+            if isinstance(value, str)
+        }
 
     def without_odd(self) -> RunTable | None:
         """The runs that tell what nearly all tell; None if those are all runs.

@@ -32,6 +32,8 @@ _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _WAL_KEPT_BYTES: Final = 16 * 2**20
 """The most that remains of the log file after a checkpoint."""
+_TOLD: Final = frozenset({"host", "port", "dbname", "service", "sslmode", "mode"})
+"""Of the query of a database's URL, what says which database it is, and holds no secret."""
 _PRAGMAS: Final = (
     "journal_mode=WAL",
     "synchronous=FULL",
@@ -203,7 +205,8 @@ def shown(address: sa.URL) -> str:
 
     A password may also stand in the query (``?password=...``), where SQLAlchemy does not hide it.
     """
-    return address.set(query={}).render_as_string(hide_password=True)
+    told = {name: value for name, value in address.query.items() if name in _TOLD}
+    return address.set(query=told).render_as_string(hide_password=True)
 
 
 def _address(url: str) -> sa.URL:

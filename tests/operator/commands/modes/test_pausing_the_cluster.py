@@ -31,8 +31,9 @@ BESIDE = {f"{WEBHOOKS}/plimsoll": webhook_configuration("https://127.0.0.1:9443"
 class WithoutNamespaces(Objects):
     """A cluster that has no namespace of Plimsoll's."""
 
-    async def create(self, _path: str, _body: Mapping[str, Any]) -> None:
-        raise NotFound('namespaces "plimsoll" not found')
+    async def create(self, path: str, _body: Mapping[str, Any]) -> None:
+        namespace = path.partition("/namespaces/")[2].partition("/")[0]
+        raise NotFound(f'namespaces "{namespace}" not found')
 
 
 def a_cluster(monkeypatch: pytest.MonkeyPatch, objects: Objects) -> Objects:
@@ -89,6 +90,33 @@ def test_who_may_look_into_the_named_namespace_alone_is_told_by_it(
     cluster = a_cluster(monkeypatch, Objects(there, hidden={EVERYWHERE}))
     assert paused("live") == status
     assert (WRONG in cluster.kept) is (status == 0)
+
+
+def test_who_may_not_read_the_webhook_is_told_by_what_is_in_the_named_namespace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kubernetes' roles view and edit list Deployments everywhere, and no webhooks."""
+    hidden = {f"{WEBHOOKS}/plimsoll"}
+    cluster = a_cluster(monkeypatch, Objects(dict(BESIDE), hidden=hidden))
+    assert paused("live") == 1
+    assert "live is not Plimsoll's own namespace" in capsys.readouterr().err
+    assert WRONG not in cluster.kept
+    assert (paused(), paused("plimsoll")) == (0, 0)
+    assert cluster.kept[OURS]["spec"] == {"paused": True}
+
+
+@pytest.mark.parametrize(("task", "namespace"), [("shpo/train", None), (None, "shpo")])
+def test_nobody_is_told_to_make_a_namespace_whose_name_was_mistyped(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    task: str | None,
+    namespace: str | None,
+) -> None:
+    a_cluster(monkeypatch, WithoutNamespaces(dict(BESIDE)))
+    assert pause_command(task, namespace, Installation(), paused=True) == 1
+    said = capsys.readouterr().err
+    assert "not found" in said
+    assert "create namespace" not in said
 
 
 def test_who_may_look_nowhere_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:

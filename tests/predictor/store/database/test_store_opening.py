@@ -192,6 +192,12 @@ def test_an_error_names_the_server_and_never_the_password(url: str) -> None:
     assert "hunter2" not in str(raised.value)
 
 
+def test_an_error_names_the_servers_that_stand_in_the_query() -> None:
+    with pytest.raises(StoreError, match=r"host=127\.0\.0\.1") as raised:
+        Store.open("postgresql:///plimsoll?host=127.0.0.1&port=1&password=hunter2")
+    assert "hunter2" not in str(raised.value)
+
+
 def test_an_address_from_a_file_may_end_in_a_new_line(tmp_path: Path) -> None:
     Store.open(f"sqlite:///{tmp_path}/store.db\n").close()
     assert (tmp_path / "store.db").exists()
