@@ -1,6 +1,7 @@
 {{/* What values.schema.json cannot say, or not in words that people understand. */}}
 
 {{- define "plimsoll.checks" -}}
+{{- include "plimsoll.wholeValues" . -}}
 {{- $v := .Values -}}
 {{- if and (gt (int $v.controller.replicas) 1) (not $v.database.existingSecret) -}}
 {{- fail (printf "controller.replicas is %d, and SQLite's file has one writer: set database.existingSecret to a Secret with a PostgreSQL URL, or leave controller.replicas at 1" (int $v.controller.replicas)) -}}
@@ -33,6 +34,14 @@
 {{- include "plimsoll.volume" . -}}
 {{- include "plimsoll.othersNamespace" . -}}
 {{- include "plimsoll.another" . -}}
+{{- end }}
+
+{{/* `--reuse-values` upgrades with the values of the older chart, which lack what is new. The template that
+Helm renders first asks, too: it would end with a nil pointer. */}}
+{{- define "plimsoll.wholeValues" -}}
+{{- if not .Values.hooks -}}
+{{- fail "hooks is empty, as if the values were an older chart's: upgrade with --reset-then-reuse-values in place of --reuse-values, and leave hooks out where you set it to null" -}}
+{{- end -}}
 {{- end }}
 
 {{/* Two in a cluster would write each other's statuses over, and with `--take-ownership` Helm gives one the
@@ -111,8 +120,13 @@ lookup finds nothing, not even an empty list. */}}
 {{- define "plimsoll.formats" -}}
 {{- $name := "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" -}}
 {{- $octet := "(25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])" -}}
-{{- $cidr4 := printf "^(%s[.]){3}%s/(3[0-2]|[12]?[0-9])$" $octet $octet -}}
-{{- $cidr6 := "^([0-9a-fA-F]{0,4}:){2,8}([0-9a-fA-F]{0,4}|[0-9.]+)/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" -}}
+{{- $ip4 := printf "(%s[.]){3}%s" $octet $octet -}}
+{{- $cidr4 := printf "^%s/0*(3[0-2]|[12]?[0-9])$" $ip4 -}}
+{{- $group := "[0-9a-fA-F]{1,4}" -}}
+{{- $groups := printf "(%s(:%s)*)?" $group $group -}}
+{{- $prefix6 := "/0*(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" -}}
+{{- $whole6 := printf "^(%s:){7}%s%s" $group $group $prefix6 -}}
+{{- $short6 := printf "^%s::%s%s" $groups $groups $prefix6 -}}
 {{- $v := .Values -}}
 {{- $names := dict "database.existingSecret" $v.database.existingSecret "database.tlsSecret" $v.database.tlsSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName "extender.priorityClassName" $v.extender.priorityClassName "trainers.priorityClassName" $v.trainers.priorityClassName "extender.schedulerName" $v.extender.schedulerName -}}
 {{- range $i, $each := $v.image.pullSecrets }}{{ $_ := set $names (printf "image.pullSecrets[%d]" $i) $each }}{{ end -}}
@@ -132,7 +146,10 @@ lookup finds nothing, not even an empty list. */}}
 {{- range $i, $each := $v.networkPolicies.schedulerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.schedulerCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.databaseCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.databaseCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $field, $text := $cidrs -}}
-{{- if not (or (regexMatch $cidr4 $text) (regexMatch $cidr6 $text)) -}}
+{{- /* An IPv4 address at the end stands for two groups, and `::` for at least one. */ -}}
+{{- $six := regexReplaceAll (printf ":%s/" $ip4) $text ":0:0/" -}}
+{{- $few := le (regexFindAll $group (regexReplaceAll "/.*" $six "") -1 | len) 7 -}}
+{{- if not (or (regexMatch $cidr4 $text) (regexMatch $whole6 $six) (and $few (regexMatch $short6 $six))) -}}
 {{- fail (printf "%s: %q is no range of addresses: write it as 10.0.0.0/16, a single one as 10.0.0.1/32" $field $text) -}}
 {{- end -}}
 {{- end -}}

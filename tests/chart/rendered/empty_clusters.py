@@ -32,19 +32,29 @@ KINDS: Final = {
 
 @contextlib.contextmanager
 def a_cluster_with(
-    folder: Path, objects: Objects, unlisted: Collection[str] = ()
+    folder: Path,
+    objects: Objects,
+    unlisted: Collection[str] = (),
+    forbidden_within: Collection[str] = (),
 ) -> Iterator[Path]:
     """Serve the objects; the kubeconfig that names the server.
 
     unlisted: the kinds that its user may not list.
+    forbidden_within: the namespaces that its user may not read, nor anything of v1 in them.
     """
-    forbidden = {"{}/{}".format(*KINDS[kind]) for kind in unlisted}
+    kinds = {"{}/{}".format(*KINDS[kind]) for kind in unlisted}
+
+    def is_forbidden(path: str) -> bool:
+        return path in kinds or any(
+            f"/api/v1/namespaces/{each}/" in f"{path}/" for each in forbidden_within
+        )
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            document = None if path in forbidden else _answer(path, objects)
-            status, reason = (403, "Forbidden") if path in forbidden else (404, "NotFound")
+            refused = is_forbidden(path)
+            document = None if refused else _answer(path, objects)
+            status, reason = (403, "Forbidden") if refused else (404, "NotFound")
             if document is not None:
                 status = 200
             body = json.dumps(document or _failure(status, reason)).encode()

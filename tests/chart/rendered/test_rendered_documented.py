@@ -14,7 +14,7 @@ from tests.chart.helm import documents_in
 from tests.docs.pages import ROOT, all_pages
 
 SHOWN = [
-    (page.name, command)
+    (page.name, command, block)
     for page in all_pages()
     for block in page.blocks("sh")
     for command in block.commands()
@@ -27,6 +27,38 @@ def test_every_shown_command_that_renders_names_the_clusters_kubernetes() -> Non
     assert [each for each in SHOWN if "--kube-version" not in each[1]] == []
 
 
+def rendered(
+    helm_program: Path, folder: Path, kubectl_does: str, *shell: str
+) -> subprocess.CompletedProcess[str]:
+    """Follow the page on installing up to the rendered file, with such a kubectl."""
+    (block,) = [block for name, _, block in SHOWN if name == "docs/install.md"]
+    kubectl = folder / "programs" / "kubectl"
+    kubectl.parent.mkdir()
+    kubectl.write_text(f"#!/bin/sh\n{kubectl_does}\n")
+    kubectl.chmod(0o755)
+    (kubectl.parent / "helm").symlink_to(helm_program)
+    (folder / "helm").symlink_to(ROOT / "helm")
+    return subprocess.run(
+        ["bash", *shell, "-c", block.text.partition("kubectl diff")[0]],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{kubectl.parent}:{os.environ['PATH']}", "REGISTRY": "here"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("shell", [(), ("-euo", "pipefail")])
+def test_a_cluster_that_does_not_answer_is_no_cluster_of_helms_choice(
+    helm_program: Path, tmp_path: Path, shell: tuple[str, ...]
+) -> None:
+    done = rendered(helm_program, tmp_path, "echo 'no route' >&2; exit 1", *shell)
+    assert done.returncode != 0
+    assert "no route" in done.stderr
+    file = tmp_path / "plimsoll.yaml"
+    assert not file.exists() or file.read_text() == ""
+
+
 @pytest.mark.parametrize(
     ("version", "knows"),
     [(f"v{OLDEST}", False), ("v1.29.15-gke.1043", False), (f"v{KUBERNETES}+k3s1", True)],
@@ -35,19 +67,9 @@ def test_the_page_on_installing_renders_for_the_cluster_that_is_asked(
     helm_program: Path, tmp_path: Path, version: str, *, knows: bool
 ) -> None:
     """The version is written as API servers do: one field a line."""
-    (command,) = [each for name, each in SHOWN if name == "docs/install.md"]
     said = json.dumps({"major": "1", "gitVersion": version, "goVersion": "go1.25"}, indent=2)
-    kubectl = tmp_path / "programs" / "kubectl"
-    kubectl.parent.mkdir()
-    kubectl.write_text(f"#!/bin/sh\n[ \"$*\" = 'get --raw /version' ] && echo '{said}'\n")
-    kubectl.chmod(0o755)
-    (kubectl.parent / "helm").symlink_to(helm_program)
-    (tmp_path / "helm").symlink_to(ROOT / "helm")
-    subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{kubectl.parent}:{os.environ['PATH']}", "REGISTRY": "here"},
-        check=True,
-    )
-    rendered = documents_in((tmp_path / "plimsoll.yaml").read_text())
-    assert ("recursiveReadOnly" in str(rendered)) == knows
+    answers = f"[ \"$*\" = 'get --raw /version' ] && echo '{said}'"
+    done = rendered(helm_program, tmp_path, answers, "-euo", "pipefail")
+    assert done.returncode == 0, done.stderr
+    documents = documents_in((tmp_path / "plimsoll.yaml").read_text())
+    assert ("recursiveReadOnly" in str(documents)) == knows

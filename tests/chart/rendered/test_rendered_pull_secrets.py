@@ -1,4 +1,4 @@
-"""A registry's Secret: pods of both namespaces pull with it; the notes say where it is missing."""
+"""A registry's Secret: pods of both namespaces pull with it. The notes name missing Secrets."""
 
 from __future__ import annotations
 
@@ -42,15 +42,23 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied
 
 
-def notes(helm: Helm, chart: Path, folder: Path, having: Sequence[str], *more: str) -> str:
-    """The notes on a cluster that has the registry's Secret in these namespaces."""
+def notes(
+    helm: Helm,
+    chart: Path,
+    folder: Path,
+    having: Sequence[str],
+    *more: str,
+    namespaces: Sequence[str] = (NAME, AGENTS),
+    forbidden_within: Sequence[str] = (AGENTS,),
+) -> str:
+    """The notes for who may not read in some namespaces; the release's has these Secrets."""
     objects = {
-        "Namespace": [{"metadata": {"name": each}} for each in (NAME, AGENTS)],
-        "Secret": [{"metadata": {"name": "registry", "namespace": each}} for each in having],
+        "Namespace": [{"metadata": {"name": each}} for each in namespaces],
+        "Secret": [{"metadata": {"name": each, "namespace": NAME}} for each in having],
     }
     file = folder / "values.yaml"
     file.write_text(yaml.safe_dump(VALUES))
-    with a_cluster_with(folder, objects) as kubeconfig:
+    with a_cluster_with(folder, objects, forbidden_within=forbidden_within) as kubeconfig:
         said = helm.do(
             *("template", NAME, str(chart), "--namespace", NAME, "--values", str(file)),
             *("--dry-run=server", "--kubeconfig", str(kubeconfig), *more),
@@ -58,21 +66,59 @@ def notes(helm: Helm, chart: Path, folder: Path, having: Sequence[str], *more: s
     return str(named(documents_in(said), "ConfigMap", "notes")["data"]["notes"])
 
 
-@pytest.mark.parametrize(
-    ("having", "missing"),
-    [([], [NAME, AGENTS]), ([NAME], [AGENTS]), ([AGENTS], [NAME]), ([NAME, AGENTS], [])],
-)
-def test_the_notes_name_each_namespace_that_lacks_it(
-    helm: Helm, chart: Path, tmp_path: Path, having: list[str], missing: list[str]
+DATABASE = ("--set", "database.existingSecret=db,database.tlsSecret=authority")
+SAID = {
+    "registry": f"MISSING: Secret registry of image.pullSecrets in namespace {NAME}",
+    "db": "MISSING: Secret db, with the database's URL",
+    "authority": "MISSING: Secret authority, with the database's certificates",
+}
+
+
+@pytest.mark.parametrize("lacking", [[], ["registry"], ["db"], ["authority"], sorted(SAID)])
+@pytest.mark.parametrize("upgrade", [(), ("--is-upgrade",)])
+def test_the_notes_name_each_secret_that_the_releases_namespace_lacks(
+    helm: Helm, chart: Path, tmp_path: Path, lacking: list[str], upgrade: tuple[str, ...]
 ) -> None:
-    said = notes(helm, chart, tmp_path, having)
-    for namespace in (NAME, AGENTS):
-        named_missing = f"Secret registry of image.pullSecrets in namespace {namespace}" in said
-        assert named_missing == (namespace in missing)
+    having = sorted(SAID.keys() - lacking)
+    said = notes(helm, chart, tmp_path, having, *DATABASE, *upgrade)
+    assert [each for each in sorted(SAID) if SAID[each] in said] == lacking
+    assert said.count("MISSING") == len(lacking)
 
 
-def test_without_agents_their_namespace_needs_none(helm: Helm, chart: Path, tmp_path: Path) -> None:
-    assert "MISSING" not in notes(helm, chart, tmp_path, [NAME], "--set", "agent.enabled=false")
+def test_they_name_them_before_helm_makes_the_namespace(
+    helm: Helm, chart: Path, tmp_path: Path
+) -> None:
+    said = notes(helm, chart, tmp_path, [], *DATABASE, namespaces=[])
+    assert [each for each in SAID if SAID[each] not in said] == []
+
+
+def test_an_upgrade_without_secrets_looks_nowhere(helm: Helm, chart: Path, tmp_path: Path) -> None:
+    words = ("--is-upgrade", "--set", "image.pullSecrets=null")
+    said = notes(helm, chart, tmp_path, [], *words, forbidden_within=[NAME, AGENTS])
+    assert "MISSING" not in said
+
+
+OF_AGENTS = (
+    f"The agents' namespace {AGENTS} needs the registry's credentials, too: Secret registry."
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ((), True),
+        (("--is-upgrade",), False),
+        (("--set", "agent.enabled=false"), False),
+        (("--set", "agent.namespace="), False),
+        (("--set", "image.pullSecrets=null"), False),
+    ],
+)
+def test_an_installation_tells_that_the_agents_namespace_needs_it_and_does_not_look(
+    helm: Helm, chart: Path, tmp_path: Path, more: tuple[str, ...], told: bool
+) -> None:
+    said = notes(helm, chart, tmp_path, ["registry"], *more)
+    assert (OF_AGENTS in said) == told
+    assert "MISSING" not in said
 
 
 def test_pods_of_both_namespaces_pull_with_it(helm: Helm) -> None:

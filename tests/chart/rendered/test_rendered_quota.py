@@ -1,4 +1,4 @@
-"""A quota on any kind of limit admits every pod of the chart, also those that Helm starts."""
+"""Quotas on limits: values for every container; those that Helm starts need none for CPU."""
 
 from __future__ import annotations
 
@@ -43,10 +43,14 @@ def test_what_the_values_ask_for_each_container_gets(helm: Helm, kind: str) -> N
     assert all(each == ASKED for each in got.values()), got
 
 
-def test_pods_of_helm_have_every_limit_without_a_value(helm: Helm) -> None:
-    """Who meets the quota at a rollback can set no value any more: it runs an older revision's."""
+def test_pods_of_helm_have_limits_of_cpu_and_memory_without_a_value(helm: Helm) -> None:
+    """Who meets the quota at a rollback can set no value any more: it runs an older revision's.
+
+    The CPU limit is one that a LimitRange's maximum of half a processor lets in.
+    """
     specs = pod_specs(helm.render({}))
     for name in STARTED_BY_HELM:
         (container,) = specs[name]["containers"]
         for kind in ("requests", "limits"):
             assert container["resources"][kind].keys() == {"cpu", "memory"}, name
+        assert container["resources"]["limits"]["cpu"] == "200m", name
