@@ -39,7 +39,7 @@
 {{/* `--reuse-values` upgrades with the values of the older chart, which lack what is new. The template that
 Helm renders first asks, too: it would end with a nil pointer. */}}
 {{- define "plimsoll.wholeValues" -}}
-{{- if not .Values.hooks -}}
+{{- if not (hasKey .Values "hooks") -}}
 {{- fail "hooks is empty, as if the values were an older chart's: upgrade with --reset-then-reuse-values in place of --reuse-values, and leave hooks out where you set it to null" -}}
 {{- end -}}
 {{- end }}

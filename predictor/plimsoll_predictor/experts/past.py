@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -63,8 +63,8 @@ class Past:
     table, curve: the latest runs with their features, and the curve fitted to them when
         ``next_fit`` runs were known; None if none is worth following. curve_is_clear: whether so
         few runs are enough to see it.
-    level_words: words of features that runs had when the level shifted last; none if they were
-        more than MOST_WORDS.
+    level_words: words that the table had when the level shifted, each with its feature's name;
+        without those of features that had more than MOST_WORDS.
     """
 
     runs: int = 0
@@ -158,14 +158,15 @@ class Past:
     def explains(self, latest: int, before_bytes: Sequence[float]) -> bool:
         """Say whether the curve gives the latest runs enough, and sizes wholly apart from before.
 
-        It does not if they have a word that is newer than the last shift: a new release explains
-        any level. before_bytes: needs of the runs before them. Cost: a fit, of a millisecond.
+        It does not if it follows a word of theirs that is newer than the last shift: a new release
+        explains any level. before_bytes: needs of the runs before them. Cost: a fit, of a
+        millisecond.
         """
         rows = list(self.table.rows)[-latest:]
-        if not self.table.words_in(rows) <= set(self.level_words):
-            return False
         self._fit_curve()
         if self.curve is None:
+            return False
+        if not self.table.words_in(rows, self.curve.names) <= set(self.level_words):
             return False
         sizes = list[float]()
         for row in rows:
@@ -224,8 +225,14 @@ class Past:
         self.latest_kills = deque((kill for kill in kills if kill[0] > 0), maxlen=LATEST_KILLS)
         self.exceeded_bytes = max((size for _, size in self.latest_kills), default=0.0)
         self.lines = FeatureLines()
-        words = self.table.words_in(self.table.rows)
-        self.level_words = sorted(words) if len(words) <= MOST_WORDS else []
+        self._remember_words()
         self.table.forget_before(keep)
         self.next_fit = max(self.runs, LEAST_RUNS)
         self._fit_curve()
+
+    def _remember_words(self) -> None:
+        words = {*self.level_words, *self.table.words_in(self.table.rows, self.table.names)}
+        of_feature = Counter(word.partition("=")[0] for word in words)
+        self.level_words = sorted(
+            word for word in words if of_feature[word.partition("=")[0]] <= MOST_WORDS
+        )

@@ -237,6 +237,7 @@ class Interference:
             shares=shares,
             apart=np.sqrt(fit.variance_apart(shares)),
             noise=self.row_noise[:size].copy(),
+            together=np.sqrt(fit.variance_together),
         )
 
     def _learn_noise(self, fit: Fit, gram: Array, moment: Array) -> None:

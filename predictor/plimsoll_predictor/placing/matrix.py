@@ -49,6 +49,7 @@ class Matrix:
     kind); None if it was not computed. If a task never runs alone, that difference may be known
     while theta is not.
     noise: one standard deviation of a run of the row's kind; None if it is not known.
+    together: one standard deviation of (own + theta); None if it was not computed.
     """
 
     kinds: tuple[str, ...]
@@ -58,6 +59,7 @@ class Matrix:
     shares: Array
     apart: Array | None = None
     noise: Array | None = None
+    together: Array | None = None
     _places: Mapping[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -99,9 +101,13 @@ class Matrix:
 
         The forecast is for the kind alone. The quotient includes what no neighbour explains. It is
         known even if a task never runs alone: its time beside each is seen, and only the split
-        between itself and its neighbours is not. A guess counts as at most MOST_UNTOLD.
+        between itself and its neighbours is not. If the sum is a guess, too, theta counts as at
+        most MOST_UNTOLD.
         """
-        return np.exp(self.own[:, None] + self._bounded_theta())
+        theta = self._bounded_theta()
+        if self.together is not None:
+            theta = np.where(self.together <= TELLING, self.theta, theta)
+        return np.exp(self.own[:, None] + theta)
 
     def _bounded_theta(self) -> Array:
         most = float(self.theta[self.told].max(initial=MOST_UNTOLD))

@@ -54,3 +54,11 @@ def test_pods_of_helm_have_limits_of_cpu_and_memory_without_a_value(helm: Helm) 
         for kind in ("requests", "limits"):
             assert container["resources"][kind].keys() == {"cpu", "memory"}, name
         assert container["resources"]["limits"]["cpu"] == "200m", name
+
+
+def test_pods_of_helm_need_no_resources_of_their_own(helm: Helm) -> None:
+    """A LimitRange may give them all."""
+    specs = pod_specs(helm.render({"hooks": {"resources": None}}))
+    for name in STARTED_BY_HELM:
+        (container,) = specs[name]["containers"]
+        assert not container.get("resources"), name

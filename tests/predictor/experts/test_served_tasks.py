@@ -98,31 +98,62 @@ def test_a_programs_own_memory_and_so_much_a_row_stays_known_for_good() -> None:
     assert sum(run.killed for run in late) <= 5
 
 
-def weeks(count: int, features: Callable[[bool], Mapping[str, FeatureValue]]) -> Iterator[Run]:
+Telling = Callable[[int, bool], Mapping[str, FeatureValue]]
+"""The features of a run, by its number and whether it is of a weekend."""
+
+
+def weeks(count: int, runs_a_day: int, features: Telling) -> Iterator[Run]:
     draw = random.Random(1)
-    for hour in range(168 * count):
-        weekend = hour % 168 >= 120
-        yield (200 if weekend else 800) * MIB * draw.uniform(0.97, 1.03), features(weekend)
+    for number in range(7 * runs_a_day * count):
+        weekend = number // runs_a_day % 7 >= 5
+        need_mib = (200 if weekend else 800) * draw.uniform(0.97, 1.03)
+        yield need_mib * MIB, features(number, weekend)
+
+
+def day(weekend: bool) -> str:
+    return "weekend" if weekend else "workday"
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("runs_a_day", [24, 100])
 @pytest.mark.parametrize(
     "features",
     [
-        pytest.param(lambda weekend: {"day": "weekend" if weekend else "weekday"}, id="a word"),
-        pytest.param(lambda weekend: {"rows": 100 if weekend else 1000}, id="a number"),
+        pytest.param(lambda _, weekend: {"day": day(weekend)}, id="a word"),
+        pytest.param(lambda _, weekend: {"rows": 100 if weekend else 1000}, id="a number"),
+        pytest.param(
+            lambda number, weekend: {"day": day(weekend), "sample": f"s{number}"},
+            id="a word, and another that is new each time",
+        ),
+        pytest.param(
+            lambda number, weekend: {"day": day(weekend), "hour": f"{number % 24:02}"},
+            id="a word, and another of two dozen",
+        ),
     ],
 )
-def test_a_task_that_alternates_by_a_feature_has_not_changed(
-    features: Callable[[bool], Mapping[str, FeatureValue]],
+def test_a_task_that_alternates_by_a_feature_has_changed_once_at_most(
+    features: Telling, runs_a_day: int
 ) -> None:
-    found, standings = served(weeks(5, features))
+    found, standings = served(weeks(4, runs_a_day, features))
     assert standings.standing(TASK).drift.shifts == 1, "the first weekend"
-    assert sum(run.killed for run in found[168 * 2 :]) <= 3
+    assert sum(run.killed for run in found[14 * runs_a_day :]) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs_a_day", [24, 100])
+def test_a_task_that_alternates_by_the_name_of_the_day_has_changed_twice_at_most(
+    runs_a_day: int,
+) -> None:
+    """At the first Monday, it knows no Monday among the latest runs."""
+    found, standings = served(
+        weeks(4, runs_a_day, lambda number, _: {"day": "MTWtFSs"[number // runs_a_day % 7]})
+    )
+    assert standings.standing(TASK).drift.shifts <= 2
+    assert sum(run.killed for run in found[14 * runs_a_day :]) <= 8
 
 
 def test_a_task_that_alternates_by_nothing_that_is_known_has_changed() -> None:
-    found, standings = served(weeks(1, lambda _: {"rows": 5}))
+    found, standings = served(weeks(1, 24, lambda *_: {"rows": 5}))
     assert standings.standing(TASK).drift.shifts == 1
     assert found[-1].over < 1.5
 

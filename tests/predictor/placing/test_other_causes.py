@@ -12,7 +12,7 @@ from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.encounter import MOST_LOG_SLOWDOWN, Encounter
 from plimsoll_predictor.placing.hinting import Neighbourhoods
 from plimsoll_predictor.placing.interference import Interference, learned_from
-from plimsoll_predictor.placing.matrix import Array, Matrix
+from plimsoll_predictor.placing.matrix import MOST_UNTOLD, Array, Matrix
 from plimsoll_predictor.placing.overlaps import most_log_slowdown
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.prices import OF_A_RESIDENT, costs_on_nodes
@@ -182,3 +182,18 @@ def test_a_told_slowdown_counts_in_full_however_large() -> None:
     costs, prices = costs_on_nodes(matrix)
     cost = 2 * (math.exp(2.0) - 1) - OF_A_RESIDENT * prices[1]
     assert costs.rows[1, 1] == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("slow", [1.0, 1.6, 2.0])
+def test_what_a_task_takes_beside_one_that_is_always_there_is_known_in_full(slow: float) -> None:
+    """Only the split between itself and its neighbour is not."""
+    draw = np.random.default_rng(5)
+    model = Interference()
+    for _ in range(400):
+        model.learn(Encounter("x", {"y": 1.0}, slow + 0.05 * draw.normal()))
+        model.learn(Encounter("y", {"x": 1.0}, 0.1 + 0.05 * draw.normal()))
+    matrix = model.matrix()
+    at = matrix.place("x"), matrix.place("y")
+    assert not matrix.told[at]
+    assert math.log(matrix.times_forecast[at]) == pytest.approx(slow, abs=0.05)
+    assert math.log(matrix.slowdowns[at]) <= MOST_UNTOLD + 1e-9

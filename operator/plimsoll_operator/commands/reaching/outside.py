@@ -70,8 +70,9 @@ async def answers(admission: Admission, api_server: str) -> bool | None:
     """Say whether admission answers from here, within two seconds besides the lookup of its name.
 
     False if its machine refuses the connection, or if another program answers. None if that cannot
-    be known from here: nothing answers in time, there is no way to it, or its address is one that
-    each machine has for itself, and the API server is another machine.
+    be known from here: nothing answers in time, or there is no way to it. Where its address is one
+    that each machine has for itself, a refusal tells only of this machine: it is None, too, if the
+    API server's address is another.
 
     api_server: its URL.
     """
@@ -86,12 +87,13 @@ async def answers(admission: Admission, api_server: str) -> bool | None:
     except (OSError, ValueError):  # no such host, no number of a port, or no certificate
         return None
     addresses = [str(each[4][0]) for each in found]
-    if all(map(_is_loopback, addresses)) and not _is_here(api_server):
-        return None
-    said = [await _answers_at(each, port, trusted, str(parts.hostname)) for each in addresses]
+    name = str(parts.hostname)
+    said = await asyncio.gather(*(_answers_at(each, port, trusted, name) for each in addresses))
     if True in said:
         return True
-    return None if None in said else False
+    if None in said or (all(map(_is_loopback, addresses)) and not _is_here(api_server)):
+        return None
+    return False
 
 
 async def _answers_at(address: str, port: int, trusted: ssl.SSLContext, name: str) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -111,13 +111,13 @@ class RunTable(Struct):
         told = zip(self.names, row.values, strict=False)  # a name may be newer than the row
         return {name: value for name, value in told if value is not None}
 
-    def words_in(self, rows: Iterable[TableRow]) -> set[str]:
-        """Return the words that rows tell, each with its feature's name."""
+    def words_in(self, rows: Iterable[TableRow], names: Collection[str]) -> set[str]:
+        """Return the words that rows tell for these features, each with its feature's name."""
         return {
             f"{name}={value}"
             for row in rows
             for name, value in self.features_of(row).items()
-            if isinstance(value, str)
+            if name in names and isinstance(value, str)
         }
 
     def without_odd(self) -> RunTable | None:

@@ -205,7 +205,11 @@ def shown(address: sa.URL) -> str:
 
     A password may also stand in the query (``?password=...``), where SQLAlchemy does not hide it.
     """
-    told = {name: value for name, value in address.query.items() if name in _TOLD}
+    told = {
+        name: value
+        for name, value in address.query.items()
+        if name in _TOLD and not any(mark in str(value) for mark in ("=", "://"))
+    }
     return address.set(query=told).render_as_string(hide_password=True)
 
 

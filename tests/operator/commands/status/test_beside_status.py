@@ -166,6 +166,15 @@ async def test_an_address_that_each_machine_has_for_itself_tells_of_this_one_alo
     assert await answers(admission, api_server) is known
 
 
+async def test_who_has_the_certificate_is_admission_however_the_api_server_is_called(
+    tmp_path: Path, ours: Pair
+) -> None:
+    """A kubeconfig may name its own machine by another address."""
+    async with listening(tmp_path, ours) as port:
+        admission = Admission(f"https://127.0.0.1:{port}", ours.authority.decode())
+        assert await answers(admission, "https://192.168.1.10:6443") is True
+
+
 @pytest.mark.parametrize("error", [OSError("no way there"), None])
 async def test_an_address_that_cannot_be_reached_says_nothing(
     monkeypatch: pytest.MonkeyPatch, ours: Pair, error: OSError | None

@@ -184,6 +184,8 @@ def test_an_address_that_cannot_serve_is_refused_in_words(url: str, words: str) 
         "postgresql://plimsoll:hunter2@127.0.0.1:1/plimsoll",
         "postgresql://127.0.0.1:1/plimsoll?user=plimsoll&password=hunter2",
         "postgresql://plimsoll@127.0.0.1:1/plimsoll?sslmode=require&sslpassword=hunter2",
+        "postgresql://127.0.0.1:1/plimsoll?dbname=postgresql%3A%2F%2Fu%3Ahunter2%40h%2Fp",
+        "postgresql://127.0.0.1:1/plimsoll?dbname=dbname%3Dp%20password%3Dhunter2",
     ],
 )
 def test_an_error_names_the_server_and_never_the_password(url: str) -> None:
