@@ -22,6 +22,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
+from tests.rigs.processes.ending import end
 from tests.rigs.processes.forked_trainers import Interpreter
 from tests.rigs.servers.ports import free_ports
 
@@ -212,10 +213,4 @@ def _last_words(state: Path) -> str:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGCONT)
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(END_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise
+    end(process, END_WITHIN_S)

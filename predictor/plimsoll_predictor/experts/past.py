@@ -24,6 +24,7 @@ LATEST: Final = 400
 LATEST_KILLS: Final = 16
 """The most kills that are remembered one by one: no shift of level keeps more runs."""
 MOST_WORDS: Final = 16
+"""Of a feature: one with more, such as a release or a date, has hardly any that return."""
 ENOUGH: Final = 1.05
 """A curve's sizes are as good as enough if none was exceeded by more than a twentieth."""
 MOST_USUAL: Final = 0.9
@@ -158,7 +159,7 @@ class Past:
     def explains(self, latest: int, before_bytes: Sequence[float]) -> bool:
         """Say whether the curve gives the latest runs enough, and sizes wholly apart from before.
 
-        It does not if it follows a word of theirs that is newer than the last shift: a new release
+        It does not if it follows a word of theirs that no earlier shift has seen: a new release
         explains any level. before_bytes: needs of the runs before them. Cost: a fit, of a
         millisecond.
         """

@@ -158,7 +158,8 @@ class Fit:
         """Return K × K variances: of b_k + θ_kj, which is known if k always runs beside j."""
         found = np.diagonal(self.own, axis1=1, axis2=2)[:, 1:] + 2 * self.own[:, 0, 1:]
         found = found + self.own[:, 0, 0][:, None]
-        return found + _diagonal_of(self.spread[:, :1] + self.spread[:, 1:], self.shared)
+        found = found + _diagonal_of(self.spread[:, :1] + self.spread[:, 1:], self.shared)
+        return np.maximum(0.0, found)
 
     def variance_apart(self, shares: Array) -> Array:
         """Return K × K variances: of θ_kj less what the other kinds do to k, by their shares.
