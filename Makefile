@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
+.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-running test-image test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image image-built runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | column -t -s '|'
@@ -93,7 +93,7 @@ browser:
 test-browser: setup browser ## the pages in a real browser, no cluster
 	$(BIN)/pytest tests/browser
 
-test-cluster: test-browser test-apiserver test-controller test-e2e test-campaigns test-split test-harm test-local ## pages, and tests on the real API server and node
+test-cluster: test-browser test-apiserver test-controller test-e2e test-running test-image test-campaigns test-split test-harm test-local ## pages, and tests on the real API server and node
 
 test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the real API server
 	$(INSIDE) $(BIN)/pytest tests/apiserver
@@ -101,8 +101,16 @@ test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the 
 test-controller: setup cluster-up ## the controller's loop on the real API server
 	$(INSIDE) $(BIN)/pytest tests/controller
 
-test-e2e: setup image prometheus ## tests on the real node
-	$(INSIDE) $(BIN)/pytest tests/e2e
+RUNNING := tests/e2e/learning tests/e2e/outages tests/e2e/running_pods
+
+test-e2e: setup cluster-up prometheus ## pods of all kinds on the real node: sized, queued, healed, seen
+	$(INSIDE) $(BIN)/pytest tests/e2e $(addprefix --ignore=,$(RUNNING))
+
+test-running: setup cluster-up ## what happens while pods run on the real node: measured, learned, rescued, programs killed
+	$(INSIDE) $(BIN)/pytest $(RUNNING)
+
+test-image: setup image ## the image on the real node
+	$(INSIDE) $(BIN)/pytest tests/image
 
 test-campaigns: setup cluster-up ## profiling campaigns on the real node: scenarios run, lifted, learned, refused
 	$(INSIDE) $(BIN)/pytest tests/campaigns
@@ -205,7 +213,7 @@ bench: setup cluster-up ## the figures of the README, side by side, and bench-re
 	$(MEASURE).readme.figures
 
 bench-alone: setup postgresql prometheus image fetched ## the tests on clusters that promise seconds, held to them; they need the machine for themselves
-	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local tests/split
+	$(INSIDE) $(BIN)/pytest --alone -m "alone or timed" tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/image tests/local tests/split
 
 bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
 	$(INSIDE) $(BIN)/pytest tests/ha/replicas/bench_saturated.py
@@ -275,6 +283,10 @@ cluster-down: ## end it, leaving nothing behind
 
 image: cluster-up ## build the image and load it into the local cluster
 	$(CLUSTER) image
+
+# Without a cluster: what follows loads it.
+image-built:
+	@$(CLUSTER) image
 
 fetched: ## what tests on a cluster need and cannot get from its network: Helm, and other projects' definitions
 	@$(CLUSTER) fetch

@@ -12,14 +12,14 @@ class Lane:
     """Targets of the Makefile that run one after the other.
 
     on_cluster: whether they get a cluster of their own, named by the lane. options: for pytest.
-    then: a lane that begins when this one is done, if shared targets are left for it.
+    then: lanes that begin when this one is done, if shared targets are left for them.
     """
 
     name: str
     targets: tuple[str, ...] = ()
     on_cluster: bool = True
     options: str = ""
-    then: Lane | None = None
+    then: tuple[Lane, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +47,39 @@ class Plan:
     @property
     def clusters(self) -> list[str]:
         """The names of all."""
-        later = [lane.then for lane in self.side_by_side if lane.then is not None]
-        return self.first_clusters + [lane.name for lane in later if lane.on_cluster]
+        later = [after.name for lane in self.side_by_side for after in lane.then]
+        return self.first_clusters + later
 
 
 EVERYTHING = Plan(
     (
-        Lane("check", ("check",), on_cluster=False, then=Lane("late", options=NOT_ALONE)),
+        # When it is done, half of the processors' time is free.
+        Lane(
+            "check",
+            ("check",),
+            on_cluster=False,
+            then=(Lane("late", options=NOT_ALONE), Lane("later", options=NOT_ALONE)),
+        ),
         Lane(
             "unclustered",
             (
-                *("test-rendered", "test-browser", "test-tracking"),
+                *("image-built", "test-rendered", "test-browser", "test-tracking"),
                 *("test-monitoring", "test-traces"),
             ),
             on_cluster=False,
+            then=(Lane("fourth", options=NOT_ALONE),),
         ),
         # With a fourth beside check, two processors have too much to do, and tests run out of time.
-        Lane("chart", ("test-chart",), options=NOT_ALONE),
-        Lane("node", ("test-e2e",), options=NOT_ALONE),
-        Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
+        # These targets need no image: it is built meanwhile.
+        Lane("first", ("test-harm",), options=NOT_ALONE),
+        Lane("second", ("test-e2e",), options=NOT_ALONE),
+        Lane("third", ("test-controller",), options=NOT_ALONE),
     ),
     # The longest first, so that all clusters are done at about the same time.
-    shared=("test-ha", "test-harm", "test-followed", "test-campaigns", "test-local", "test-split"),
+    shared=(
+        *("test-ha", "test-chart", "test-running", "test-apiserver", "test-followed"),
+        *("test-image", "test-campaigns", "test-local", "test-split"),
+    ),
     before=("setup",),
 )
 

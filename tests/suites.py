@@ -4,9 +4,9 @@
 a cluster mostly wait: for kubelets, leases, timers. So lanes run beside each other, each with a
 cluster of its own, and the suites of a lane one after the other. It needs Python alone: the
 virtual environment is made while the clusters come up. A cluster whose lane is done takes
-targets that no lane has begun. Tests that only measure speed (pytest's marker
-``alone``) are left to `make bench-alone`. Every suite runs to its end, even if others fail. When a
-run ends, even by a kill, all its processes end.
+targets that no lane has begun; lanes with clusters follow a lane that had none. Tests that only
+measure speed (pytest's marker ``alone``) are left to `make bench-alone`. Every suite runs to its
+end, even if others fail. When a run ends, even by a kill, all its processes end.
 """
 
 from __future__ import annotations
@@ -228,9 +228,10 @@ class Run:
         if up is not None:
             # An idle cluster takes a tenth of a processor.
             await asyncio.to_thread(self.down, [lane.name])
-        if lane.then is not None and self.shared:
-            self.later.append(asyncio.ensure_future(asyncio.to_thread(self._up, lane.then.name)))
-            await self.lane(lane.then, self.later[-1])
+        async with asyncio.TaskGroup() as group:
+            for after in lane.then if self.shared else ():
+                self.later.append(asyncio.ensure_future(asyncio.to_thread(self._up, after.name)))
+                group.create_task(self.lane(after, self.later[-1]))
 
     def environment(self) -> dict[str, str]:
         """Return what all targets get."""

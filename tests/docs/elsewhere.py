@@ -152,7 +152,7 @@ ELSEWHERE = (
     ),
     Elsewhere(
         r"(docker|buildah) (build|push) .*",
-        "a registry is needed; tests/e2e/image/test_image.py builds this Dockerfile and runs it",
+        "a registry is needed; tests/image/test_image.py builds this Dockerfile and runs it",
         _builds_this_checkout,
     ),
     Elsewhere(

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from plimsoll_operator.extender import scoring
-from plimsoll_operator.extender.breaker import MOST_LATE
+from plimsoll_operator.extender.breaker import MOST_LATE, REST_S
 from plimsoll_operator.extender.server import MAX_BODY_BYTES
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import Reader
@@ -192,13 +192,14 @@ async def test_after_several_late_answers_none_is_computed_for_a_while(
             assert await scheduler.prioritize(by_names(POD, *NAMES)) == []
         clock.step_s = 0.0
         computed = []
-        monkeypatch.setattr(scoring, "score_nodes", lambda *_: computed.append(1))
-        for _ in range(7):
-            assert await scheduler.prioritize(by_names(POD, *NAMES)) == []
+        with monkeypatch.context() as during_rest:
+            during_rest.setattr(scoring, "score_nodes", lambda *_: computed.append(1))
+            for _ in range(7):
+                assert await scheduler.prioritize(by_names(POD, *NAMES)) == []
         assert computed == []
         assert counted(extender, Graded.LATE) == MOST_LATE
         assert counted(extender, Graded.RESTING) == 7
-        monkeypatch.undo()
+        clock.now_s += REST_S
         extender.scorer.hear()
         assert await scheduler.scores(POD, "node-1", "node-2") != [0, 0]
 
