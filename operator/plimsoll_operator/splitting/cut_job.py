@@ -84,6 +84,26 @@ class CutJob:
     warning: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _NewJob:
+    """A new Job over items, its task and the policy that holds for it."""
+
+    job: Mapping[str, Any]
+    over_items: ItemsJob
+    task: TaskId
+    policy: Policy
+
+    @property
+    def stays(self) -> bool:
+        """Whether the containers stay as written, with the leases that a copy has from another."""
+        return self.policy.mode is not Mode.ENFORCE or was_counted_before(self.job)
+
+    @property
+    def copies_leases(self) -> bool:
+        """Whether the containers have the leases of the Job that was copied."""
+        return run_of(self.job) is not None
+
+
 def cut_new_job(
     job: Mapping[str, Any], moment: Moment, leasing: Leasing | None = None
 ) -> CutJob | None:
@@ -101,73 +121,74 @@ def cut_new_job(
     except NotOverItems as error:
         words = f"Plimsoll leaves the Job as it is written: {error}"
         return CutJob(Outcome.UNREADABLE, job, warning=words)
-    if leases:
-        learned = moment.state.leased.get(task)
-        found = _leased(job, over_items, (task, policy), leasing, learned)
-    else:
-        found = _cut(job, over_items, moment, (task, policy))
-    if found.outcome is Outcome.LEASED or run_of(job) is None or _stays(job, policy):
+    new = _NewJob(job, over_items, task, policy)
+    learned = moment.state.leased.get(task)
+    found = _leased(new, leasing, learned) if leases else _cut(new, moment)
+    if found.outcome is Outcome.LEASED or not new.copies_leases or new.stays:
         return found
     return replace(found, patch=[*found.patch, *without_leases(job)])
 
 
-def _stays(job: Mapping[str, Any], policy: Policy) -> bool:
-    """Say whether the containers stay as written, with the leases that a copy has from another."""
-    return policy.mode is not Mode.ENFORCE or was_counted_before(job)
-
-
-def _leased(
-    job: Mapping[str, Any],
-    over_items: ItemsJob,
-    whose: tuple[TaskId, Policy],
-    leasing: Leasing | None,
-    learned: Learned | None,
-) -> CutJob:
+def _leased(new: _NewJob, leasing: Leasing | None, learned: Learned | None) -> CutJob:
     """Write on the Job how its pods lease, and how much at most; nothing else of it changes."""
-    task, policy = whose
-    why = _why_unleased(job, over_items, policy)
     if leasing is None:
-        why = "leases are switched off (leases.enabled)"
-    if why is None and leasing is not None:
-        room = room_notes(over_items.cuttable, learned, policy)
-        try:
-            patch, notes = told_template(job, task.namespace, leasing, room)
-        except NotOverItems as error:
-            why = str(error)
-        else:
-            return CutJob(Outcome.LEASED, job, [*patch, *_without_chunk(job)], notes)
+        return _unleased(new, "leases are switched off (leases.enabled)")
+    why = _why_unleased(new)
+    if why is not None:
+        return _unleased(new, why)
+    room = room_notes(new.over_items.cuttable, learned, new.policy)
+    try:
+        patch, notes = told_template(new.job, new.task.namespace, leasing, room)
+    except NotOverItems as error:
+        return _unleased(new, str(error))
+    return CutJob(Outcome.LEASED, new.job, [*patch, *_without_chunk(new.job)], notes)
+
+
+def _unleased(new: _NewJob, why: str) -> CutJob:
     words = "Plimsoll gives its pods no leases, so each does its share"
-    if run_of(job) is not None and _stays(job, policy):
+    if new.copies_leases and new.stays:
         words = "Plimsoll gives its pods no leases, but they have those of the Job that was copied"
-    return CutJob(Outcome.KEPT, job, warning=f"{words}: {why}")
+    return CutJob(Outcome.KEPT, new.job, warning=f"{words}: {why}")
 
 
-def _why_unleased(job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) -> str | None:
+def _why_unleased(new: _NewJob) -> str | None:
     """Return why a Job whose author asks for leases gets none; None if it may get them."""
-    spec = mapping(job.get("spec"))
-    reasons = {
-        f"the task's mode is {policy.mode.value}, and they need enforce": (
-            policy.mode is not Mode.ENFORCE
+    job, mode = new.job, new.policy.mode
+    reasons = [
+        (
+            mode is not Mode.ENFORCE,
+            f"the task's mode is {mode.value}, and they need enforce",
         ),
-        "Terraform deletes a Job whose template is not as it planned, and makes it again": (
-            is_made_again(job)
+        (
+            is_made_again(job),
+            "Terraform deletes a Job whose template is not as it planned, and makes it again",
         ),
-        "its pods are made in another cluster (managedBy)": not is_made_here(job),
-        "Kueue never starts a Job whose containers are not as it counted them": (
-            was_counted_before(job)
+        (
+            not is_made_here(job),
+            "its pods are made in another cluster (managedBy)",
         ),
-        "it selects its pods itself (manualSelector), so they do not get its name": (
-            spec.get("manualSelector") is True
+        (
+            was_counted_before(job),
+            "Kueue never starts a Job whose containers are not as it counted them",
         ),
-        "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits": (
-            _has_deadline(job)
+        (
+            mapping(job.get("spec")).get("manualSelector") is True,
+            "it selects its pods itself (manualSelector), so they do not get its name",
         ),
-        f"its {STARTS} says what each pod does; write it empty": over_items.is_listed,
-        f"it has more than {MOST_LEASING_PODS:,} pods": (
-            over_items.cuttable.pods > MOST_LEASING_PODS
+        (
+            _has_active_deadline(job),
+            "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits",
         ),
-    }
-    return next((words for words, holds in reasons.items() if holds), None)
+        (
+            new.over_items.is_listed,
+            f"its {STARTS} says what each pod does; write it empty",
+        ),
+        (
+            new.over_items.cuttable.pods > MOST_LEASING_PODS,
+            f"it has more than {MOST_LEASING_PODS:,} pods",
+        ),
+    ]
+    return next((words for holds, words in reasons if holds), None)
 
 
 def _without_chunk(job: Mapping[str, Any]) -> list[Operation]:
@@ -179,16 +200,15 @@ def _without_chunk(job: Mapping[str, Any]) -> list[Operation]:
     return [{"op": "remove", "path": path}]
 
 
-def _has_deadline(job: Mapping[str, Any]) -> bool:
+def _has_active_deadline(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job or its pods have activeDeadlineSeconds."""
     spec = mapping(job.get("spec"))
     pods = mapping(mapping(spec.get("template")).get("spec"))
     return any(each.get("activeDeadlineSeconds") is not None for each in (spec, pods))
 
 
-def _cut(
-    job: Mapping[str, Any], over_items: ItemsJob, moment: Moment, whose: tuple[TaskId, Policy]
-) -> CutJob:
-    task, policy = whose
+def _cut(new: _NewJob, moment: Moment) -> CutJob:
+    job, over_items = new.job, new.over_items
     chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
     if _is_cut(job, over_items):
         # The Job was asked for again, or copied with the same chunks.
@@ -197,37 +217,25 @@ def _cut(
     kept = over_items.kept
     if kept is None and not has_room(job, _ROOM):
         kept = "its template's annotations leave no room"
-    if kept is None and moment.state.namespace(task.namespace).bounds.counts_ended:
+    if kept is None and moment.state.namespace(new.task.namespace).bounds.counts_ended:
         kept = "a quota of its namespace counts pods that have ended (count/pods)"
     if kept is not None:
         return CutJob(Outcome.KEPT, job, stale, chunk, f"Plimsoll does not cut it: {kept}")
-    learned = moment.state.chunks.get(task)
+    learned = moment.state.chunks.get(new.task)
     if learned is None:
         return CutJob(Outcome.UNKNOWN, job, stale, chunk)
-    found = cut(over_items.cuttable, learned, policy.memory_weight)
-    return _by(found, learned, job, over_items, policy)
+    found = cut(over_items.cuttable, learned, new.policy.memory_weight)
+    return _decided(new, found, learned)
 
 
-def _by(
-    found: Cut,
-    learned: Learned,
-    job: Mapping[str, Any],
-    over_items: ItemsJob,
-    policy: Policy,
-) -> CutJob:
-    written = over_items.cuttable
-    chunk = {CHUNK_FEATURE: str(written.usual_items)}
-    says_mode = _says_mode(job)
-    as_written = found.pods == written.pods and not found.sizes
-    if as_written or (found.grows and says_mode):
-        outcome = Outcome.AS_WRITTEN
-    elif policy.mode is Mode.ENFORCE:
-        outcome = Outcome.CUT
-    else:
-        outcome = Outcome.RECOMMENDED
-    note = _note_on(job, (found, learned), over_items, done=outcome is Outcome.CUT)
+def _decided(new: _NewJob, found: Cut, learned: Learned) -> CutJob:
+    """Return the answer: the cut that was found, if it differs and the task's mode allows it."""
+    job, policy = new.job, new.policy
+    outcome = _outcome(new, found)
+    note = _note_on(new, found, learned, done=outcome is Outcome.CUT)
     if outcome is not Outcome.CUT:
-        return CutJob(outcome, job, note, chunk)
+        usual = {CHUNK_FEATURE: str(new.over_items.cuttable.usual_items)}
+        return CutJob(outcome, job, note, usual)
     chunk = {CHUNK_FEATURE: str(found.items)}
     if found.grows:
         chunk[labels.MODE] = Mode.RECOMMEND.value
@@ -235,8 +243,15 @@ def _by(
         # What nine of ten need: the experts decide how much room above it is worth its price.
         needed = round(learned.peaks.interval_bytes(found.items)[1])
         chunk[labels.CHUNK_MEMORY] = str(min(needed, policy.max_bytes or needed))
-    patch = [*_patch(job, found, over_items), *note]
+    patch = [*_patch(job, found, new.over_items), *note]
     return CutJob(outcome, _as_cut(job, found.pods), patch, chunk)
+
+
+def _outcome(new: _NewJob, found: Cut) -> Outcome:
+    as_written = found.pods == new.over_items.cuttable.pods and not found.sizes
+    if as_written or (found.grows and _says_mode(new.job)):
+        return Outcome.AS_WRITTEN
+    return Outcome.CUT if new.policy.mode is Mode.ENFORCE else Outcome.RECOMMENDED
 
 
 def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:
@@ -299,13 +314,10 @@ def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
     return cut_job
 
 
-def _note_on(
-    job: Mapping[str, Any], by: tuple[Cut, Learned], over_items: ItemsJob, *, done: bool
-) -> list[Operation]:
+def _note_on(new: _NewJob, found: Cut, learned: Learned, *, done: bool) -> list[Operation]:
     """Return the operation that writes the decision and its reason on the Job."""
-    found, learned = by
     proposal = found.proposal
-    note: dict[str, Any] = {"was": over_items.cuttable.pods, "verdict": proposal.verdict.value}
+    note: dict[str, Any] = {"was": new.over_items.cuttable.pods, "verdict": proposal.verdict.value}
     if proposal.verdict is Verdict.CUT:
         note |= {"pods": found.pods, "items": found.items, "gain": round(proposal.gain, 2)}
         if found.sizes:
@@ -318,7 +330,7 @@ def _note_on(
     if proposal.plan is not None:
         note["expected_s"] = round(proposal.plan.makespan.mean_s, 1)
     text = orjson.dumps(note).decode()
-    taken = sum(len(str(key)) + len(str(value)) for key, value in annotations_of(job).items())
+    taken = sum(len(str(key)) + len(str(value)) for key, value in annotations_of(new.job).items())
     if taken + len(labels.CUT) + len(text) > labels.MAX_ALL_ANNOTATIONS_BYTES // 4:
         return []  # a character has at most four bytes
     return [{"op": "add", "path": f"/metadata/annotations/{_escaped(labels.CUT)}", "value": text}]

@@ -13,7 +13,7 @@ from typing import Final
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.makespans import Chunks, even_chunks, these_chunks
+from plimsoll_predictor.splitting.makespans import Chunks, these_chunks
 from plimsoll_predictor.splitting.peaks import FURTHEST
 from plimsoll_predictor.splitting.proposing import (
     TIME,
@@ -21,10 +21,12 @@ from plimsoll_predictor.splitting.proposing import (
     Known,
     Plan,
     Proposal,
+    Question,
     Shape,
     Within,
+    asked,
     even_plans,
-    most_items,
+    nothing_known,
     propose_cut,
 )
 from plimsoll_predictor.splitting.runs import USUAL_NOISE
@@ -90,14 +92,19 @@ def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
 
     memory_weight: how much memory counts against time, see ``Aim``.
     """
-    scaled, known, aim = _asked(job, learned, memory_weight)
+    question = _asked(job, learned, memory_weight)
+    if question is None:
+        return _as_written(job, nothing_known(min(job.workers, MOST_PLAYED)))
     within = _within(job, learned)
-    smaller = _decreasing(job, scaled, (known, aim), within)
-    played = {waits: _played(sizes, job, scaled) for waits, sizes in smaller.items()}
-    proposal = propose_cut(scaled, known, aim, _now(job, scaled), (within, played))
+    smaller = _decreasing(job, question, within)
+    plans = list(even_plans(question, within))
+    for waits, sizes in smaller.items():
+        chunks = _played(sizes, job, question.job)
+        plans.append(question.plan(Shape.DECREASING, chunks, waits))
+    proposal = propose_cut(question, _usual(job, question), plans)
     plan = proposal.plan
     if plan is None or plan is proposal.usual:
-        return Cut(job.pods, job.usual_items, False, proposal, job.sizes)
+        return _as_written(job, proposal)
     if plan.shape is Shape.DECREASING:
         sizes = smaller[plan.least_waits]
         return Cut(len(sizes), sizes[0], sizes[0] > learned.largest, proposal, sizes)
@@ -107,29 +114,32 @@ def cut(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> Cut:
     return Cut(pods, items, items > learned.largest, proposal)
 
 
-def _now(job: CuttableJob, scaled: Job) -> tuple[Shape, Chunks]:
-    """Return the chunks that the Job has now."""
+def _as_written(job: CuttableJob, proposal: Proposal) -> Cut:
+    return Cut(job.pods, job.usual_items, False, proposal, job.sizes)
+
+
+def _usual(job: CuttableJob, question: Question) -> Plan:
+    """Return the plan of the chunks that the Job has now."""
     if job.sizes:
-        return Shape.DECREASING, _played(job.sizes, job, scaled)
-    return Shape.EVEN, even_chunks(scaled, job.usual_items)
+        return question.plan(Shape.DECREASING, _played(job.sizes, job, question.job))
+    return question.even(job.usual_items)
 
 
 def _decreasing(
-    job: CuttableJob, scaled: Job, asked: tuple[Known, Aim], within: Within
+    job: CuttableJob, question: Question, within: Within
 ) -> dict[float, tuple[int, ...]]:
     """Return the chunks of all pods, by their least waits; none with more pods than allowed.
 
     They are computed for all workers, not only for those played: pods do exactly these items.
     """
-    (known, aim), most_pods = asked, min(_most_pods(job), job.most_listed)
-    costs = known.costs
-    if costs is None or job.workers > most_pods:
+    most_pods = min(_most_pods(job), job.most_listed)
+    if job.workers > most_pods:
         return {}
-    whole = replace(scaled, items=job.items, workers=job.workers)
-    most = min(within.most, most_items(job.items, known.peaks, aim))
+    whole = replace(question, job=replace(question.job, items=job.items, workers=job.workers))
+    most = min(within.most, whole.most_items)
     found: dict[float, tuple[int, ...]] = {}
     for waits in WAITS:
-        batches = batch_sizes(whole, costs, Bounds(most, math.inf, waits))
+        batches = batch_sizes(whole.job, whole.costs, Bounds(most, math.inf, waits))
         sizes = tuple(islice(dealt_sizes(batches, job.items, job.workers), most_pods + 1))
         # Even chunks differ by one, too.
         if len(sizes) <= most_pods and sizes[0] - sizes[-1] > 1 and sizes not in found.values():
@@ -149,7 +159,8 @@ def _played(sizes: tuple[int, ...], job: CuttableJob, scaled: Job) -> Chunks:
 
 def curve(job: CuttableJob, learned: Learned, memory_weight: float = TIME) -> list[Plan]:
     """Return all cuts that are compared, the fewest pods first."""
-    return list(even_plans(*_asked(job, learned, memory_weight), _within(job, learned)))
+    question = _asked(job, learned, memory_weight)
+    return [] if question is None else list(even_plans(question, _within(job, learned)))
 
 
 def pods_of(job: CuttableJob, plan: Plan) -> int:
@@ -157,7 +168,7 @@ def pods_of(job: CuttableJob, plan: Plan) -> int:
     return -(-job.items // plan.largest)
 
 
-def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Job, Known, Aim]:
+def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> Question | None:
     played = min(job.workers, MOST_PLAYED)
     items = max(1, job.items * played // job.workers)
     scaled = Job(items, played, learned.wait_s, learned.wait_s)
@@ -165,8 +176,7 @@ def _asked(job: CuttableJob, learned: Learned, memory_weight: float) -> tuple[Jo
     if peaks is not None and not peaks.apart and memory_weight > TIME:
         # All chunks had one size: only another size can separate an item's needs from a pod's.
         costs, peaks = _with_unseen(costs, learned.largest), replace(peaks, apart=True)
-    aim = Aim(memory_weight, job.limit_bytes)
-    return scaled, Known(costs, peaks, NOISE), aim
+    return asked(scaled, Known(costs, peaks, NOISE), Aim(memory_weight, job.limit_bytes))
 
 
 def _with_unseen(costs: Costs, items: int) -> Costs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -127,17 +127,106 @@ class Known:
     noise: float
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How a job is best cut. It has an answer only if its items are known to take time.
+
+    noise: as that of ``Known``.
+    """
+
+    job: Job
+    costs: Costs
+    peaks: Peaks | None
+    noise: float
+    aim: Aim
+
+    @property
+    def most_items(self) -> int:
+        """How many of the job's items a chunk may have, by its known memory."""
+        if self.peaks is None or self.aim.most_bytes is None:
+            return self.job.items
+        return min(self.job.items, self.peaks.most_items(self.aim.most_bytes))
+
+    def plan(self, shape: Shape, chunks: Chunks, waits: float = 0.0) -> Plan:
+        """Return what these chunks take. waits: the least that one takes, in its own wait."""
+        makespan = expected(chunks, self.job, self.costs, _SEED)
+        memory = None
+        if self.peaks is not None:
+            memory = math.ceil(self.peaks.container_bytes(chunks.largest))
+        return Plan(shape, chunks.largest, chunks.count, waits, makespan, memory)
+
+    def even(self, items: int) -> Plan:
+        """Return the plan of chunks of so many items."""
+        return self.plan(Shape.EVEN, even_chunks(self.job, items))
+
+    def leased(self, items: int) -> Plan | None:
+        """Return the plan of leases of so many items at most; None if too many to be played."""
+        sizes = leased_sizes(self.job, self.costs, _bounds(items, LEAST_WAITS))
+        return self._listed(Shape.LEASED, sizes, LEAST_WAITS)
+
+    def decreasing(self, waits: float) -> Plan | None:
+        """Return the plan of ever smaller chunks; None if too many to be played."""
+        sizes = batched_sizes(self.job, self.costs, _bounds(self.most_items, waits))
+        return self._listed(Shape.DECREASING, sizes, waits)
+
+    def _listed(self, shape: Shape, sizes: Iterator[int], waits: float) -> Plan | None:
+        chunks = listed_chunks(self.job, sizes)
+        return None if chunks is None else self.plan(shape, chunks, waits)
+
+    def price(self, plan: Plan) -> float:
+        """Return the plan's price by the aim."""
+        return plan.price(self.aim)
+
+    def gain(self, usual: Plan, other: Plan) -> float:
+        """Return how much cheaper the other plan is, as a share."""
+        return 1 - self.price(other) / self.price(usual)
+
+    def counts(self, gain: float) -> bool:
+        """Say whether a gain is more than noise could produce. Memory is less noisy than time."""
+        noticed = self.noise * (1 - self.aim.memory_weight / 2)
+        return gain >= max(LEAST_GAIN, noticed)  # false for NaN, too
+
+    def is_borne(self, plan: Plan, usual: Plan) -> bool:
+        """Say whether a plan that saves memory is no slower than a run may be while it learns."""
+        return self.aim.memory_weight == TIME or _is_no_slower(plan, usual)
+
+
+def asked(job: Job, known: Known, aim: Aim) -> Question | None:
+    """Return the question; None if nothing is known that could answer it."""
+    if known.costs is None or known.costs.item_s <= 0:
+        return None
+    return Question(job, known.costs, known.peaks, known.noise, aim)
+
+
+def nothing_known(workers: int) -> Proposal:
+    """Return the proposal where there is no question."""
+    return Proposal(Verdict.UNKNOWN, None, None, workers)
+
+
 def propose(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
     """Propose the cut with the least price, if it gains more than the noise.
 
     usual_items: size of the job's chunks now, all even.
     """
-    costs = known.costs
-    if costs is None or costs.item_s <= 0:
-        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
-    usual = _even(job, costs, known.peaks, usual_items)
-    best = min(_plans(job, known, aim), key=lambda plan: plan.price(aim), default=usual)
-    return _chosen(job, known, aim, (usual, best))
+    question = asked(job, known, aim)
+    if question is None:
+        return nothing_known(job.workers)
+    usual = question.even(usual_items)
+    return _chosen(question, usual, min(_plans(question), key=question.price, default=usual))
+
+
+def propose_cut(question: Question, usual: Plan, others: Iterable[Plan]) -> Proposal:
+    """Propose one of the other plans, as ``propose`` does. usual: of the chunks that the job has.
+
+    Among cuts that are no more than LEAST_GAIN above the best, it takes the one with the fewest
+    chunks.
+    """
+    plans = [plan for plan in others if question.is_borne(plan, usual)]
+    least = min((question.price(plan) for plan in plans), default=0.0)
+    near = (plan for plan in plans if question.price(plan) <= least * (1 + LEAST_GAIN))
+    # A plan near the best, with fewer chunks, may gain too little by itself.
+    counting = (plan for plan in near if question.counts(question.gain(usual, plan)))
+    return _chosen(question, usual, min(counting, key=lambda plan: plan.chunks, default=usual))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,45 +237,12 @@ class Within:
     most: int
 
 
-def propose_cut(
-    job: Job,
-    known: Known,
-    aim: Aim,
-    now: tuple[Shape, Chunks],
-    others: tuple[Within, Mapping[float, Chunks]],
-) -> Proposal:
-    """Propose even chunks, or decreasing ones, as ``propose`` does.
-
-    now: the chunks that the job has, and their shape. others: the bounds of even chunks, and the
-    decreasing chunks by their least waits.
-    Among cuts that are no more than LEAST_GAIN above the best, it takes the one with the fewest
-    chunks.
-    """
-    costs = known.costs
-    if costs is None or costs.item_s <= 0:
-        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
-    within, smaller = others
-    told = (job, costs, known.peaks)
-    usual = _plan(*now, told, 0.0)
-    plans = [plan for plan in even_plans(job, known, aim, within) if _is_borne(plan, usual, aim)]
-    decreasing = (_plan(Shape.DECREASING, each, told, waits) for waits, each in smaller.items())
-    plans += [plan for plan in decreasing if _is_borne(plan, usual, aim)]
-    least = min((plan.price(aim) for plan in plans), default=0.0)
-    near = (plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN))
-    # A plan near the best, with fewer chunks, may gain too little by itself.
-    counting = (plan for plan in near if _counts(_gain((usual, plan), aim), known, aim))
-    fewest = min(counting, key=lambda plan: plan.chunks, default=usual)
-    return _chosen(job, known, aim, (usual, fewest))
-
-
-def even_plans(job: Job, known: Known, aim: Aim, within: Within) -> Iterator[Plan]:
-    """Return the even chunks that are compared, the largest first; none if nothing is known."""
-    if known.costs is None or known.costs.item_s <= 0:
-        return
-    most = min(within.most, most_items(job.items, known.peaks, aim))
-    for items in even_candidates(job):
+def even_plans(question: Question, within: Within) -> Iterator[Plan]:
+    """Return the even chunks that are compared, the largest first."""
+    most = min(within.most, question.most_items)
+    for items in even_candidates(question.job):
         if within.least <= items <= most:
-            yield _even(job, known.costs, known.peaks, items)
+            yield question.even(items)
 
 
 def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
@@ -194,23 +250,20 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
 
     usual_items: the largest lease that workers are given now.
     """
-    costs = known.costs
-    if costs is None or costs.item_s <= 0:
-        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
-    usual = _leased(job, costs, known.peaks, usual_items)
-    if usual is None:
-        usual = _even(job, costs, known.peaks, usual_items)
-    allowed = most_items(job.items, known.peaks, aim)
+    question = asked(job, known, aim)
+    if question is None:
+        return nothing_known(job.workers)
+    usual = question.leased(usual_items) or question.even(usual_items)
+    allowed = question.most_items
     sizes = (items for items in even_candidates(job) if items <= allowed)
-    plans = (_leased(job, costs, known.peaks, items) for items in sizes)
     # Smaller leases are more leases: after the first plan with too many, all have too many.
-    listed = takewhile(lambda plan: plan is not None, plans)
-    borne = (plan for plan in listed if plan is not None and _is_borne(plan, usual, aim))
-    best = min(borne, key=lambda plan: plan.price(aim), default=usual)
-    gain = 1 - best.price(aim) / usual.price(aim)
-    if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
+    plans = takewhile(lambda plan: plan is not None, map(question.leased, sizes))
+    borne = (plan for plan in plans if plan is not None and question.is_borne(plan, usual))
+    best = min(borne, key=question.price, default=usual)
+    gain = question.gain(usual, best)
+    if not question.counts(gain):
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, job.workers, max(0.0, gain))
-    return Proposal(Verdict.CUT, best, usual, worthwhile_workers(job, costs), gain)
+    return Proposal(Verdict.CUT, best, usual, worthwhile_workers(job, question.costs), gain)
 
 
 def leases_over_shares(job: Job, known: Known, lease_items: int, share_items: int) -> Proposal:
@@ -218,12 +271,11 @@ def leases_over_shares(job: Job, known: Known, lease_items: int, share_items: in
 
     lease_items: of the first lease, which is the largest.
     """
-    costs = known.costs
-    if costs is None or costs.item_s <= 0:
-        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
-    shares = _even(job, costs, known.peaks, share_items)
-    leases = _leased(job, costs, known.peaks, lease_items)
-    return _chosen(job, known, Aim(), (shares, leases or shares))
+    question = asked(job, known, Aim())
+    if question is None:
+        return nothing_known(job.workers)
+    shares = question.even(share_items)
+    return _chosen(question, shares, question.leased(lease_items) or shares)
 
 
 def worthwhile_workers(job: Job, costs: Costs) -> int:
@@ -236,101 +288,41 @@ def worthwhile_workers(job: Job, costs: Costs) -> int:
     return max(1, min(job.workers, fewest, job.items))
 
 
-def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Proposal:
-    """Return the better of the usual plan and the best one. known.costs is not None."""
-    usual, best = plans
-    assert known.costs is not None
-    gain = _gain(plans, aim)
-    workers = worthwhile_workers(job, known.costs)
-    if not _counts(gain, known, aim):  # false for NaN, too
+def _chosen(question: Question, usual: Plan, best: Plan) -> Proposal:
+    """Return the better of the usual plan and the best one."""
+    gain = question.gain(usual, best)
+    workers = worthwhile_workers(question.job, question.costs)
+    if not question.counts(gain):
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
-    if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
+    if not _is_no_slower(best, usual):
         return Proposal(Verdict.RISKY, usual, usual, workers)
     return Proposal(Verdict.CUT, best, usual, workers, gain)
 
 
-def _gain(plans: tuple[Plan, Plan], aim: Aim) -> float:
-    """Return how much cheaper the second plan is than the first, as a share."""
-    usual, other = plans
-    return 1 - other.price(aim) / usual.price(aim)
-
-
-def _counts(gain: float, known: Known, aim: Aim) -> bool:
-    """Say whether a gain is more than noise could produce."""
-    return gain >= max(LEAST_GAIN, _noticed(known.noise, aim))
-
-
-def _is_borne(plan: Plan, usual: Plan, aim: Aim) -> bool:
-    """Say whether a plan that saves memory is no slower than a run may be while it is learned."""
-    if aim.memory_weight == TIME:
-        return True
+def _is_no_slower(plan: Plan, usual: Plan) -> bool:
+    """Say whether a plan surely takes at most MOST_WORSE longer than the usual one."""
     return plan.makespan.high_s <= usual.makespan.high_s * (1 + MOST_WORSE)
 
 
-def _noticed(noise: float, aim: Aim) -> float:
-    """Return the gain that noise could produce in a run's time. Memory is less noisy."""
-    return noise * (1 - aim.memory_weight / 2)
-
-
-def _plans(job: Job, known: Known, aim: Aim) -> Iterator[Plan]:
-    costs = known.costs
-    if costs is None:
-        return
-    allowed = most_items(job.items, known.peaks, aim)
+def _plans(question: Question) -> Iterator[Plan]:
+    job, aim = question.job, question.aim
+    allowed = question.most_items
     best = math.inf
     for items in even_candidates(job):
         if items > allowed:
             continue
         chunks = -(-job.items // items)
         if chunks > MOST_CHUNKS or (
-            aim.memory_weight == TIME and least_s(chunks, job, costs) >= best
+            aim.memory_weight == TIME and least_s(chunks, job, question.costs) >= best
         ):
             break
-        plan = _even(job, costs, known.peaks, items)
+        plan = question.even(items)
         best = min(best, plan.makespan.mean_s)
         yield plan
     for waits in BATCHES:
-        plan_or_none = _decreasing(job, costs, known.peaks, (allowed, waits))
-        if plan_or_none is not None:
-            yield plan_or_none
-
-
-def most_items(items: int, peaks: Peaks | None, aim: Aim) -> int:
-    """Return how many of a job's items a chunk may have, by its known memory."""
-    if peaks is None or aim.most_bytes is None:
-        return items
-    return min(items, peaks.most_items(aim.most_bytes))
-
-
-def _even(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:
-    return _plan(Shape.EVEN, even_chunks(job, items), (job, costs, peaks), 0.0)
-
-
-def _leased(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan | None:
-    """Return None if there are too many chunks to be worth a look."""
-    chunks = listed_chunks(job, leased_sizes(job, costs, _bounds(items, LEAST_WAITS)))
-    if chunks is None:
-        return None
-    return _plan(Shape.LEASED, chunks, (job, costs, peaks), LEAST_WAITS)
-
-
-def _decreasing(
-    job: Job, costs: Costs, peaks: Peaks | None, bounds: tuple[int, float]
-) -> Plan | None:
-    """Return None for too many chunks to be worth a look. bounds: most items, and least waits."""
-    chunks = listed_chunks(job, batched_sizes(job, costs, _bounds(*bounds)))
-    if chunks is None:
-        return None
-    return _plan(Shape.DECREASING, chunks, (job, costs, peaks), bounds[1])
-
-
-def _plan(
-    shape: Shape, chunks: Chunks, known: tuple[Job, Costs, Peaks | None], waits: float
-) -> Plan:
-    job, costs, peaks = known
-    makespan = expected(chunks, job, costs, _SEED)
-    memory = None if peaks is None else math.ceil(peaks.container_bytes(chunks.largest))
-    return Plan(shape, chunks.largest, chunks.count, waits, makespan, memory)
+        decreasing = question.decreasing(waits)
+        if decreasing is not None:
+            yield decreasing
 
 
 def _bounds(most_items: int, waits: float) -> Bounds:
