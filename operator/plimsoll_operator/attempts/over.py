@@ -23,9 +23,13 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
-from plimsoll_operator.pods.status import DISRUPTION_TARGET, AttemptStatus, read_time
+from plimsoll_operator.pods.status import (
+    DISRUPTION_TARGET,
+    AttemptStatus,
+    has_final_phase,
+    read_time,
+)
 
-_FINAL: Final = ("Succeeded", "Failed")
 _STATUSES: Final = "containerStatuses"
 _LISTS: Final = {
     "containers": _STATUSES,
@@ -43,13 +47,13 @@ def is_over(pod: Pod) -> bool:
     ...          "status": {"phase": "Running", "containerStatuses": [ended]}})
     True
     """
-    status = mapping(pod.get("status"))
-    if status.get("phase") in _FINAL:
+    if has_final_phase(pod):
         return True
     if restart_policy(pod) is not RestartPolicy.NEVER:
         return False
     if is_counted_by_kueue(pod) or author_chose_node(pod):
         return False
+    status = mapping(pod.get("status"))
     return all(
         _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))
         for listed, shown in _LISTS.items()
@@ -66,16 +70,16 @@ def is_decided(pod: Pod) -> bool:
     ...             "status": {"phase": "Running", "containerStatuses": [ended]}})
     False
     """
-    status = mapping(pod.get("status"))
-    if status.get("phase") in _FINAL:
+    if has_final_phase(pod):
         return True
+    status = mapping(pod.get("status"))
     states = (mapping(mapping(each).get("state")) for each in sequence(status.get(_STATUSES)))
     return is_over(pod) and any(mapping(each.get("terminated")).get("exitCode") for each in states)
 
 
 def ended_s(pod: Pod, status: AttemptStatus) -> float | None:
     """Return when an attempt ended. None if unknown, and it may have ended just now."""
-    if status.finished_s is not None or status.phase not in _FINAL:
+    if status.finished_s is not None or not status.has_final_phase:
         return status.finished_s
     return changed_s(pod)
 

@@ -34,6 +34,7 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     spec_of,
 )
+from plimsoll_operator.pods.status import FINAL_PHASES
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note, with_own_limit
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
@@ -139,7 +140,7 @@ class Left:
 def place_of(pod: Pod) -> Place:
     """Return the pod's place on its way to a node."""
     phase = mapping(pod.get("status")).get("phase", "Pending")
-    if metadata_of(pod).get("deletionTimestamp") or phase in ("Succeeded", "Failed"):
+    if metadata_of(pod).get("deletionTimestamp") or phase in FINAL_PHASES:
         return Place.OVER
     return Place.BOUND if spec_of(pod).get("nodeName") or phase != "Pending" else Place.WAITING
 

@@ -25,6 +25,7 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     spec_of,
 )
+from plimsoll_operator.pods.status import has_final_phase
 from plimsoll_operator.sizing.bounds.selecting import NAME, Wanted
 from plimsoll_operator.sizing.node_hint import is_of_karpenter
 
@@ -108,7 +109,7 @@ class RoomBook:
         before = {uid} & self._tasks.keys()
         self._tasks.pop(uid, None)
         self._pending.pop(uid, None)
-        if gone or is_over(pod):
+        if gone or has_final_phase(pod):
             self._awaited.pop(uid, None)
             return
         taker = taker_of(pod)
@@ -124,7 +125,7 @@ class RoomBook:
         """Note all pods of no task; forget those noted before."""
         takers, others = list[Taker](), list[Pending]()
         for pod in pods:
-            if is_over(pod):
+            if has_final_phase(pod):
                 continue
             taker, pending = taker_of(pod), pending_of(pod)
             takers += () if taker is None else (taker,)
@@ -251,11 +252,6 @@ class RoomBook:
     def _forget_awaited(self, now_s: float) -> None:
         for uid in [uid for uid, each in self._awaited.items() if each.until_s <= now_s]:
             del self._awaited[uid]
-
-
-def is_over(pod: Pod) -> bool:
-    """Say whether the pod no longer takes room."""
-    return mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
 
 
 def taker_of(pod: Pod) -> Taker | None:

@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.spec import Pod, mapping
 
 DISRUPTION_TARGET = "DisruptionTarget"
 """The condition of a pod that was ended by something other than itself (KEP-3329)."""
+FINAL_PHASES: Final = ("Succeeded", "Failed")
+"""A pod never leaves these phases. It runs nothing more, and takes no room on its node."""
+NOT_FINAL: Final = ",".join(f"status.phase!={phase}" for phase in FINAL_PHASES)
+"""Selects the pods in other phases, as a field selector."""
 SIGNALLED: Final = 128
 """The exit code of a program that a signal ended is this plus the signal's number."""
 MAX_MESSAGE: Final = 4096
@@ -62,6 +66,11 @@ class AttemptStatus:
     pod_message: str = ""
 
     @property
+    def has_final_phase(self) -> bool:
+        """Say whether the pod's phase is final; the attempt may have ended before."""
+        return self.phase in FINAL_PHASES
+
+    @property
     def taken_away(self) -> bool:
         """Say whether a deletion ended it.
 
@@ -84,6 +93,11 @@ def pod_uid(attempt_uid: str) -> str:
     '6f1c2a8e'
     """
     return attempt_uid.partition("/")[0]
+
+
+def has_final_phase(pod: Pod) -> bool:
+    """Say whether the pod's phase is final. Its containers may have ended a little before."""
+    return mapping(pod.get("status")).get("phase") in FINAL_PHASES
 
 
 def read_time(text: str | None) -> float | None:
@@ -133,7 +147,7 @@ def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
         pod_reason=pod_status.get("reason"),
         disruption=_disruption(pod_status),
         restarts=int(status.get("restartCount") or 0),
-        ended=phase in ("Succeeded", "Failed") or terminated is not None,
+        ended=phase in FINAL_PHASES or terminated is not None,
         terminated=terminated,
         container_id=_bare_id(status.get("containerID"))
         or (terminated.container_id if terminated else None),

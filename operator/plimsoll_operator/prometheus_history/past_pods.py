@@ -11,6 +11,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.engines.table import ENGINES
 from plimsoll_operator.pods.identity import AUTO, COMPLETION_INDEX, RunIdentity, identify
 from plimsoll_operator.pods.recognising import recognise
+from plimsoll_operator.pods.status import FINAL_PHASES
 
 _ANNOTATION: Final = "annotation_"
 _FEATURE: Final = "annotation_features_plimsoll_dev_"
@@ -123,7 +124,7 @@ class PastPod:
     @property
     def ended(self) -> bool:
         """Whether its end was seen."""
-        return self.reason is not None or self.phase in ("Succeeded", "Failed")
+        return self.reason is not None or self.phase in FINAL_PHASES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from plimsoll_operator.commands.status.checks import Check, Level, unix_s
 from plimsoll_operator.commands.status.cluster_state import ClusterState, Object, part
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.namespaces import NAME_LABEL
+from plimsoll_operator.pods.status import has_final_phase
 from plimsoll_predictor.core.units import counted
 
 PART: Final = "asked"
@@ -22,7 +23,6 @@ SETTLED_S: Final = 60.0
 """Kubernetes may need so long until it sends questions to a replica that has become ready."""
 SURE_FROM: Final = 3
 """Somebody may have labelled a pod or two after they were created; nobody is asked about those."""
-_ENDED: Final = ("Succeeded", "Failed")
 _SIZES: Final = {"key": labels.TASK, "operator": "Exists"}
 """The selector of the webhook that sizes pods."""
 
@@ -37,7 +37,7 @@ def idle_since_s(replicas: Sequence[Object], asked: Mapping[str, float | None]) 
 
     None if one was asked, is not ready, or does not say about how many pods it was asked.
     """
-    present = [each for each in replicas if part(each, "status", "phase") not in _ENDED]
+    present = [each for each in replicas if not has_final_phase(each)]
     names = {str(part(each, "metadata", "name")) for each in present}
     if not is_idle(asked) or names != set(asked):
         return None

@@ -246,9 +246,9 @@ def _waits_for_its_phase(ended: AttemptEnded) -> bool:
 
     Only the phase lets such a pod be tried again, and its event may be the pod's last.
     """
-    may_be_explained = ended.observation.cause is Cause.KILLED
-    is_over = ended.status.phase in ("Succeeded", "Failed")
-    return may_be_explained and ended.watched.retrier is Retrier.PLIMSOLL and not is_over
+    if ended.watched.retrier is not Retrier.PLIMSOLL or ended.status.has_final_phase:
+        return False
+    return ended.observation.cause is Cause.KILLED
 
 
 def _among_load(observation: Observation, used: NodeUsed | None) -> Observation:

@@ -234,7 +234,7 @@ class Lifts:
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
         if did_its_work(ended.pod, ended.watched, ended.status):
             # A child was killed. If the pod fails all the same, its maker makes a next attempt.
-            return ended.status.phase in ("Succeeded", "Failed")
+            return ended.status.has_final_phase
         healing = self._healing(ended)
         if healing is Healing.NONE:
             return await self._leave(ended)

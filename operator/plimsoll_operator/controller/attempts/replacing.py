@@ -119,8 +119,7 @@ class Replacements:
         """Return what is announced when the pod is deleted; None if it must not be deleted now."""
         watched = ended.watched
         now = read_status(pod, watched.attempt.container)
-        is_over = now.phase in ("Succeeded", "Failed")
-        if now.uid != ended.status.uid or is_over or not may_follow(now):
+        if now.uid != ended.status.uid or now.has_final_phase or not may_follow(now):
             return None
         if restart_policy(pod) is RestartPolicy.NEVER:
             return event_words.freed() if is_held_up(pod, watched) else None

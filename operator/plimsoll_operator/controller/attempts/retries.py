@@ -238,7 +238,7 @@ def _is_over_for_good(ended: AttemptEnded) -> bool:
     the kubelet sets says whether it was a deadline, an eviction or the node's shutdown.
     """
     status = ended.status
-    if status.phase in ("Succeeded", "Failed"):
+    if status.has_final_phase:
         return True
     killed = status.terminated is not None and status.terminated.reason == OOM_KILLED
     return killed and is_over(ended.pod)

@@ -16,6 +16,7 @@ from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refu
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import mapping
 from plimsoll_operator.pods.owners import controller_of
+from plimsoll_operator.pods.status import NOT_FINAL
 from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.campaigns.seen import SeenJob
 
@@ -24,7 +25,6 @@ log = structlog.get_logger()
 BATCH: Final = "/apis/batch/v1"
 EXCEEDED_QUOTA: Final = "exceeded quota"
 """The API server's words for an object for which a quota has no room now."""
-NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class CampaignJobs:
@@ -71,7 +71,7 @@ class CampaignJobs:
         selector = {"labelSelector": f"{labels.CAMPAIGN}={campaign.name}"}
         namespace = campaign.task.namespace
         jobs = await self._kube.api.items(path_of(BATCH, "jobs", namespace), selector)
-        going = {**selector, "fieldSelector": NOT_ENDED}
+        going = {**selector, "fieldSelector": NOT_FINAL}
         pods = await self._kube.api.items(path_of(CORE, "pods", namespace), going) if jobs else []
         return seen_jobs(campaign.uid, jobs, pods)
 

@@ -14,11 +14,10 @@ from plimsoll_operator.ordering.holding import is_grouped
 from plimsoll_operator.ordering.longest_wait import most_wait_s
 from plimsoll_operator.ordering.pending import priority_of
 from plimsoll_operator.ordering.queue import Waiter, in_order
-from plimsoll_operator.ordering.room import is_over
 from plimsoll_operator.ordering.suspended_jobs import KIND
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of, spec_of
-from plimsoll_operator.pods.status import read_time
+from plimsoll_operator.pods.status import has_final_phase, read_time
 
 _KEPT = ("kind", "podsAtOnce", "podsInAll")
 _KEPT_META = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
@@ -44,7 +43,7 @@ class HeldPods:
         report it again, so a pod that waits then is released at once.
         """
         uid = str(metadata_of(pod).get("uid"))
-        if not is_held(pod) or is_over(pod) or metadata_of(pod).get("deletionTimestamp"):
+        if not is_held(pod) or has_final_phase(pod) or metadata_of(pod).get("deletionTimestamp"):
             self.drop(uid)
             return False
         new = uid not in self._pods and not gone

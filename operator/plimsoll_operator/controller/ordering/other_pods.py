@@ -14,7 +14,6 @@ from typing import Any, Final
 from plimsoll_operator.kube.api_server import CORE, PAGE, ApiServer, path_of
 from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.room import is_over
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -23,6 +22,7 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
+from plimsoll_operator.pods.status import NOT_FINAL, has_final_phase
 
 LIST_EVERY_S: Final = 10.0
 SHARE: Final = 0.05
@@ -38,7 +38,6 @@ _KEPT_SPEC: Final = (
     *("nodeSelector", "affinity", "resources", "overhead"),
 )
 _KEPT_CONTAINER: Final = ("restartPolicy", "resources")
-_NOT_OVER: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(slots=True)
@@ -119,12 +118,12 @@ class OtherPods:
         """Return one page, and how to ask for the next; "" if there is none."""
         query = {
             "labelSelector": f"!{labels.TASK}",
-            "fieldSelector": _NOT_OVER,
+            "fieldSelector": NOT_FINAL,
             "limit": str(PAGE),
             **({"continue": more} if more else {}),
         }
         page = await self.api.get(path_of(CORE, "pods"), query)
-        pods = [_kept(pod) for pod in page.get("items") or [] if not is_over(pod)]
+        pods = [_kept(pod) for pod in page.get("items") or [] if not has_final_phase(pod)]
         return pods, (page.get("metadata") or {}).get("continue") or ""
 
     def _pause_s(self) -> float:

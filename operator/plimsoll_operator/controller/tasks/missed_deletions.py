@@ -22,8 +22,8 @@ import structlog
 from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path_of
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.room import is_over
 from plimsoll_operator.pods.spec import metadata_of, spec_of
+from plimsoll_operator.pods.status import has_final_phase
 
 log = structlog.get_logger()
 
@@ -63,7 +63,7 @@ class LastSeen:
         uid = metadata_of(document).get("uid")
         if not isinstance(uid, str):
             return
-        if gone or (path == PODS and is_over(document)):
+        if gone or (path == PODS and has_final_phase(document)):
             self._packed[path].pop(uid, None)
         else:
             self._packed[path][uid] = _packed(path, document)
