@@ -17,6 +17,7 @@ import aiohttp
 import yaml
 from kubernetes_asyncio import client, config
 
+from plimsoll_operator.kube.access_reviews import ACCESS_REVIEWS, access_review, is_allowed
 from plimsoll_operator.kube.errors import NoCluster, Unknown, Unreachable, error_of
 from plimsoll_operator.kube.kubeconfig_settings import (
     KubeconfigSettings,
@@ -158,6 +159,11 @@ class ApiServer:
     async def create(self, path: str, body: Object) -> dict[str, Any]:
         """Create an object in the list at ``path``."""
         return _document(path, await self._call("POST", path, body=body))
+
+    async def may(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
+        """Say whether RBAC allows a verb on a resource. namespace: "" means all."""
+        review = access_review(verb, group, resource, namespace)
+        return is_allowed(await self.create(ACCESS_REVIEWS, review))
 
     async def replace(self, path: str, body: Object) -> dict[str, Any]:
         """Replace exactly the version of an object that ``body`` names."""

@@ -108,11 +108,7 @@ class Kube:
 
     async def may(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
         """Say whether RBAC allows a verb on a resource. namespace: "" means all."""
-        name, _, subresource = resource.partition("/")
-        asked = {"verb": verb, "group": group, "resource": name, "namespace": namespace}
-        review = {"spec": {"resourceAttributes": {**asked, "subresource": subresource}}}
-        path = path_of("/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews")
-        return bool((await self.api.create(path, review))["status"]["allowed"])
+        return await self.api.may(verb, group, resource, namespace)
 
     async def create_event(self, manifest: Mapping[str, Any]) -> None:
         """Create an events.k8s.io/v1 Event in its namespace."""

@@ -16,6 +16,7 @@ import orjson
 
 from plimsoll_operator.admission.letting_go.kinds import Kind, Object
 from plimsoll_operator.credentials.token_file import read_token
+from plimsoll_operator.kube.access_reviews import ACCESS_REVIEWS, access_review, is_allowed
 from plimsoll_operator.kube.errors import Unreachable, error_of
 from plimsoll_operator.names.service_urls import with_brackets
 from plimsoll_operator.pods.spec import mapping, metadata_of, sequence
@@ -99,11 +100,9 @@ class ApiCalls:
 
     async def may_patch(self, kind: Kind) -> bool:
         """Say whether the role lets it patch such objects of all namespaces."""
-        asked = {"verb": "patch", "group": kind.group, "resource": kind.resource, "namespace": ""}
-        review = {"spec": {"resourceAttributes": asked}}
-        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        answered = await self._call("POST", path, body=review)
-        return mapping(answered.document.get("status")).get("allowed") is True
+        review = access_review("patch", kind.group, kind.resource)
+        answered = await self._call("POST", ACCESS_REVIEWS, body=review)
+        return is_allowed(answered.document)
 
     async def _call(
         self,

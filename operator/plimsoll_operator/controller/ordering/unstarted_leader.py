@@ -17,14 +17,13 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.controller.ordering.waiting_jobs import REVIEWS
 from plimsoll_operator.kube.api_server import PAGE, ApiServer, Object, path_of
 from plimsoll_operator.kube.client import ANSWER_WITHIN_S as PATCH_WITHIN_S
 from plimsoll_operator.kube.client import LIST_WITHIN_S
 from plimsoll_operator.kube.errors import ApiError, Unreachable
 from plimsoll_operator.ordering.namespace_work import NamespaceWork
 from plimsoll_operator.ordering.waiting_kinds import JOBS, PODS, WaitingKind
-from plimsoll_operator.pods.spec import mapping, metadata_of
+from plimsoll_operator.pods.spec import metadata_of
 
 log = structlog.get_logger()
 
@@ -114,15 +113,9 @@ class UnstartedLeader:
         return True
 
     async def _release_jobs(self) -> None:
-        if await self._may_list_jobs():
+        # Without the order, a controller has no such right, and a try would be refused.
+        if await self.api.may("list", "batch", "jobs"):
             await self._release_all(JOBS)
-
-    async def _may_list_jobs(self) -> bool:
-        """Ask: without the order, a controller has no such right, and a try would be refused."""
-        asked = {"verb": "list", "group": "batch", "resource": "jobs", "namespace": ""}
-        review = {"spec": {"resourceAttributes": asked}}
-        answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
-        return mapping(answered.get("status")).get("allowed") is True
 
     async def _release_all(self, kind: WaitingKind) -> None:
         """Release page by page: there may be many, and each may be large."""

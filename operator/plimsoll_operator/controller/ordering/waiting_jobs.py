@@ -32,7 +32,6 @@ from plimsoll_operator.pods.spec import Pod, mapping, metadata_of
 log = structlog.get_logger()
 
 SCHEDULING: Final = "/apis/scheduling.k8s.io/v1"
-REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 LIST_EVERY_S: Final = 2.0
 """While a policy has Jobs wait, or any Job waits. A Job may wait this much beyond its turn."""
 IDLE_EVERY_S: Final = 60.0
@@ -96,7 +95,7 @@ class WaitingJobs:
             return []
         self._tried_s = now_s
         try:
-            self._may_list = self._may_list or await self._may("list")
+            self._may_list = self._may_list or await self.api.may("list", "batch", "jobs")
             if not self._may_list:
                 return []
             found = await self._look()
@@ -148,7 +147,7 @@ class WaitingJobs:
             )
         self._took_s = self.now_s() - began_s
         if not self._may_patch:
-            self._may_patch = await self._may("patch")
+            self._may_patch = await self.api.may("patch", "batch", "jobs")
         listed = {str(metadata_of(job).get("uid")): job for job in jobs}
         vanished = {uid: name for uid, name in self._known.items() if uid not in listed}
         self._known = {uid: _named(job) for uid, job in listed.items() if waits_for_turn(job)}
@@ -196,12 +195,6 @@ class WaitingJobs:
                 log.info("a Job keeps its label", job=path_of_job(job), error=str(error))
                 if isinstance(error, Unreachable):
                     return
-
-    async def _may(self, verb: str) -> bool:
-        asked = {"verb": verb, "group": "batch", "resource": "jobs", "namespace": ""}
-        review = {"spec": {"resourceAttributes": asked}}
-        answered = await self.api.create(path_of(REVIEWS, "selfsubjectaccessreviews"), review)
-        return mapping(answered.get("status")).get("allowed") is True
 
     def _note(self, trouble: str | None) -> None:
         if trouble is not None and trouble != self._trouble:
