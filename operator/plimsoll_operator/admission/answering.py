@@ -21,6 +21,7 @@ from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.waiting_for_lift import AwaitedLift, awaited_lift
 from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.ordering.gate import is_held
 from plimsoll_operator.ordering.holding import Holding, Readiness, hold_for
 from plimsoll_operator.ordering.holding import Outcome as Held
@@ -35,7 +36,6 @@ from plimsoll_operator.pods.recognising import patch_for_recognised, recognise
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.sizing.job_sizing import Moment, mistakes_in, patch_for_new_job
 from plimsoll_operator.sizing.node_hint import Heard, Hinted, Outcome, hint_for
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import orjson
 
+from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.names.labels import HINT, ORDER_GATE
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence, spec_of
 from plimsoll_operator.sizing.node_hint import PREFERRED, terms_for
-from plimsoll_operator.sizing.patch import Operation
 
 GATES: Final = "/spec/schedulingGates"
 WITHOUT_NODE: Final = "spec.nodeName=,status.phase=Pending"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, ORDER_GATE
 from plimsoll_operator.ordering.gate import GATES, gates_of, is_held
 from plimsoll_operator.ordering.longest_wait import note_of_wait
@@ -29,14 +30,12 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.sizing.bounds.selecting import REQUIRED
 from plimsoll_operator.sizing.node_hint import has_room_for_note, says_where
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Order
 
 MOST_UNHEARD_S: Final = 10.0
 """Where pods may be held, the feed answers within 5 s: one of two questions was answered."""
-_HELD_PATH: Final = f"/metadata/annotations/{HELD.replace('/', '~1')}"
 _USUAL_SCHEDULERS: Final = (None, "", "default-scheduler")
 _OF_ALL_PODS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """Taints that the API server has every pod tolerate for a while."""
@@ -198,6 +197,6 @@ def _says_more(pod: Pod) -> bool:
 
 def _patch() -> list[Operation]:
     return [
-        {"op": "add", "path": GATES, "value": [{"name": ORDER_GATE}]},
-        {"op": "add", "path": _HELD_PATH, "value": note_of_wait()},
+        add(GATES, [{"name": ORDER_GATE}]),
+        add(annotation_path(HELD), note_of_wait()),
     ]

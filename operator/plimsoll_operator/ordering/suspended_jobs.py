@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from plimsoll_operator.names.json_patch import Operation, add, pointer
 from plimsoll_operator.names.labels import HELD, HINT, ORDER_GATE, WAITS
 from plimsoll_operator.ordering.longest_wait import note_of_wait
 from plimsoll_operator.pods.queue_managers import KUEUE
@@ -27,7 +28,6 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.sizing.job_sizing import pod_of_job
 from plimsoll_operator.sizing.node_hint import PREFERRED, terms_for
-from plimsoll_operator.sizing.patch import Operation
 
 Job = Mapping[str, Any]
 
@@ -63,14 +63,14 @@ def waits_for_turn(job: Job) -> bool:
 
 def suspending(job: Job) -> list[Operation]:
     """Return the JSON Patch that suspends a new Job and marks it."""
-    operations: list[Operation] = [{"op": "add", "path": _SUSPEND, "value": True}]
+    operations = [add(_SUSPEND, True)]
     metadata = metadata_of(job)
     for part, key, value in (("labels", WAITS, "true"), ("annotations", HELD, note_of_wait())):
         path = f"/metadata/{part}"
         if mapping(metadata.get(part)):
-            operations.append({"op": "add", "path": _in(path, key), "value": value})
+            operations.append(add(f"{path}{pointer(key)}", value))
         else:
-            operations.append({"op": "add", "path": path, "value": {key: value}})
+            operations.append(add(path, {key: value}))
     return operations
 
 
@@ -81,7 +81,7 @@ def resuming(job: Job) -> list[Operation]:
     """
     if not waits_for_turn(job):
         return []
-    mark = _in("/metadata/labels", WAITS)
+    mark = pointer("metadata", "labels", WAITS)
     version = metadata_of(job).get("resourceVersion")
     return [
         {"op": "test", "path": "/metadata/resourceVersion", "value": version},
@@ -152,10 +152,6 @@ def stand_in_for(job: Job, priority: int | None) -> Pod:
     spec = {**mapping(pod.get("spec")), "schedulingGates": gates, "priority": priority}
     pods = {"podsAtOnce": pods_at_once(job), "podsInAll": pods_in_all(job)}
     return {"kind": KIND, **pods, "metadata": metadata, "spec": spec}
-
-
-def _in(path: str, key: str) -> str:
-    return f"{path}/{key.replace('/', '~1')}"
 
 
 def _count(value: object) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from plimsoll_operator.names.json_patch import Operation, pointer
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, WAITS
 from plimsoll_operator.ordering.holding import (
     Outcome,
@@ -31,7 +32,6 @@ from plimsoll_operator.pods.job_attempts import is_made_again, may_start_late
 from plimsoll_operator.pods.spec import EMPTY, annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, pod_of_job, task_and_policy_of
 from plimsoll_operator.sizing.node_hint import has_room_for_note
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_predictor.core.policy import JobsWait, Mode, Order, Policy
 from plimsoll_predictor.core.task import TaskId
 
@@ -81,9 +81,8 @@ def _marked(job: Mapping[str, Any]) -> Suspension | None:
     """
     if not wrote_label(job, WAITS):
         return None
-    taken: list[Operation] = [
-        {"op": "remove", "path": f"/metadata/labels/{WAITS.replace('/', '~1')}"}
-    ]
+    mark = pointer("metadata", "labels", WAITS)
+    taken: list[Operation] = [{"op": "remove", "path": mark}]
     if HELD in annotations_of(job) and is_suspended(job):
         taken.append({"op": "replace", "path": "/spec/suspend", "value": False})
     return Suspension(Outcome.CHOSEN, taken)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation, add, pointer
 from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.polled import HOOKS
@@ -24,8 +25,6 @@ from plimsoll_operator.pods.spec import (
     sequence,
 )
 from plimsoll_operator.pods.status import DISRUPTION_TARGET
-
-Operation = dict[str, Any]
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
 _OF_ONE_JOB: Final = (
@@ -208,20 +207,19 @@ def patch_with(job: Mapping[str, Any], written: Mapping[str, str] | None) -> lis
     base = "/spec/template/metadata/annotations"
     if not metadata:
         # A path whose parent is missing would have the API server refuse the Job.
-        whole = {"annotations": dict(written)}
-        return [{"op": "add", "path": "/spec/template/metadata", "value": whole}]
+        return [add("/spec/template/metadata", {"annotations": dict(written)})]
     if not isinstance(annotations, Mapping) or not annotations:
-        return [{"op": "add", "path": base, "value": dict(written)}]
+        return [add(base, dict(written))]
     if not has_room(job, written):
         return []
     operations: list[Operation] = [
-        {"op": "add", "path": _in(base, name), "value": value}
+        add(f"{base}{pointer(name)}", value)
         for name, value in written.items()
         if annotations.get(name) != value
     ]
     # The template was copied from another Job's.
     stale = [name for name in _OF_ONE_JOB if name in annotations and name not in written]
-    return operations + [{"op": "remove", "path": _in(base, name)} for name in stale]
+    return operations + [{"op": "remove", "path": f"{base}{pointer(name)}"} for name in stale]
 
 
 def has_room(job: Mapping[str, Any], written: Mapping[str, str]) -> bool:
@@ -233,10 +231,6 @@ def has_room(job: Mapping[str, Any], written: Mapping[str, str]) -> bool:
 
 def _bytes_of(name: str, value: object) -> int:
     return len(name.encode()) + len(str(value).encode())
-
-
-def _in(base: str, name: str) -> str:
-    return f"{base}/{name.replace('/', '~1')}"
 
 
 def _has_deadline(job: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.generated import may_be_drawn, surely_recurring
+from plimsoll_operator.names.json_patch import Operation, add, pointer
 from plimsoll_operator.pods.engines.table import ENGINES, engine_run
 from plimsoll_operator.pods.identity import can_be_task, name_of_job
 from plimsoll_operator.pods.owners import controller_of, cronjob_of, is_job, is_service
@@ -94,10 +95,9 @@ def _job(pod: Pod, owner: Mapping[str, Any]) -> str | None:
     return name_of_job(pod, owner) if known else None
 
 
-def patch_for_recognised(pod: Pod) -> list[dict[str, Any]]:
+def patch_for_recognised(pod: Pod) -> list[Operation]:
     """Return the JSON Patch that labels a recognised pod."""
     if mapping(metadata_of(pod).get("labels")):
-        key = labels.TASK.replace("/", "~1")
-        return [{"op": "add", "path": f"/metadata/labels/{key}", "value": labels.AUTO}]
+        return [add(pointer("metadata", "labels", labels.TASK), labels.AUTO)]
     # An engine that marks its pods by annotations only may write no labels.
-    return [{"op": "add", "path": "/metadata/labels", "value": {labels.TASK: labels.AUTO}}]
+    return [add("/metadata/labels", {labels.TASK: labels.AUTO})]

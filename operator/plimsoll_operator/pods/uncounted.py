@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation, add
 from plimsoll_operator.pods.attempts import MOST_SHOWN
 from plimsoll_operator.pods.job_attempts import is_kept_elsewhere
 from plimsoll_operator.pods.spec import RestartPolicy, mapping, restart_policy, sequence, text_of
 from plimsoll_predictor.core.policy import KilledAttempts, Mode, Policy
-
-Operation = dict[str, Any]
 
 DISRUPTED: Final = "DisruptionTarget"
 MOST_RULES: Final = 20
@@ -94,12 +93,11 @@ def patch_for_failures(job: Mapping[str, Any]) -> list[Operation]:
         return []
     operations: list[Operation]
     if own:
-        operations = [{"op": "add", "path": f"{_POLICY}/rules/-", "value": r} for r in added]
+        operations = [add(f"{_POLICY}/rules/-", rule) for rule in added]
     else:
-        operations = [{"op": "add", "path": _POLICY, "value": {"rules": added}}]
+        operations = [add(_POLICY, {"rules": added})]
     if spec.get("podReplacementPolicy") != "Failed":
-        replaced = {"op": "add", "path": "/spec/podReplacementPolicy", "value": "Failed"}
-        operations.append(replaced)
+        operations.append(add("/spec/podReplacementPolicy", "Failed"))
     return operations
 
 

@@ -5,14 +5,10 @@ Admission does so if the pod must not be sized any more: the mode has changed, o
 
 from __future__ import annotations
 
-from typing import Final
-
-from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.pods.spec import Pod, SizedContainer, sized_container
 from plimsoll_operator.sizing.decision_note import memory_asked, read_note
-from plimsoll_operator.sizing.patch import Operation, patch_for
-
-_DECISION_PATH: Final = f"/metadata/annotations/{labels.DECISION.replace('/', '~1')}"
+from plimsoll_operator.sizing.patch import DECISION_PATH, patch_for
 
 
 def patch_as_written(pod: Pod) -> list[Operation]:
@@ -21,4 +17,4 @@ def patch_as_written(pod: Pod) -> list[Operation]:
     if note is None or not note.template or not isinstance(container, SizedContainer):
         return []
     operations = patch_for(pod, container, memory_asked(container, note), None)
-    return [*operations, {"op": "remove", "path": _DECISION_PATH}]
+    return [*operations, {"op": "remove", "path": DECISION_PATH}]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.job_attempts import (
     has_room,
@@ -44,7 +45,7 @@ from plimsoll_operator.pods.uncounted import (
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.decision_note import memory_asked, note_to_json, read_note
-from plimsoll_operator.sizing.patch import Memory, Operation, patch_for, pod_with
+from plimsoll_operator.sizing.patch import Memory, patch_for, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState

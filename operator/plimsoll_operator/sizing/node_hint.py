@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.names.labels import HINT, MAX_ALL_ANNOTATIONS_BYTES
 from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.spec import (
@@ -28,7 +29,6 @@ from plimsoll_operator.pods.spec import (
     spec_of,
 )
 from plimsoll_operator.sizing.decision_note import MAX_ANNOTATION_CHARS, DecisionNote
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Placing
@@ -47,7 +47,6 @@ MOST_SILENCE_S: Final = 30.0
 """The feed answers a question within 5 s, even without news."""
 _SAYS_NOTHING: Final = frozenset({"kubernetes.io/os"})
 """Labels that nearly all nodes share."""
-_HINT_PATH: Final = f"/metadata/annotations/{HINT.replace('/', '~1')}"
 _MOST_CHARS: Final = 512
 _MOST_BYTES_A_CHAR: Final = 4
 
@@ -237,12 +236,12 @@ def has_room_for_note(pod: Pod) -> bool:
 def _patch(pod: Pod, hint: Hint) -> list[Operation]:
     of_nodes = {PREFERRED: terms_for(hint.nodes)}
     text = orjson.dumps({"nodes": hint.nodes, "gain": round(hint.gain, 2)}).decode()
-    affinity: Operation = {"op": "add", "path": "/spec/affinity/nodeAffinity", "value": of_nodes}
+    affinity = add("/spec/affinity/nodeAffinity", of_nodes)
     if not mapping(spec_of(pod).get("affinity")):
-        affinity = {"op": "add", "path": "/spec/affinity", "value": {"nodeAffinity": of_nodes}}
+        affinity = add("/spec/affinity", {"nodeAffinity": of_nodes})
     return [
         affinity,
-        {"op": "add", "path": _HINT_PATH, "value": text},
+        add(annotation_path(HINT), text),
     ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.names.quantity import format_bytes, format_millicores, quantity_or_none
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -20,10 +21,8 @@ from plimsoll_operator.pods.spec import (
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.deciding.cpu import CpuAsk
 
-Operation = dict[str, Any]
-_DECISION_PATH: Final = f"/metadata/annotations/{labels.DECISION.replace('/', '~1')}"
-"""A JSON pointer, escaped as RFC 6901 says."""
-_CONTAINER_PATH: Final = f"/metadata/annotations/{labels.CONTAINER.replace('/', '~1')}"
+DECISION_PATH: Final = annotation_path(labels.DECISION)
+_CONTAINER_PATH: Final = annotation_path(labels.CONTAINER)
 _NAMES: Final = frozenset({labels.CONTAINER, labels.DEFAULT_CONTAINER})
 
 
@@ -82,19 +81,14 @@ def patch_for(
     if note is not None and container.index and _NAMES.isdisjoint(annotations):
         # A webhook put another container before it: later readers of the pod must find this one.
         if not annotations:
-            operations.append(_add("/metadata/annotations", {}))
+            operations.append(add("/metadata/annotations", {}))
             annotations = {labels.CONTAINER: container.name}
-        operations.append(_add(_CONTAINER_PATH, container.name))
+        operations.append(add(_CONTAINER_PATH, container.name))
     if note is not None and not annotations:
-        operations.append(_add("/metadata/annotations", {labels.DECISION: note}))
+        operations.append(add("/metadata/annotations", {labels.DECISION: note}))
     elif note is not None and annotations.get(labels.DECISION) != note:
-        operations.append(_add(_DECISION_PATH, note))
+        operations.append(add(DECISION_PATH, note))
     return operations
-
-
-def _add(path: str, value: object) -> Operation:
-    """Set a member; an "add" of an existing one replaces it."""
-    return {"op": "add", "path": path, "value": value}
 
 
 def _add_cpu(operations: list[Operation], pod: Pod, container: SizedContainer, cpu: str) -> None:
@@ -104,7 +98,7 @@ def _add_cpu(operations: list[Operation], pod: Pod, container: SizedContainer, c
     requests = mapping(resources.get("requests"))
     if requests:
         if requests.get("cpu") != cpu:
-            operations.append(_add(f"{base}/requests/cpu", cpu))
+            operations.append(add(f"{base}/requests/cpu", cpu))
         return
     for operation in operations:
         # The memory's operation makes the map that also holds the CPU.
@@ -115,9 +109,9 @@ def _add_cpu(operations: list[Operation], pod: Pod, container: SizedContainer, c
             operation["value"]["cpu"] = cpu
             return
     if resources:
-        operations.append(_add(f"{base}/requests", {"cpu": cpu}))
+        operations.append(add(f"{base}/requests", {"cpu": cpu}))
     else:
-        operations.append(_add(base, {"requests": {"cpu": cpu}}))
+        operations.append(add(base, {"requests": {"cpu": cpu}}))
 
 
 def _memory_patch(pod: Pod, container: SizedContainer, wanted: Memory) -> list[Operation]:
@@ -128,7 +122,7 @@ def _memory_patch(pod: Pod, container: SizedContainer, wanted: Memory) -> list[O
     changed = {kind: then[kind] for kind in now if now[kind] != then[kind]}
     if not resources and changed:
         values = {k: {"memory": format_bytes(v)} for k, v in changed.items() if v is not None}
-        return [_add(base, values)] if values else []
+        return [add(base, values)] if values else []
     operations = []
     for kind, size_bytes in changed.items():
         operations += _set_memory(mapping(resources.get(kind)), f"{base}/{kind}", size_bytes)
@@ -140,8 +134,8 @@ def _set_memory(present: Mapping[str, Any], path: str, size_bytes: int | None) -
         removal = [{"op": "remove", "path": f"{path}/memory"}]
         return removal if "memory" in present else []
     if not present:
-        return [_add(path, {"memory": format_bytes(size_bytes)})]
-    return [_add(f"{path}/memory", format_bytes(size_bytes))]
+        return [add(path, {"memory": format_bytes(size_bytes)})]
+    return [add(f"{path}/memory", format_bytes(size_bytes))]
 
 
 def pod_with(pod: Pod, container: SizedContainer, memory: Memory, cpu: CpuAsk | None = None) -> Pod:

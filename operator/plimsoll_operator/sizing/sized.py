@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.pods.identity import RunIdentity
 from plimsoll_operator.sizing.decision_note import DecisionNote
-from plimsoll_operator.sizing.patch import Memory, Operation
+from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.decision import Decision
 
 

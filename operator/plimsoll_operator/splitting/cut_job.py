@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.pods.chunk_starts import STARTS, starts_text
 from plimsoll_operator.pods.job_attempts import (
     has_room,
@@ -25,7 +26,6 @@ from plimsoll_operator.pods.job_attempts import (
 )
 from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_items_job
 from plimsoll_operator.splitting.leased_job import (
     Leasing,
@@ -196,8 +196,7 @@ def _without_chunk(job: Mapping[str, Any]) -> list[Operation]:
     template = mapping(mapping(job.get("spec")).get("template"))
     if CHUNK_FEATURE not in annotations_of(template):
         return []
-    path = f"/spec/template/metadata/annotations/{_escaped(CHUNK_FEATURE)}"
-    return [{"op": "remove", "path": path}]
+    return [{"op": "remove", "path": f"/spec/template{annotation_path(CHUNK_FEATURE)}"}]
 
 
 def _has_active_deadline(job: Mapping[str, Any]) -> bool:
@@ -275,7 +274,7 @@ def _without_note(job: Mapping[str, Any]) -> Sequence[Operation]:
     """
     if labels.CUT not in annotations_of(job):
         return ()
-    return ({"op": "remove", "path": f"/metadata/annotations/{_escaped(labels.CUT)}"},)
+    return ({"op": "remove", "path": annotation_path(labels.CUT)},)
 
 
 def _floor_of(job: Mapping[str, Any]) -> dict[str, str]:
@@ -304,7 +303,7 @@ def _patch(job: Mapping[str, Any], found: Cut, over_items: ItemsJob) -> list[Ope
     # An empty value is absent, so it cannot be replaced.
     starts = over_items.starts if found.sizes else ()
     text = starts_text(found.sizes)
-    return [*patch, *({"op": "add", "path": path, "value": text} for path in starts)]
+    return [*patch, *(add(path, text) for path in starts)]
 
 
 def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
@@ -333,8 +332,4 @@ def _note_on(new: _NewJob, found: Cut, learned: Learned, *, done: bool) -> list[
     taken = sum(len(str(key)) + len(str(value)) for key, value in annotations_of(new.job).items())
     if taken + len(labels.CUT) + len(text) > labels.MAX_ALL_ANNOTATIONS_BYTES // 4:
         return []  # a character has at most four bytes
-    return [{"op": "add", "path": f"/metadata/annotations/{_escaped(labels.CUT)}", "value": text}]
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+    return [add(annotation_path(labels.CUT), text)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.pods.job_attempts import attempts_of_job, has_room
 from plimsoll_operator.pods.spec import (
     EMPTY,
@@ -22,7 +23,6 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     whole_number,
 )
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.splitting.items_job import SHOWN_CHARS, NotOverItems, read_items_job
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_predictor.core.policy import Policy
@@ -124,7 +124,7 @@ def told_template(
     kept = [dict(each) for each in there if each.get("name") not in _ADDED]
     path = f"/spec/template/spec/containers/{container.index}/env"
     value = [*kept, *_variables(namespace, leasing)]
-    return [{"op": "add", "path": path, "value": value}], notes
+    return [add(path, value)], notes
 
 
 def without_leases(job: Mapping[str, Any]) -> list[Operation]:
@@ -144,7 +144,7 @@ def without_leases(job: Mapping[str, Any]) -> list[Operation]:
         for place, each in enumerate(sequence(spec.get("env")))
         if mapping(each).get("name") in _ADDED
     ]
-    note = f"/spec/template/metadata/annotations/{labels.LEASE_RUN.replace('/', '~1')}"
+    note = f"/spec/template{annotation_path(labels.LEASE_RUN)}"
     paths = [*(f"{path}/{place}" for place in reversed(added)), note]
     return [{"op": "remove", "path": each} for each in paths]
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -26,7 +27,6 @@ from plimsoll_operator.pods.spec import (
     spec_of,
 )
 from plimsoll_operator.sizing.node_hint import has_room_for_note
-from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.spark_replaced import PYTHON_OPTIONS, replaced
@@ -112,7 +112,7 @@ def _given(pod: Pod, name: str | None, given: Given, policy: SparkPolicy) -> Giv
     if options is None:
         return GivenDriver(Outcome.OWN)
     outcome = Outcome.REPLACED if replacing else Outcome.GIVEN
-    step = _annotated(STEP, str(given.step))
+    step = add(annotation_path(STEP), str(given.step))
     return GivenDriver(outcome, [*options, *(replacing or ()), *note, step])
 
 
@@ -154,13 +154,13 @@ def _in_container(container: Mapping[str, Any], path: str, options: str) -> list
     places = [at for at, each in enumerate(variables) if each.get("name") == OPTIONS]
     if not places:
         new = {"name": OPTIONS, "value": options}
-        return [_add(f"{path}/-", new) if variables else _add(path, [new])]
+        return [add(f"{path}/-", new) if variables else add(path, [new])]
     own = variables[places[-1]]
     value = own.get("value", "" if "valueFrom" not in own else None)
     if not isinstance(value, str) or len(value) > _MOST_OPTIONS_CHARS:
         return None
     # The last option of a name counts, so the user's own still wins.
-    return [_add(f"{path}/{places[-1]}/value", f"{options} {value}".rstrip())]
+    return [add(f"{path}/{places[-1]}/value", f"{options} {value}".rstrip())]
 
 
 def _note(given: Given, replacing: Sequence[Operation] | None, *, done: bool) -> list[Operation]:
@@ -173,12 +173,4 @@ def _note(given: Given, replacing: Sequence[Operation] | None, *, done: bool) ->
         note["replaces"] = [PARTITIONS]
     elif replacing is None:
         note["warning"] = _KEPT
-    return [_annotated(labels.SPARK, orjson.dumps(note).decode())]
-
-
-def _annotated(name: str, value: str) -> Operation:
-    return _add(f"/metadata/annotations/{name.replace('~', '~0').replace('/', '~1')}", value)
-
-
-def _add(path: str, value: object) -> Operation:
-    return {"op": "add", "path": path, "value": value}
+    return [add(annotation_path(labels.SPARK), orjson.dumps(note).decode())]

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from plimsoll_operator.names.json_patch import Operation, add
 from plimsoll_operator.pods.spec import mapping, sequence
-from plimsoll_operator.sizing.patch import Operation
 
 PYTHON_OPTIONS: Final = "PYSPARK_SUBMIT_ARGS"
 _PYTHONS_LAST: Final = "pyspark-shell"
@@ -54,7 +54,7 @@ def replaced(container: Mapping[str, Any], path: str, setting: str) -> list[Oper
     if program is not None:
         field, _, at = program.partition("/")
         second = f"{path}/{field}/{int(at) + 1}"
-        return [_add(f"{path}/{program}", "--conf"), _add(second, setting)]
+        return [add(f"{path}/{program}", "--conf"), add(second, setting)]
     if _PYTHON.fullmatch(_name_of(words[0])):
         return _for_python(container, path, setting)
     return None
@@ -118,8 +118,4 @@ def _for_python(container: Mapping[str, Any], path: str, setting: str) -> list[O
     if last != [_PYTHONS_LAST] or (options and not options[-1].isspace()):
         return None
     more = f"{options}--conf {setting} {_PYTHONS_LAST}"
-    return [_add(f"{path}/env/{places[-1]}/value", more)]
-
-
-def _add(path: str, value: object) -> Operation:
-    return {"op": "add", "path": path, "value": value}
+    return [add(f"{path}/env/{places[-1]}/value", more)]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, opening
 from plimsoll_operator.ordering.suspended_jobs import MARKED, resuming, waits_for_turn
-from plimsoll_operator.sizing.patch import Operation
 
 Object = Mapping[str, Any]
 
