@@ -25,6 +25,11 @@ def sequence(value: object) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
+def count_of(value: object) -> int | None:
+    """Return the value if it is a whole number from 0 on, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
 def metadata_of(pod: Pod) -> Mapping[str, Any]:
     """Return the pod's metadata; empty if it has none."""
     return mapping(pod.get("metadata"))
@@ -39,6 +44,11 @@ def name_of(pod: Pod) -> str:
 def spec_of(pod: Pod) -> Mapping[str, Any]:
     """Return the pod's spec; empty if it has none."""
     return mapping(pod.get("spec"))
+
+
+def template_of(job: Mapping[str, Any]) -> Pod:
+    """Return the template of a Job's pods; empty if it has none."""
+    return mapping(spec_of(job).get("template"))
 
 
 def labels_of(pod: Pod) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from plimsoll_operator.pods.spec import (
     EMPTY,
     Pod,
     annotations_of,
+    count_of,
     labels_of,
     mapping,
     metadata_of,
@@ -118,15 +119,15 @@ def unmarking(job: Job) -> dict[str, Any]:
 def pods_at_once(job: Job) -> int:
     """Return how many pods the Job has as soon as it is resumed; 0 if none."""
     spec = mapping(job.get("spec"))
-    parallelism = _count(spec.get("parallelism"))
-    completions = _count(spec.get("completions"))
+    parallelism = count_of(spec.get("parallelism"))
+    completions = count_of(spec.get("completions"))
     wanted = 1 if parallelism is None else parallelism
     return wanted if completions is None else min(wanted, completions)
 
 
 def pods_in_all(job: Job) -> int:
     """Return how many pods the Job makes if none of them fails."""
-    completions = _count(mapping(job.get("spec")).get("completions"))
+    completions = count_of(mapping(job.get("spec")).get("completions"))
     return pods_at_once(job) if completions is None else completions
 
 
@@ -152,7 +153,3 @@ def stand_in_for(job: Job, priority: int | None) -> Pod:
     spec = {**mapping(pod.get("spec")), "schedulingGates": gates, "priority": priority}
     pods = {"podsAtOnce": pods_at_once(job), "podsInAll": pods_in_all(job)}
     return {"kind": KIND, **pods, "metadata": metadata, "spec": spec}
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

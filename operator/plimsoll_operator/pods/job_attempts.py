@@ -18,11 +18,13 @@ from plimsoll_operator.pods.queue_managers import DEADLINE, KUEUE
 from plimsoll_operator.pods.spec import (
     RestartPolicy,
     annotations_of,
+    count_of,
     labels_of,
     mapping,
     metadata_of,
     restart_policy,
     sequence,
+    template_of,
 )
 from plimsoll_operator.pods.status import DISRUPTION_TARGET
 
@@ -62,8 +64,8 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
         return 1
     if _may_count_a_deleted_pod_as_done(spec):
         return 1
-    per_index = _count(spec.get("backoffLimitPerIndex"))
-    limit = _count(spec.get("backoffLimit"))
+    per_index = count_of(spec.get("backoffLimitPerIndex"))
+    limit = count_of(spec.get("backoffLimit"))
     if limit is None:
         limit = DEFAULT_BACKOFF_LIMIT if per_index is None else MOST_ATTEMPTS * _runs(spec)
     if _restart_in_place(spec):
@@ -76,8 +78,7 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
 
 def notes_for_job(job: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the annotations for the template of a Job; None if its pods are not Plimsoll's."""
-    metadata = _template_of(job)
-    return _notes(job) if mapping(metadata.get("labels")).get(labels.TASK) else None
+    return _notes(job) if labels_of(template_of(job)).get(labels.TASK) else None
 
 
 def notes_for_unlabelled_job(job: Mapping[str, Any]) -> dict[str, str] | None:
@@ -87,7 +88,7 @@ def notes_for_unlabelled_job(job: Mapping[str, Any]) -> dict[str, str] | None:
     a kill half way may do harm to such a step, and nobody asked for this Job in particular. As long
     as no second attempt is known, its pods are never lowered.
     """
-    its = mapping(_template_of(job).get("labels"))
+    its = labels_of(template_of(job))
     if labels.TASK in its or its.get(labels.ENABLED) == "false":
         return None
     written = mapping(mapping(job.get("metadata")).get("annotations"))
@@ -181,12 +182,8 @@ def _managers(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [mapping(each) for each in sequence(metadata_of(job).get("managedFields"))]
 
 
-def _template_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(mapping(mapping(job.get("spec")).get("template")).get("metadata"))
-
-
 def _notes(job: Mapping[str, Any]) -> dict[str, str]:
-    copied = labels.MAY_WAIT in mapping(_template_of(job).get("annotations"))
+    copied = labels.MAY_WAIT in annotations_of(template_of(job))
     return {
         labels.JOB_ATTEMPTS: str(attempts_of_job(job)),
         **({labels.JOB_DEADLINE: "true"} if _has_deadline(job) else {}),
@@ -202,7 +199,7 @@ def patch_with(job: Mapping[str, Any], written: Mapping[str, str] | None) -> lis
     """
     if written is None:
         return []
-    metadata = _template_of(job)
+    metadata = metadata_of(template_of(job))
     annotations = metadata.get("annotations")
     base = "/spec/template/metadata/annotations"
     if not metadata:
@@ -224,7 +221,7 @@ def patch_with(job: Mapping[str, Any], written: Mapping[str, str] | None) -> lis
 
 def has_room(job: Mapping[str, Any], written: Mapping[str, str]) -> bool:
     """Say whether these annotations fit on the template beside its own."""
-    annotations = mapping(_template_of(job).get("annotations"))
+    annotations = annotations_of(template_of(job))
     taken = sum(_bytes_of(name, value) for name, value in {**annotations, **written}.items())
     return taken <= labels.MAX_ALL_ANNOTATIONS_BYTES
 
@@ -249,7 +246,7 @@ def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
 
 def _runs(spec: Mapping[str, Any]) -> int:
     """Return how many pods have to succeed; without completions, its only worker."""
-    return max(1, _count(spec.get("completions")) or 1)
+    return max(1, count_of(spec.get("completions")) or 1)
 
 
 def _are_of_a_queue(spec: Mapping[str, Any]) -> bool:
@@ -258,7 +255,7 @@ def _are_of_a_queue(spec: Mapping[str, Any]) -> bool:
     Once one of them has succeeded, the Job makes no more pods: a killed one's work would be lost.
     ``parallelism: 0`` holds workers back, and any number of them may be started later.
     """
-    return spec.get("completions") is None and _count(spec.get("parallelism")) not in (None, 1)
+    return spec.get("completions") is None and count_of(spec.get("parallelism")) not in (None, 1)
 
 
 def _may_count_a_deleted_pod_as_done(spec: Mapping[str, Any]) -> bool:
@@ -292,7 +289,3 @@ def _ends_by_policy(spec: Mapping[str, Any]) -> bool:
 def _is_for_evictions(rule: Mapping[str, Any]) -> bool:
     conditions = map(mapping, sequence(rule.get("onPodConditions")))
     return any(condition.get("type") == DISRUPTION_TARGET for condition in conditions)
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

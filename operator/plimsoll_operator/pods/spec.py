@@ -17,11 +17,13 @@ from plimsoll_operator.names.objects import (
     EMPTY,
     Pod,
     annotations_of,
+    count_of,
     labels_of,
     mapping,
     metadata_of,
     sequence,
     spec_of,
+    template_of,
 )
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes, parse_millicores
 from plimsoll_predictor.core.bounded_text import MOST_LABEL_BYTES, bounded
@@ -30,11 +32,13 @@ __all__ = [
     "EMPTY",
     "Pod",
     "annotations_of",
+    "count_of",
     "labels_of",
     "mapping",
     "metadata_of",
     "sequence",
     "spec_of",
+    "template_of",
 ]
 """The readers of ``names.objects``, exported here for code that reads a pod with both."""
 

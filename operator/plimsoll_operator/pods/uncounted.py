@@ -16,7 +16,14 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.json_patch import Operation, add
 from plimsoll_operator.pods.attempts import MOST_SHOWN
 from plimsoll_operator.pods.job_attempts import is_kept_elsewhere
-from plimsoll_operator.pods.spec import RestartPolicy, mapping, restart_policy, sequence, text_of
+from plimsoll_operator.pods.spec import (
+    RestartPolicy,
+    mapping,
+    restart_policy,
+    sequence,
+    template_of,
+    text_of,
+)
 from plimsoll_predictor.core.policy import KilledAttempts, Mode, Policy
 
 DISRUPTED: Final = "DisruptionTarget"
@@ -74,7 +81,7 @@ def unread_killed_attempts(job: Mapping[str, Any]) -> str | None:
 
 
 def _said(job: Mapping[str, Any]) -> str | None:
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     return text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
 
 
@@ -85,7 +92,7 @@ def patch_for_failures(job: Mapping[str, Any]) -> list[Operation]:
     replaced when they have ended.
     """
     spec = mapping(job.get("spec"))
-    template = mapping(spec.get("template"))
+    template = template_of(job)
     if restart_policy(template) is not RestartPolicy.NEVER or is_kept_elsewhere(job):
         return []
     own, added = _rules_of(job), rules()

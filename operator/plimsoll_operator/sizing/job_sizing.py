@@ -35,6 +35,7 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     qos_of,
     sized_container,
+    template_of,
 )
 from plimsoll_operator.pods.uncounted import (
     ignores_lowered,
@@ -158,7 +159,7 @@ def pod_of_job(job: Mapping[str, Any], notes: Mapping[str, str]) -> Pod:
 
     notes: annotations that the template gets.
     """
-    template, its = mapping(mapping(job.get("spec")).get("template")), metadata_of(job)
+    template, its = template_of(job), metadata_of(job)
     metadata = metadata_of(template)
     name = its.get("name") or its.get("generateName")
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "controller": True}

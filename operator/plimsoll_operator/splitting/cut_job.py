@@ -24,9 +24,14 @@ from plimsoll_operator.pods.job_attempts import (
     is_made_here,
     was_counted_before,
 )
-from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
+from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping, template_of
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
-from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_items_job
+from plimsoll_operator.splitting.items_job import (
+    ItemsJob,
+    NotOverItems,
+    has_active_deadline,
+    read_items_job,
+)
 from plimsoll_operator.splitting.leased_job import (
     Leasing,
     mentions_leases,
@@ -176,7 +181,7 @@ def _why_unleased(new: _NewJob) -> str | None:
             "it selects its pods itself (manualSelector), so they do not get its name",
         ),
         (
-            _has_active_deadline(job),
+            has_active_deadline(job),
             "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits",
         ),
         (
@@ -193,17 +198,10 @@ def _why_unleased(new: _NewJob) -> str | None:
 
 def _without_chunk(job: Mapping[str, Any]) -> list[Operation]:
     """Return what removes the items of a chunk: this Job leases, but is a copy of a cut one."""
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     if CHUNK_FEATURE not in annotations_of(template):
         return []
     return [{"op": "remove", "path": f"/spec/template{annotation_path(CHUNK_FEATURE)}"}]
-
-
-def _has_active_deadline(job: Mapping[str, Any]) -> bool:
-    """Say whether the Job or its pods have activeDeadlineSeconds."""
-    spec = mapping(job.get("spec"))
-    pods = mapping(mapping(spec.get("template")).get("spec"))
-    return any(each.get("activeDeadlineSeconds") is not None for each in (spec, pods))
 
 
 def _cut(new: _NewJob, moment: Moment) -> CutJob:
@@ -279,14 +277,14 @@ def _without_note(job: Mapping[str, Any]) -> Sequence[Operation]:
 
 def _floor_of(job: Mapping[str, Any]) -> dict[str, str]:
     """Return the annotation of its template that says what its chunk may need, if it has one."""
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     told = annotations_of(template).get(labels.CHUNK_MEMORY)
     return {labels.CHUNK_MEMORY: told} if isinstance(told, str) else {}
 
 
 def _says_mode(job: Mapping[str, Any]) -> bool:
     """Say whether the template has a mode of its own, which must not be overwritten."""
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     return labels.MODE in labels_of(template) or labels.MODE in annotations_of(template)
 
 

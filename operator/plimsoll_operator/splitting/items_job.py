@@ -21,11 +21,14 @@ from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     NotSizable,
     annotations_of,
+    count_of,
     labels_of,
     mapping,
     metadata_of,
     sequence,
     sized_container,
+    spec_of,
+    template_of,
     whole_number,
 )
 from plimsoll_predictor.splitting.costs import MOST_ITEMS
@@ -91,12 +94,12 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
         shown = str(text)[:SHOWN_CHARS]
         raise NotOverItems(f"{labels.ITEMS} is {shown!r}; write a whole number from 1 on")
     spec = mapping(job.get("spec"))
-    pods, workers = _count(spec.get("completions")), _count(spec.get("parallelism", 1))
-    if spec.get("completionMode") != "Indexed" or pods is None:
+    pods, workers = count_of(spec.get("completions")), count_of(spec.get("parallelism", 1))
+    if spec.get("completionMode") != "Indexed" or not pods:
         raise NotOverItems(f"{labels.ITEMS} needs an Indexed Job with completions")
-    if workers is None:
+    if not workers:
         raise NotOverItems(f"{labels.ITEMS} needs a Job with parallelism from 1 on")
-    template = mapping(spec.get("template"))
+    template = template_of(job)
     container = sized_container(template)
     if isinstance(container, NotSizable):
         raise NotOverItems(f"{labels.ITEMS}: {container.why}")
@@ -197,6 +200,12 @@ def _variables(template: Mapping[str, Any]) -> Iterator[_Variable]:
                 )
 
 
+def has_active_deadline(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job, or each of its pods, has activeDeadlineSeconds."""
+    specs = (spec_of(job), spec_of(template_of(job)))
+    return any(each.get("activeDeadlineSeconds") is not None for each in specs)
+
+
 def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str | None:
     """Return why the number of pods stays as it is; None if it may change."""
     if is_kept_elsewhere(job):
@@ -206,8 +215,7 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
         )
     if not HOOKS.isdisjoint(annotations_of(job)):
         return "an installer waits for it"
-    of_pods = mapping(mapping(spec.get("template")).get("spec"))
-    if any(each.get("activeDeadlineSeconds") is not None for each in (spec, of_pods)):
+    if has_active_deadline(job):
         return "it, or each of its pods, has a deadline (activeDeadlineSeconds)"
     if any(
         str(key).startswith(KUEUE) and key not in _OF_ITS_QUEUE
@@ -221,7 +229,3 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
     if pods > MOST_PODS:
         return f"it has more than {MOST_PODS} pods"
     return None
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

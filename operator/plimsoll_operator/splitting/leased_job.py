@@ -21,6 +21,7 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     sequence,
     sized_container,
+    template_of,
     whole_number,
 )
 from plimsoll_operator.splitting.items_job import SHOWN_CHARS, NotOverItems, read_items_job
@@ -109,7 +110,7 @@ def told_template(
     Raises:
         NotOverItems: if there is no container for it, or no room.
     """
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     container = sized_container(template)
     if not isinstance(container, SizedContainer):
         raise NotOverItems(f"{labels.LEASES}: {container.why}")
@@ -133,7 +134,7 @@ def without_leases(job: Mapping[str, Any]) -> list[Operation]:
     Else its pods would lease without permission, or wait for an answer before they begin. The last
     variable is removed first, so that places stay right, also those of earlier operations.
     """
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     container = sized_container(template)
     if run_of(job) is None or not isinstance(container, SizedContainer):
         return []
@@ -151,7 +152,7 @@ def without_leases(job: Mapping[str, Any]) -> list[Operation]:
 
 def run_of(job: Mapping[str, Any]) -> str | None:
     """Return the run that the Job got at its creation; None if it leases nothing."""
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     run = annotations_of(template).get(labels.LEASE_RUN)
     return run if isinstance(run, str) and run else None
 
@@ -197,7 +198,7 @@ def room_notes(cuttable: CuttableJob, learned: Learned | None, policy: Policy) -
 
 
 def _most_items(job: Mapping[str, Any]) -> int | None:
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     return whole_number(annotations_of(template).get(LEASE_FEATURE), MOST_ITEMS)
 
 

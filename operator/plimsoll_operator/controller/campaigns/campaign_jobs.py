@@ -10,7 +10,7 @@ import structlog
 from plimsoll_operator.campaigns.job_facts import seen_jobs
 from plimsoll_operator.campaigns.job_manifest import CAMPAIGNS, job_manifest, job_name
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign
-from plimsoll_operator.kube.api_server import CORE, custom_path, path_of
+from plimsoll_operator.kube.api_server import BATCH, CORE, custom_path, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refused, Unknown
 from plimsoll_operator.names import labels
@@ -22,7 +22,6 @@ from plimsoll_predictor.campaigns.seen import SeenJob
 
 log = structlog.get_logger()
 
-BATCH: Final = "/apis/batch/v1"
 EXCEEDED_QUOTA: Final = "exceeded quota"
 """The API server's words for an object for which a quota has no room now."""
 

@@ -27,7 +27,7 @@ from plimsoll_operator.ordering.suspended_jobs import (
     unmarking,
     waits_for_turn,
 )
-from plimsoll_operator.pods.spec import Pod, mapping, metadata_of
+from plimsoll_operator.pods.spec import Pod, metadata_of, spec_of, template_of
 
 log = structlog.get_logger()
 
@@ -135,8 +135,7 @@ class WaitingJobs:
 
     def stand_in(self, job: Mapping[str, Any]) -> Pod:
         """Return the stand-in that the queue reads for a Job."""
-        template = mapping(mapping(mapping(job.get("spec")).get("template")).get("spec"))
-        return stand_in_for(job, self.priorities.of(template))
+        return stand_in_for(job, self.priorities.of(spec_of(template_of(job))))
 
     async def _look(self) -> list[Sighting]:
         began_s = self.now_s()

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 import structlog
 
 from plimsoll_operator.attempts.over import is_decided
+from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.chunks.lease_keeper import (
     Keeper,
     Kept,
@@ -29,7 +30,7 @@ from plimsoll_operator.chunks.lease_keeper import (
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
-from plimsoll_operator.kube.api_server import CORE, path_of
+from plimsoll_operator.kube.api_server import BATCH, CORE, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.metrics.leases import LeaseMetrics
@@ -44,6 +45,7 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     sequence,
     sized_container,
+    template_of,
 )
 from plimsoll_operator.splitting.items_job import NotOverItems
 from plimsoll_operator.splitting.job_tokens import JobName
@@ -54,7 +56,6 @@ from plimsoll_predictor.store import Store, Writer
 
 log = structlog.get_logger()
 
-BATCH: Final = "/apis/batch/v1"
 LOOK_EVERY_S: Final = 5.0
 APART_S: Final = 0.05
 """The pause between the looks at two Jobs: with hundreds of them, a round takes longer."""
@@ -370,7 +371,7 @@ def over_of(pod: Pod) -> Over:
     if isinstance(container, SizedContainer):
         for each in map(mapping, sequence(status.get("containerStatuses"))):
             ended = mapping(mapping(each.get("state")).get("terminated"))
-            if each.get("name") == container.name and ended.get("reason") == "OOMKilled":
+            if each.get("name") == container.name and ended.get("reason") == OOM_KILLED:
                 killed_bytes = container.limit_bytes
     index = str(annotations_of(pod).get(_INDEX, ""))
     return Over(
@@ -389,7 +390,7 @@ def _task_of_itself(name: JobName) -> TaskId:
 def _task_of(job: Mapping[str, Any]) -> TaskId:
     """Return the task of the Job's pods; the Job itself if they name none."""
     its = metadata_of(job)
-    template = mapping(mapping(job.get("spec")).get("template"))
+    template = template_of(job)
     metadata = {**metadata_of(template), "namespace": its.get("namespace")}
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": its.get("name"), "controller": True}
     identity = identify({**template, "metadata": {**metadata, "ownerReferences": [owner]}})

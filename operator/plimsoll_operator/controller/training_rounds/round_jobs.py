@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
-from plimsoll_operator.kube.api_server import path_of
+from plimsoll_operator.kube.api_server import BATCH, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import AlreadyThere, NotFound
 from plimsoll_operator.training.round_job import BadTemplate, JobTemplate, RoundState, state_of
-
-BATCH: Final = "/apis/batch/v1"
 
 
 class RoundJobs:
