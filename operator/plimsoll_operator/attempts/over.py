@@ -18,6 +18,7 @@ from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
+    conditions_in,
     mapping,
     restart_policy,
     sequence,
@@ -25,6 +26,7 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.pods.status import (
     DISRUPTION_TARGET,
+    SCHEDULED,
     AttemptStatus,
     has_final_phase,
     read_time,
@@ -89,11 +91,11 @@ def changed_s(pod: Pod) -> float | None:
 
     If the kubelet does not say when the containers ended, this is the best guess. None if unknown.
     """
-    conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
     times = {
-        str(each.get("type")): read_time(each.get("lastTransitionTime")) for each in conditions
+        str(each.get("type")): read_time(each.get("lastTransitionTime"))
+        for each in conditions_in(pod)
     }
-    found = (times.get(kind) for kind in (DISRUPTION_TARGET, "Ready", "PodScheduled"))
+    found = (times.get(kind) for kind in (DISRUPTION_TARGET, "Ready", SCHEDULED))
     return next((time_s for time_s in found if time_s is not None), None)
 
 

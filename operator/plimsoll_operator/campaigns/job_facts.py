@@ -6,9 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.objects import labels_of, mapping, metadata_of, sequence, spec_of
+from plimsoll_operator.names.objects import (
+    conditions_in,
+    labels_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
 from plimsoll_operator.pods.owners import controller_of
-from plimsoll_operator.pods.status import read_time
+from plimsoll_operator.pods.status import read_time, unscheduled
 from plimsoll_predictor.campaigns.seen import SeenJob
 
 Document = Mapping[str, Any]
@@ -39,9 +46,7 @@ def _key(job: Document) -> tuple[int, int] | None:
 def _seen(job: Document, pod: Document | None) -> SeenJob:
     status = mapping(job.get("status"))
     conditions = {
-        str(each.get("type")): each
-        for each in map(mapping, sequence(status.get("conditions")))
-        if each.get("status") == "True"
+        str(each.get("type")): each for each in conditions_in(job) if each.get("status") == "True"
     }
     failed, completed = conditions.get("Failed"), conditions.get("Complete")
     ended = completed or failed or {}
@@ -89,16 +94,14 @@ def _why_not_started(job: Document, pod: Document | None) -> tuple[str, bool]:
         name = metadata_of(job).get("name")
         words = f"it has no pod; `kubectl describe job {name}` says what refuses one, maybe a quota"
         return words, True
-    status = mapping(pod.get("status"))
-    for each in map(mapping, sequence(status.get("containerStatuses"))):
-        waiting = mapping(mapping(each.get("state")).get("waiting"))
+    for state in _states(pod):
+        waiting = mapping(state.get("waiting"))
         reason = waiting.get("reason")
         if reason and reason != "ContainerCreating":
             return f"{reason}: {waiting.get('message') or _image(pod)}", False
-    for condition in map(mapping, sequence(status.get("conditions"))):
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            why = condition.get("message") or condition.get("reason")
-            return f"no node takes it: {why}", True
+    condition = unscheduled(pod)
+    if condition:
+        return f"no node takes it: {condition.get('message') or condition.get('reason')}", True
     return "its container is still being made", False
 
 

@@ -5,22 +5,20 @@ What was written may fit beside pods that never end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
     container_of,
-    mapping,
     metadata_of,
     millicores_asked,
     sequence,
     spec_of,
 )
-from plimsoll_operator.pods.status import read_time
+from plimsoll_operator.pods.status import read_time, unscheduled
 from plimsoll_operator.sizing.cpu_sizing import is_enforced
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.patch import Memory
@@ -41,7 +39,7 @@ def has_waited_long(pod: Pod, now_s: float | None, resource: str) -> bool:
 
     resource: "memory" or "cpu".
     """
-    passed_over = _passed_over(pod)
+    passed_over = unscheduled(pod)
     since_s = read_time(passed_over.get("lastTransitionTime"))
     if since_s is None:
         # The API server gives no time to a pod that was made with a gate.
@@ -52,13 +50,6 @@ def has_waited_long(pod: Pod, now_s: float | None, resource: str) -> bool:
         return False  # no scheduler looks, or none has looked since
     message = str(passed_over.get("message") or "")
     return NODES_SAID not in message or f"Insufficient {resource}" in message
-
-
-def _passed_over(pod: Pod) -> Mapping[str, Any]:
-    """Return the condition that says why no node was found; empty if there is none."""
-    conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
-    scheduled = (each for each in conditions if each.get("type") == "PodScheduled")
-    return next((each for each in scheduled if each.get("status") == "False"), {})
 
 
 def is_raised(

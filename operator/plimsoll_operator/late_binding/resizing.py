@@ -34,7 +34,7 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     spec_of,
 )
-from plimsoll_operator.pods.status import FINAL_PHASES
+from plimsoll_operator.pods.status import FINAL_PHASES, unscheduled
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note, with_own_limit
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
@@ -147,11 +147,7 @@ def place_of(pod: Pod) -> Place:
 
 def was_passed_over(pod: Pod) -> bool:
     """Say whether the scheduler found no node for the pod, or a gate holds the pod back."""
-    conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
-    return bool(sequence(spec_of(pod).get("schedulingGates"))) or any(
-        condition.get("type") == "PodScheduled" and condition.get("status") == "False"
-        for condition in conditions
-    )
+    return bool(sequence(spec_of(pod).get("schedulingGates")) or unscheduled(pod))
 
 
 def resize_for(

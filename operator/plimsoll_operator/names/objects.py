@@ -51,6 +51,11 @@ def template_of(job: Mapping[str, Any]) -> Pod:
     return mapping(spec_of(job).get("template"))
 
 
+def conditions_in(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the conditions in an object's status."""
+    return [mapping(each) for each in sequence(mapping(document.get("status")).get("conditions"))]
+
+
 def labels_of(pod: Pod) -> Mapping[str, Any]:
     """Return the pod's labels; empty if it has none."""
     return mapping(metadata_of(pod).get("labels"))

@@ -12,12 +12,10 @@ from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
-    mapping,
     metadata_of,
-    sequence,
     spec_of,
 )
-from plimsoll_operator.pods.status import read_time
+from plimsoll_operator.pods.status import read_time, unscheduled
 from plimsoll_operator.sizing.bounds.selecting import Wanted, read_wanted
 
 _NO_ROOM: Final = ("Insufficient ", "Too many pods")
@@ -70,8 +68,5 @@ def pending_of(pod: Pod) -> Pending | None:
 
 def _lacks_room(pod: Pod) -> bool:
     """Say whether the scheduler found a node full, on which the pod may run."""
-    for condition in map(mapping, sequence(mapping(pod.get("status")).get("conditions"))):
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            message = str(condition.get("message"))
-            return any(words in message for words in _NO_ROOM)
-    return False
+    message = str(unscheduled(pod).get("message"))
+    return any(words in message for words in _NO_ROOM)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plimsoll_operator.names.objects import Pod, mapping, metadata_of, sequence
+from plimsoll_operator.names.objects import Pod, conditions_in, mapping, metadata_of, sequence
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 
 RESTART: Final = "RestartContainer"
@@ -41,7 +41,7 @@ def is_running(pod: Pod, container: str) -> bool:
 
 def is_being_resized(pod: Pod) -> bool:
     """Say whether a resize is under way, or waits for its node; whatever the condition says."""
-    return any(each.get("type") in (PENDING, IN_PROGRESS) for each in _conditions(pod))
+    return any(each.get("type") in (PENDING, IN_PROGRESS) for each in conditions_in(pod))
 
 
 def failed_resize(pod: Pod) -> str | None:
@@ -49,7 +49,7 @@ def failed_resize(pod: Pod) -> str | None:
 
     The node repeats these words until it has carried out another resize.
     """
-    for each in _conditions(pod):
+    for each in conditions_in(pod):
         if _holds(each) and each.get("type") == IN_PROGRESS and each.get("reason") == "Error":
             return str(each.get("message") or "")
     return None
@@ -63,7 +63,7 @@ def refusal(pod: Pod, failed_before: str | None = None) -> str | None:
     the resize: the same words say nothing of it.
     """
     generation = metadata_of(pod).get("generation")
-    for each in _conditions(pod):
+    for each in conditions_in(pod):
         if not _holds(each) or _is_older(each.get("observedGeneration"), generation):
             continue
         reason = str(each.get("reason") or "")
@@ -86,7 +86,3 @@ def _is_older(observed: object, generation: object) -> bool:
 
 def _holds(condition: Mapping[str, Any]) -> bool:
     return condition.get("status") == "True"
-
-
-def _conditions(pod: Pod) -> list[Mapping[str, Any]]:
-    return [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]

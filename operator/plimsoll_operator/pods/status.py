@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from plimsoll_operator.pods.spec import Pod, mapping
+from plimsoll_operator.pods.spec import EMPTY, Pod, conditions_in, mapping
 
 DISRUPTION_TARGET = "DisruptionTarget"
 """The condition of a pod that was ended by something other than itself (KEP-3329)."""
@@ -15,6 +15,8 @@ FINAL_PHASES: Final = ("Succeeded", "Failed")
 """A pod never leaves these phases. It runs nothing more, and takes no room on its node."""
 NOT_FINAL: Final = ",".join(f"status.phase!={phase}" for phase in FINAL_PHASES)
 """Selects the pods in other phases, as a field selector."""
+SCHEDULED: Final = "PodScheduled"
+"""The condition by which a scheduler says whether it found a node."""
 SIGNALLED: Final = 128
 """The exit code of a program that a signal ended is this plus the signal's number."""
 MAX_MESSAGE: Final = 4096
@@ -98,6 +100,14 @@ def pod_uid(attempt_uid: str) -> str:
 def has_final_phase(pod: Pod) -> bool:
     """Say whether the pod's phase is final. Its containers may have ended a little before."""
     return mapping(pod.get("status")).get("phase") in FINAL_PHASES
+
+
+def unscheduled(pod: Pod) -> Mapping[str, Any]:
+    """Return the condition that says why no node was found; empty if none says so."""
+    for each in conditions_in(pod):
+        if each.get("type") == SCHEDULED and each.get("status") == "False":
+            return each
+    return EMPTY
 
 
 def read_time(text: str | None) -> float | None:

@@ -17,6 +17,7 @@ from plimsoll_operator.pods.spec import (
     EMPTY,
     SizedContainer,
     annotations_of,
+    conditions_in,
     mapping,
     metadata_of,
     sequence,
@@ -204,10 +205,9 @@ def _most_items(job: Mapping[str, Any]) -> int | None:
 
 def has_ended(job: Mapping[str, Any]) -> bool:
     """Say whether a Job makes no more pods."""
-    conditions = map(mapping, sequence(mapping(job.get("status")).get("conditions")))
     return any(
         each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
-        for each in conditions
+        for each in conditions_in(job)
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from plimsoll_operator.names.objects import mapping, sequence
+from plimsoll_operator.names.objects import conditions_in, mapping, sequence
 
 SHARDS_A_WORKER: Final = 4
 """Shares for each pod that may run at once: with many, a long share delays the round little."""
@@ -108,8 +108,7 @@ class JobTemplate:
 
 def state_of(job: Mapping[str, Any]) -> RoundState:
     """Return a Job's state. In a Job that is done, some indexes may have failed."""
-    conditions = sequence(mapping(job.get("status")).get("conditions"))
-    true = {each.get("type") for each in map(mapping, conditions) if each.get("status") == "True"}
+    true = {each.get("type") for each in conditions_in(job) if each.get("status") == "True"}
     if "Complete" in true:
         return RoundState.DONE
     return RoundState.FAILED if "Failed" in true else RoundState.GOING

@@ -17,12 +17,13 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
+    conditions_in,
     mapping,
     metadata_of,
     sequence,
     spec_of,
 )
-from plimsoll_operator.pods.status import NOT_FINAL, has_final_phase
+from plimsoll_operator.pods.status import NOT_FINAL, SCHEDULED, has_final_phase
 
 LIST_EVERY_S: Final = 10.0
 SHARE: Final = 0.05
@@ -144,8 +145,7 @@ def _kept(pod: Pod) -> Pod:
         if found:
             kept["spec"][containers] = found
     if not spec.get("nodeName"):  # the scheduler's words say why it has no node
-        conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
-        said = [each for each in conditions if each.get("type") == "PodScheduled"]
+        said = [each for each in conditions_in(pod) if each.get("type") == SCHEDULED]
         kept["status"] = {"conditions": said}
     return kept
 

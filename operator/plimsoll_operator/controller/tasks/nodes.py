@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
-from plimsoll_operator.pods.spec import labels_of, mapping, sequence
+from plimsoll_operator.pods.spec import conditions_in, labels_of, mapping, sequence
 from plimsoll_operator.sizing.bounds.node_groups import NodeGroups, read_seen
 from plimsoll_operator.sizing.bounds.nodes import Nodes
 from plimsoll_operator.sizing.node_hint import HOST_NAME, is_of_karpenter
@@ -154,7 +154,7 @@ def _is_open(document: Object) -> bool:
 
 def _condition(document: Object, kind: str) -> object:
     """Return a condition's status; None if the node does not have it."""
-    for condition in map(mapping, sequence(mapping(document.get("status")).get("conditions"))):
+    for condition in conditions_in(document):
         if condition.get("type") == kind:
             return condition.get("status")
     return None
