@@ -16,6 +16,7 @@ from plimsoll_operator.admission.admission_review import (
     read_review,
     uid_in,
 )
+from plimsoll_operator.admission.fail_open import or_else
 from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.waiting_for_lift import AwaitedLift, awaited_lift
@@ -91,13 +92,13 @@ class Answerer:
             self.metrics.seconds.observe(self.monotonic() - began_s)
         return text
 
-    def has_news(self, of: AwaitedLift) -> bool:
+    def has_news(self, lift: AwaitedLift) -> bool:
         """Say whether the awaited lift is there, or nothing will come."""
-        return of.has_news(self.state) or self._unhealed() is not None
+        return lift.has_news(self.state) or self._unhealed() is not None
 
-    def answer_waited(self, body: bytes, of: AwaitedLift) -> bytes:
+    def answer_waited(self, body: bytes, lift: AwaitedLift) -> bytes:
         """The answer to a pod that waited for its lift, by what is known now."""
-        self.metrics.waited(lifted=of.has_news(self.state))
+        self.metrics.waited(lifted=lift.has_news(self.state))
         return self.answer(body)
 
     def answer_job(self, body: bytes, may_cut: bool) -> bytes:
@@ -135,13 +136,14 @@ class Answerer:
         return self._let_through(Unanswerable("oversized", uid_in(start)))
 
     def _sized(self, body: bytes) -> bytes:
-        return self._told(*self._decided(body))
+        creation, sized = self._decided(body)
+        return self._told(creation, sized)
 
     def _sized_unless_lift_awaited(self, body: bytes) -> bytes | AwaitedLift:
         creation, sized = self._decided(body)
-        of = awaited_lift(creation.object, sized, self.state)
-        if of is not None and self._unhealed() is None:
-            return of
+        lift = awaited_lift(creation.object, sized, self.state)
+        if lift is not None and self._unhealed() is None:
+            return lift
         return self._told(creation, sized)
 
     def _decided(self, body: bytes) -> tuple[Creation, Sized]:
@@ -168,17 +170,17 @@ class Answerer:
 
     def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations that hold the pod until its turn; none if it starts at once."""
-        try:
-            readiness = self._readiness("pods", creation.namespace)
-            holding = hold_for(creation.object, sized, self.state, readiness)
-        except Exception as error:
-            self.log.warning("not-held", "error", error=place_of(error))
-            holding = Holding(Held.ERROR)
+        holding = self._holding(creation, sized)
         if holding is None:
             return ()
         if _is_new(creation):
             self.metrics.held(holding.outcome)
         return holding.patch
+
+    @or_else("not-held", lambda _: Holding(Held.ERROR))
+    def _holding(self, creation: Creation, sized: Sized) -> Holding | None:
+        readiness = self._readiness("pods", creation.namespace)
+        return hold_for(creation.object, sized, self.state, readiness)
 
     def _readiness(self, resource: str, namespace: str | None) -> Readiness:
         age_s = self.freshness.age_s(self.monotonic()) if self.freshness.from_feed else None
@@ -186,45 +188,42 @@ class Answerer:
         return Readiness(age_s, watched is not None and watched(namespace))
 
     def _hint(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
-        """The operations of a hint at nodes. Whatever fails in it, the pod keeps its size."""
-        now_s = self.monotonic()
-        # A copy on disk says nothing about nodes that is still true.
-        age_s = self.freshness.age_s(now_s) if self.freshness.from_feed else None
-        heard = Heard(now_s, age_s)
-        try:
-            hinted = hint_for(creation.object, sized, self.state, heard)
-            self._expect(creation, sized, hinted, now_s)
-        except Exception as error:
-            self.log.warning("no-hint", "error", error=place_of(error))
-            hinted = Hinted(Outcome.ERROR)
+        """The operations of a hint at nodes; none if the pod gets no hint."""
+        hinted = self._hinted(creation, sized)
         if hinted is None:
             return ()
         if _is_new(creation):
             self.metrics.hinted(hinted.outcome)
         return hinted.patch
 
+    @or_else("no-hint", lambda _: Hinted(Outcome.ERROR))
+    def _hinted(self, creation: Creation, sized: Sized) -> Hinted | None:
+        now_s = self.monotonic()
+        # A copy on disk says nothing about nodes that is still true.
+        age_s = self.freshness.age_s(now_s) if self.freshness.from_feed else None
+        hinted = hint_for(creation.object, sized, self.state, Heard(now_s, age_s))
+        if hinted is not None:
+            self._expect(creation, sized, hinted, now_s)
+        return hinted
+
+    def _expect(self, creation: Creation, sized: Sized, hinted: Hinted, now_s: float) -> None:
+        """Count the pod on its best node until the feed does: the next pods may come at once."""
+        if hinted.best is None or sized.identity is None or creation.dry_run:
+            return
+        self.state.placing.expect(str(sized.identity.task), hinted.best, now_s, hinted.need)
+
     def _driver(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
-        """The operations that give a driver of Spark its properties; if they fail, it has none."""
-        try:
-            given = give_driver(creation.object, sized, self.state, self._unhealed())
-        except Exception as error:
-            self.log.warning("no-spark", "error", error=place_of(error))
-            given = GivenDriver(DriverOutcome.ERROR)
+        """The operations that give a driver of Spark its properties; none for all other pods."""
+        given = self._given(creation, sized)
         if given is None:
             return ()
         if _is_new(creation):
             self.metrics.gave(given.outcome)
         return given.patch
 
-    def _expect(
-        self, creation: Creation, sized: Sized, hinted: Hinted | None, now_s: float
-    ) -> None:
-        """Count the pod on its best node until the feed does: the next pods may come at once."""
-        if hinted is None or hinted.best is None:
-            return
-        best = hinted.best
-        if sized.identity is not None and not creation.dry_run:
-            self.state.placing.expect(str(sized.identity.task), best, now_s, hinted.need)
+    @or_else("no-spark", lambda _: GivenDriver(DriverOutcome.ERROR))
+    def _given(self, creation: Creation, sized: Sized) -> GivenDriver | None:
+        return give_driver(creation.object, sized, self.state, self._unhealed())
 
     def _unhealed(self) -> str | None:
         return self.freshness.unhealed(self.monotonic()) or self.state.unhealed
@@ -254,13 +253,10 @@ class Answerer:
             mistakes.append(cut.warning)
         return allowed(creation.uid, patch=patch, warnings=mistakes)
 
+    @or_else("no-words", lambda _: list[str]())
     def _mistakes(self, job: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
-        """What its people are warned of. Whatever fails in it, the Job keeps its notes and size."""
-        try:
-            return mistakes_in(job, notes)
-        except Exception as error:
-            self.log.warning("no-words", "error", error=place_of(error))
-            return []
+        """What its people are warned of."""
+        return mistakes_in(job, notes)
 
     def _of_whole_job(
         self, creation: Creation, notes: Mapping[str, str], moment: Moment
@@ -277,27 +273,27 @@ class Answerer:
         return [*self._with_knowledge(job, notes, moment), *suspension.patch]
 
     def _suspension(self, creation: Creation, moment: Moment) -> Suspension | None:
-        """Whether the Job waits for its turn. Whatever fails in it, the Job starts."""
-        try:
-            readiness = self._readiness("jobs", moment.namespace)
-            suspension = suspension_of(creation.object, moment, readiness)
-        except Exception as error:
-            self.log.warning("not-suspended", "error", error=place_of(error))
-            suspension = Suspension(Held.ERROR)
+        """Whether the Job waits for its turn; None if it starts at once."""
+        suspension = self._suspended(creation, moment)
         if suspension is not None and not creation.dry_run:
             self.metrics.held_job(suspension.outcome)
         return suspension
 
+    @or_else("not-suspended", lambda _: Suspension(Held.ERROR))
+    def _suspended(self, creation: Creation, moment: Moment) -> Suspension | None:
+        readiness = self._readiness("jobs", moment.namespace)
+        return suspension_of(creation.object, moment, readiness)
+
     def _cut(self, creation: Creation, moment: Moment) -> CutJob | None:
-        """How a Job over items is cut. Whatever fails in it, the Job stays as it is written."""
-        try:
-            cut = cut_new_job(creation.object, moment, self.leases(creation.uid))
-        except Exception as error:
-            self.log.warning("not-cut", "error", error=place_of(error))
-            cut = CutJob(CutOutcome.ERROR, creation.object)
+        """How a Job over items is cut; None for all other Jobs."""
+        cut = self._cut_job(creation, moment)
         if cut is not None and not creation.dry_run:
             self.metrics.cut(cut.outcome)
         return cut
+
+    @or_else("not-cut", lambda creation: CutJob(CutOutcome.ERROR, creation.object))
+    def _cut_job(self, creation: Creation, moment: Moment) -> CutJob | None:
+        return cut_new_job(creation.object, moment, self.leases(creation.uid))
 
     def _with_knowledge(
         self, job: Mapping[str, Any], notes: Mapping[str, str], moment: Moment
