@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.split.plays import FIRST_JUDGED, LEASE_S, POD_START_S
-from plimsoll_predictor.replay.splitting.memory import Container, Need, Outcome, play_leased
+from plimsoll_predictor.replay.splitting.memory import Container, Need, PlayedRun, play_leased
 from plimsoll_predictor.replay.splitting.playing import even_s, lognormal_items
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.proposing import MEMORY_TIME, Aim, Known, propose_leased
@@ -67,8 +67,8 @@ class MemoryFigures:
 class _Seen:
     default_s: float
     bound_s: float
-    half: Outcome
-    tuned: Outcome
+    half: PlayedRun
+    tuned: PlayedRun
     tuned_bytes: int
 
 

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import plimsoll_chunks
-from plimsoll_operator.chunks.lease_keeper import Keeper, Told
+from plimsoll_operator.chunks.lease_keeper import Keeper, WorkerReport
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import START_S, WAIT_S, LeasedJob
 from plimsoll_predictor.splitting.jobs import Job, share_of
@@ -104,7 +104,7 @@ class LeasedPlay:
         return self._last_s
 
     async def _asks(self, at: _At) -> _Next:
-        lease = await self._keeper.next(_JOB, at.worker, at.heard, Told())
+        lease = await self._keeper.next(_JOB, at.worker, at.heard, WorkerReport())
         if isinstance(lease, Lease):
             at.heard = Heard(lease.number, lease.end)
             at.first, at.goal = lease.first, lease.first + lease.items
@@ -114,7 +114,7 @@ class LeasedPlay:
 
     async def _done(self, at: _At) -> _Next:
         assert at.heard is not None
-        told = Told(seconds=self._takes_s(at))
+        told = WorkerReport(seconds=self._takes_s(at))
         await self._keeper.done(_JOB, at.worker, at.heard, at.goal, told)
         at.first, self._last_s = at.goal, self._now_s
         return [(self._now_s + CALL_S, self._asks)]

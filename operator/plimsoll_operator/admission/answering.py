@@ -24,8 +24,7 @@ from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.json_patch import Operation
 from plimsoll_operator.ordering.gate import is_held
-from plimsoll_operator.ordering.holding import Holding, Readiness, hold_for
-from plimsoll_operator.ordering.holding import Outcome as Held
+from plimsoll_operator.ordering.holding import Holding, HoldOutcome, Readiness, hold_for
 from plimsoll_operator.ordering.suspending import Suspension, suspension_of
 from plimsoll_operator.pods.creation import webhook_wrote
 from plimsoll_operator.pods.job_attempts import (
@@ -36,15 +35,14 @@ from plimsoll_operator.pods.job_attempts import (
 from plimsoll_operator.pods.recognising import patch_for_recognised, recognise
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.sizing.job_sizing import Moment, mistakes_in, patch_for_new_job
-from plimsoll_operator.sizing.node_hint import Heard, Hinted, Outcome, hint_for
+from plimsoll_operator.sizing.node_hint import Heard, Hinted, HintOutcome, hint_for
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.cut_job import CutJob, cut_new_job
 from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
 from plimsoll_operator.splitting.leased_job import Leasing
-from plimsoll_operator.splitting.spark_driver import GivenDriver, give_driver
-from plimsoll_operator.splitting.spark_driver import Outcome as DriverOutcome
+from plimsoll_operator.splitting.spark_driver import DriverOutcome, GivenDriver, give_driver
 from plimsoll_predictor.core.decision import Reason
 
 A = TypeVar("A")
@@ -177,7 +175,7 @@ class Answerer:
             self.metrics.held(holding.outcome)
         return holding.patch
 
-    @or_else("not-held", lambda _: Holding(Held.ERROR))
+    @or_else("not-held", lambda _: Holding(HoldOutcome.ERROR))
     def _holding(self, creation: Creation, sized: Sized) -> Holding | None:
         readiness = self._readiness("pods", creation.namespace)
         return hold_for(creation.object, sized, self.state, readiness)
@@ -196,7 +194,7 @@ class Answerer:
             self.metrics.hinted(hinted.outcome)
         return hinted.patch
 
-    @or_else("no-hint", lambda _: Hinted(Outcome.ERROR))
+    @or_else("no-hint", lambda _: Hinted(HintOutcome.ERROR))
     def _hinted(self, creation: Creation, sized: Sized) -> Hinted | None:
         now_s = self.monotonic()
         # A copy on disk says nothing about nodes that is still true.
@@ -266,7 +264,7 @@ class Answerer:
         suspension = self._suspension(creation, moment)
         if suspension is None:
             return self._with_knowledge(job, notes, moment)
-        if suspension.outcome is Held.HELD:
+        if suspension.outcome is HoldOutcome.HELD:
             # Its template is sized like that of any waiting Job: the queue reads the room from it.
             job = {**job, "spec": {**job["spec"], "suspend": True}}
         notes = {**notes, **suspension.notes}
@@ -279,7 +277,7 @@ class Answerer:
             self.metrics.held_job(suspension.outcome)
         return suspension
 
-    @or_else("not-suspended", lambda _: Suspension(Held.ERROR))
+    @or_else("not-suspended", lambda _: Suspension(HoldOutcome.ERROR))
     def _suspended(self, creation: Creation, moment: Moment) -> Suspension | None:
         readiness = self._readiness("jobs", moment.namespace)
         return suspension_of(creation.object, moment, readiness)

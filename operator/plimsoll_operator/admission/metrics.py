@@ -8,13 +8,13 @@ from typing import Final, TypeVar
 from prometheus_client import Counter, Gauge, Histogram, PlatformCollector
 
 from plimsoll_operator.metrics.process import process_registry
-from plimsoll_operator.ordering.holding import Outcome as Held
+from plimsoll_operator.ordering.holding import HoldOutcome
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.recognising import MAKERS, LeftAlone, Recognition
-from plimsoll_operator.sizing.node_hint import Outcome
+from plimsoll_operator.sizing.node_hint import HintOutcome
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.splitting.cut_job import Outcome as Cut
-from plimsoll_operator.splitting.spark_driver import Outcome as Driver
+from plimsoll_operator.splitting.spark_driver import DriverOutcome
 from plimsoll_predictor.core.decision import Reason
 
 E = TypeVar("E", bound=StrEnum)
@@ -79,17 +79,17 @@ class AdmissionMetrics:
         self._hints = self._by_result(
             "plimsoll_placing_hints",
             "New pods whose policy has hints at nodes, by what became of that.",
-            Outcome,
+            HintOutcome,
         )
         self._waits = self._by_result(
             "plimsoll_order_pods",
             "New pods whose policy has an order in which they start, by what became of that.",
-            Held,
+            HoldOutcome,
         )
         self._waiting_jobs = self._by_result(
             "plimsoll_order_jobs",
             "New Jobs whose policy has them wait suspended, by what became of that.",
-            Held,
+            HoldOutcome,
         )
         self._cuts = self._by_result(
             "plimsoll_split_jobs", "New Jobs over items, by what became of that.", Cut
@@ -97,7 +97,7 @@ class AdmissionMetrics:
         self._drivers = self._by_result(
             "plimsoll_spark_drivers",
             "New drivers of Spark whose policy may give them properties, by what became of that.",
-            Driver,
+            DriverOutcome,
         )
         self.let_go = Counter(
             "plimsoll_order_let_go",
@@ -172,15 +172,15 @@ class AdmissionMetrics:
         """One later attempt was answered after its wait."""
         self._waited.labels("lifted" if lifted else "in-vain").inc()
 
-    def hinted(self, outcome: Outcome) -> None:
+    def hinted(self, outcome: HintOutcome) -> None:
         """A pod was answered whose policy has hints."""
         self._hints[outcome].inc()
 
-    def held(self, outcome: Held) -> None:
+    def held(self, outcome: HoldOutcome) -> None:
         """A pod was answered whose policy has an order."""
         self._waits[outcome].inc()
 
-    def held_job(self, outcome: Held) -> None:
+    def held_job(self, outcome: HoldOutcome) -> None:
         """A Job was answered whose policy has it wait as a whole."""
         self._waiting_jobs[outcome].inc()
 
@@ -188,7 +188,7 @@ class AdmissionMetrics:
         """A Job over items was answered."""
         self._cuts[outcome].inc()
 
-    def gave(self, outcome: Driver) -> None:
+    def gave(self, outcome: DriverOutcome) -> None:
         """A driver of Spark was answered."""
         self._drivers[outcome].inc()
 

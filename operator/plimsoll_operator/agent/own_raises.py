@@ -22,7 +22,7 @@ from plimsoll_operator.attempts.grants import (
     GRANTS_PATH,
     MOST_ASKED,
     MOST_TOLD,
-    Asked,
+    AskedGrants,
     Grant,
     Granted,
     OwnRaise,
@@ -101,13 +101,13 @@ class OwnRaises:
         pods = tuple(rising)[:MOST_ASKED]
         if not self._untold and all(uid in self._asked_s for uid in pods):
             return
-        asked = Asked(node=self._node, raised=tuple(self._untold), pods=pods)
+        asked = AskedGrants(node=self._node, raised=tuple(self._untold), pods=pods)
         answer = self._say(asked)
         self._asked_s = dict.fromkeys(pods, now_s)
         if answer is not None:
             self._allowance.renew(answer.grants, now_s)
 
-    def _say(self, asked: Asked) -> Granted | None:
+    def _say(self, asked: AskedGrants) -> Granted | None:
         try:
             status, words = self._send(GRANTS_PATH, to_document(asked))
         except (OSError, http.client.HTTPException) as error:

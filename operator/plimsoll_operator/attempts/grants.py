@@ -15,7 +15,7 @@ from plimsoll_operator.attempts.alarms import Alarm
 from plimsoll_operator.attempts.peaks import Id, Memory
 
 GRANTS_PATH: Final = "/v1/rescue-grants"
-"""The path on which the controller takes an ``Asked``. It answers with a ``Granted``.
+"""The path on which the controller takes an ``AskedGrants``. It answers with a ``Granted``.
 
 A controller of an older version answers 404: then its agents send alarms.
 """
@@ -45,7 +45,7 @@ class OwnRaise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedGrants:
     """What an agent reports first, and then asks for.
 
     pods: the UIDs of pods whose memory grows, or soon may, for which it asks for grants.

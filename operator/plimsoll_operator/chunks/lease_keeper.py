@@ -71,8 +71,8 @@ class Count(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a worker reports of itself; None for what it does not know.
+class WorkerReport:
+    """What a worker tells of itself; None for what it does not know.
 
     seconds: for its range. peak_bytes: of its process so far. limit_bytes: of its container.
     """
@@ -83,8 +83,8 @@ class Told:
 
 
 @dataclass(slots=True)
-class Kept:
-    """One job: which worker has what, and what its chunks took.
+class OpenJob:
+    """A job that is open: which worker has what, and what its chunks took.
 
     workers: how many at once. largest: the largest chunk that each worker did, by its name.
     task: None if not told. token: the digest of the job's token, once its pods have shown it.
@@ -158,9 +158,9 @@ class Keeper:
         counted: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._shelf, self._monotonic, self._counted = shelf, monotonic, counted
-        self.jobs: dict[JobName, Kept] = {}
+        self.jobs: dict[JobName, OpenJob] = {}
 
-    def open(self, leased: LeasedJob, document: object = None, taught: object = None) -> Kept:
+    def open(self, leased: LeasedJob, document: object = None, taught: object = None) -> OpenJob:
         """Lease a job's items from now on. document: its record, to go on; None to begin.
 
         If a job of this name is open, it is returned as it is. taught: what an earlier job of its
@@ -186,7 +186,7 @@ class Keeper:
         whose = job.workers, leased.uid, leased.task
         token = document.get("token") if isinstance(document, Mapping) else None
         token = token if isinstance(token, str) else None
-        kept = self.jobs[name] = Kept(leases, guided, *whose, token, counts=counts)
+        kept = self.jobs[name] = OpenJob(leases, guided, *whose, token, counts=counts)
         return kept
 
     def trust(self, name: JobName, token: str) -> None:
@@ -203,7 +203,7 @@ class Keeper:
         """Forget a job that has ended."""
         self.jobs.pop(name, None)
 
-    def find(self, name: JobName) -> Kept:
+    def find(self, name: JobName) -> OpenJob:
         """Return a job's record. UnknownJob if it is not open."""
         kept = self.jobs.get(name)
         if kept is None:
@@ -211,7 +211,7 @@ class Keeper:
         return kept
 
     async def next(
-        self, name: JobName, worker: Worker, heard: Heard | None, told: Told
+        self, name: JobName, worker: Worker, heard: Heard | None, report: WorkerReport
     ) -> Lease | NoLease:
         """Lease a range.
 
@@ -219,7 +219,7 @@ class Keeper:
             UnknownJob, NotWritten, and ValueError for a worker that the job cannot have.
         """
         kept = self.find(name)
-        kept.guided.bound(told.limit_bytes)
+        kept.guided.bound(report.limit_bytes)
         before = kept.leases.number
         found = kept.leases.next(worker, heard, self._monotonic(), self._sizing(kept))
         if kept.leases.number > before:
@@ -228,7 +228,7 @@ class Keeper:
         return await self._written(name, kept, found)
 
     async def done(
-        self, name: JobName, worker: Worker, heard: Heard, to: int | None, told: Told
+        self, name: JobName, worker: Worker, heard: Heard, to: int | None, report: WorkerReport
     ) -> Ack:
         """Acknowledge all items of a lease as done, or those before ``to``.
 
@@ -239,7 +239,7 @@ class Keeper:
         part = kept.leases.parts.get(worker.name)
         ack = kept.leases.acknowledge(worker, heard, _up_to(part, heard) if to is None else to)
         if ack is Ack.DONE and part is not None:
-            self._learn(kept, part, to, told)
+            self._learn(kept, part, to, report)
         if ack is not Ack.AGAIN:
             self._count(kept, Count.DONE if ack is Ack.DONE else Count.REFUSED)
         # Earlier acknowledged changes that could not be written then are written now.
@@ -292,7 +292,7 @@ class Keeper:
             {each: number for each, number in known.items() if isinstance(number, int)}
         )
 
-    def _sizing(self, kept: Kept) -> Sizing:
+    def _sizing(self, kept: OpenJob) -> Sizing:
         costs, now_s = kept.guided.costs, self._monotonic()
 
         def least(part: Part) -> int:
@@ -308,25 +308,25 @@ class Keeper:
 
         return Sizing(kept.guided.next_items, least)
 
-    def _learn(self, kept: Kept, part: Part, to: int | None, told: Told) -> None:
+    def _learn(self, kept: OpenJob, part: Part, to: int | None, report: WorkerReport) -> None:
         """Learn from a range; not from what a worker did on its own, in steps of unknown size."""
         name, items = part.worker.name, part.leased - part.first
         granted_s = kept.granted_s.pop(name, None)
         if items < 1 or granted_s is None or to not in (None, part.leased):
             return
-        kept.guided.bound(told.limit_bytes)
+        kept.guided.bound(report.limit_bytes)
         kept.largest[name] = largest = max(items, kept.largest.get(name, 0))
         # Workers' clocks may be wrong: only their durations are used, and bounded by our clock.
         most_s = max(0.0, self._monotonic() - granted_s)
-        seconds = told.seconds if told.seconds is not None else most_s
+        seconds = report.seconds if report.seconds is not None else most_s
         kept.item_s[name] = min(seconds, most_s) / items
-        kept.guided.done(Chunk(items, min(seconds, most_s), told.peak_bytes, largest))
+        kept.guided.done(Chunk(items, min(seconds, most_s), report.peak_bytes, largest))
 
-    def _count(self, kept: Kept, what: Count) -> None:
+    def _count(self, kept: OpenJob, what: Count) -> None:
         kept.counts[what] += 1
         self._counted(what.value)
 
-    async def _written(self, name: JobName, kept: Kept, answer: T) -> T:
+    async def _written(self, name: JobName, kept: OpenJob, answer: T) -> T:
         """Return the answer once all its changes are written; others' changes share the write."""
         mine = kept.leases.changes
         if kept.written >= mine:

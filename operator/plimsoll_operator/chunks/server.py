@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from aiohttp import web
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, Told, TooManyJobs, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, TooManyJobs, UnknownJob, WorkerReport
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S
 from plimsoll_predictor.splitting.jobs import MOST_WORKERS
@@ -75,8 +75,8 @@ class _Said(msgspec.Struct):
         return Heard(self.lease, MOST_ITEMS if self.end is None else self.end)
 
     @property
-    def told(self) -> Told:
-        return Told(self.seconds, self.peak_bytes, self.limit_bytes)
+    def report(self) -> WorkerReport:
+        return WorkerReport(self.seconds, self.peak_bytes, self.limit_bytes)
 
 
 Handler = Callable[[JobName, _Said], Awaitable[web.Response]]
@@ -150,7 +150,7 @@ class ChunkServer:
 
     async def _next(self, job: JobName, said: _Said) -> web.Response:
         heard = None if said.lease is None else said.heard
-        found = await self.keeper.next(job, said.who, heard, said.told)
+        found = await self.keeper.next(job, said.who, heard, said.report)
         answer: dict[str, Any] = {"none": str(found)}
         if isinstance(found, Lease):
             answer = {
@@ -162,7 +162,7 @@ class ChunkServer:
         return web.json_response({**answer, **self._more(job, said)})
 
     async def _done(self, job: JobName, said: _Said) -> web.Response:
-        ack = await self.keeper.done(job, said.who, said.heard, said.to, said.told)
+        ack = await self.keeper.done(job, said.who, said.heard, said.to, said.report)
         part = self.keeper.find(job).leases.parts.get(said.worker)
         # The end of a part other than its lease's would mislead it.
         its = part is not None and part.worker.life == said.life and part.has(said.heard)

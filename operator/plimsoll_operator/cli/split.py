@@ -65,6 +65,8 @@ def split(
 ) -> None:
     """Tell what items and pods of a task's Jobs cost, and how these are best cut."""
     from plimsoll_operator.commands.splitting.split import split_command
-    from plimsoll_operator.views.splitting_facts import Asked
+    from plimsoll_operator.views.splitting_facts import AskedJob
 
-    raise typer.Exit(split_command(task, store, output, Asked(items, workers, pods, memory_weight)))
+    raise typer.Exit(
+        split_command(task, store, output, AskedJob(items, workers, pods, memory_weight))
+    )

@@ -17,7 +17,7 @@ from plimsoll_operator.controller.placing.listed_pods import ListedPods
 from plimsoll_operator.controller.profiles.gathering import LATEST
 from plimsoll_operator.controller.tasks import karpenter
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
-from plimsoll_operator.controller.tasks.healing import Healing
+from plimsoll_operator.controller.tasks.healing import HealingWatch
 from plimsoll_operator.controller.tasks.missed_deletions import MissedDeletions
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_operator.profile.conditions import leak_of
@@ -100,7 +100,7 @@ class Controller(ControllerParts):
 
     started = False
     """Whether the feed holds what the store knows; before that, the feed must not be read."""
-    healing: Healing
+    healing: HealingWatch
     """It is made at the start."""
     _beside: tuple[asyncio.Task[None], ...] = ()
     _imported = 0
@@ -130,7 +130,9 @@ class Controller(ControllerParts):
         await self.restore()
         listed = ListedPods(self.kube.api, self.encounters.first_list)
         await listed.begin()
-        self.healing = Healing(self.writer, self.bounds, lambda: self.encounters.first_list.handled)
+        self.healing = HealingWatch(
+            self.writer, self.bounds, lambda: self.encounters.first_list.handled
+        )
         # Admission lowers sizes as soon as it reads the feed, unless the feed says otherwise.
         self.healing.look()
         self.started = True

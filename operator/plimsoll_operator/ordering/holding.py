@@ -55,7 +55,7 @@ _GROUPS: Final = (
 """Prefixes of labels and annotations of pods that queue elsewhere, or start together."""
 
 
-class Outcome(StrEnum):
+class HoldOutcome(StrEnum):
     """The result for one pod or Job whose policy has an order, for counting."""
 
     HELD = "held"
@@ -82,7 +82,7 @@ class Outcome(StrEnum):
 class Holding:
     """The answer for one pod. patch: JSON Patch operations that follow those of its size."""
 
-    outcome: Outcome
+    outcome: HoldOutcome
     patch: Sequence[Operation] = ()
 
 
@@ -98,12 +98,12 @@ class Readiness:
     watched: bool
 
     @property
-    def trouble(self) -> Outcome | None:
+    def trouble(self) -> HoldOutcome | None:
         """Say why no pod is held; None if pods may be held."""
         if not self.watched:
-            return Outcome.UNWATCHED
+            return HoldOutcome.UNWATCHED
         heard = self.age_s is not None and self.age_s <= MOST_UNHEARD_S
-        return None if heard else Outcome.SILENT
+        return None if heard else HoldOutcome.SILENT
 
 
 def hold_for(pod: Pod, sized: Sized, state: AdmissionState, readiness: Readiness) -> Holding | None:
@@ -120,23 +120,23 @@ def hold_for(pod: Pod, sized: Sized, state: AdmissionState, readiness: Readiness
     outcome = _why_not(pod, sized, state) or readiness.trouble
     if outcome is not None:
         return Holding(outcome)
-    return Holding(Outcome.HELD, _patch())
+    return Holding(HoldOutcome.HELD, _patch())
 
 
-def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> Outcome | None:
+def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> HoldOutcome | None:
     assert sized.identity is not None
     assert sized.note is not None
     if says_when_or_where(pod):
-        return Outcome.CHOSEN
+        return HoldOutcome.CHOSEN
     if is_grouped(pod):
-        return Outcome.GROUPED
+        return HoldOutcome.GROUPED
     if not _bears_to_wait(pod):
-        return Outcome.MADE
+        return HoldOutcome.MADE
     if max(sized.note.attempt, sized.identity.attempt) > 1:
-        return Outcome.LATER
+        return HoldOutcome.LATER
     if str(sized.identity.task) not in state.ordered:
-        return Outcome.UNKNOWN
-    return None if has_room_for_note(pod) else Outcome.NO_ROOM
+        return HoldOutcome.UNKNOWN
+    return None if has_room_for_note(pod) else HoldOutcome.NO_ROOM
 
 
 def says_when_or_where(pod: Pod) -> bool:

@@ -16,7 +16,7 @@ from plimsoll_operator.ordering.asks import Amounts, Asked, times_it_fits
 from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
-from plimsoll_predictor.placing.queueing import Beside, Candidate, best_turn
+from plimsoll_predictor.placing.queueing import Candidate, PairWaste, best_turn
 
 WINDOW: Final = 15
 MOST_OVERTAKEN: Final = 60
@@ -75,7 +75,7 @@ class Known:
     room awaits. sees: whether it is known which pods are on the nodes.
     """
 
-    pairs: Beside | None
+    pairs: PairWaste | None
     now_s: float
     capacities: Sequence[Amounts]
     outsider_s: Callable[[int], float | None]

@@ -14,7 +14,7 @@ from typing import Any
 from plimsoll_operator.names.json_patch import Operation, pointer
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, WAITS
 from plimsoll_operator.ordering.holding import (
-    Outcome,
+    HoldOutcome,
     Readiness,
     is_awaited,
     is_grouped,
@@ -40,7 +40,7 @@ from plimsoll_predictor.core.task import TaskId
 class Suspension:
     """The answer for one Job. patch: suspends it. notes: annotations for its template."""
 
-    outcome: Outcome
+    outcome: HoldOutcome
     patch: list[Operation] = field(default_factory=list)
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ def suspension_of(
     outcome = _why_not(job, task, moment) or readiness.trouble
     if outcome is not None:
         return Suspension(outcome, notes=_NO_GATES)
-    return Suspension(Outcome.HELD, suspending(job), {**_NO_GATES, HELD: note_of_wait()})
+    return Suspension(HoldOutcome.HELD, suspending(job), {**_NO_GATES, HELD: note_of_wait()})
 
 
 def _is_wanted(policy: Policy, moment: Moment) -> bool:
@@ -85,19 +85,19 @@ def _marked(job: Mapping[str, Any]) -> Suspension | None:
     taken: list[Operation] = [{"op": "remove", "path": mark}]
     if HELD in annotations_of(job) and is_suspended(job):
         taken.append({"op": "replace", "path": "/spec/suspend", "value": False})
-    return Suspension(Outcome.CHOSEN, taken)
+    return Suspension(HoldOutcome.CHOSEN, taken)
 
 
-def _why_not(job: Mapping[str, Any], task: TaskId, moment: Moment) -> Outcome | None:
+def _why_not(job: Mapping[str, Any], task: TaskId, moment: Moment) -> HoldOutcome | None:
     pod = pod_of_job(job, EMPTY)
     spec = mapping(job.get("spec"))
     if spec.get("suspend") is True or not pods_at_once(job) or says_when_or_where(pod):
-        return Outcome.CHOSEN
+        return HoldOutcome.CHOSEN
     if is_queued(job) or is_grouped(pod):
-        return Outcome.GROUPED
+        return HoldOutcome.GROUPED
     # Its maker would delete it, with its pods, for the hosts that its template gets when it starts.
     if not may_start_late(job) or is_awaited(pod) or is_made_again(job):
-        return Outcome.MADE
+        return HoldOutcome.MADE
     if str(task) not in moment.state.ordered or not moment.state.orders_jobs:
-        return Outcome.UNKNOWN
-    return None if has_room_for_note(job) and has_room_for_note(pod) else Outcome.NO_ROOM
+        return HoldOutcome.UNKNOWN
+    return None if has_room_for_note(job) and has_room_for_note(pod) else HoldOutcome.NO_ROOM

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from plimsoll_predictor.core.durations import two_digits
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.placing.telling import Beside, Neighbours
+from plimsoll_predictor.placing.telling import Neighbour, Neighbours
 
 ANOTHER: Final = "a task of another namespace"
 
@@ -28,7 +28,7 @@ def neighbour_status(task: TaskId, neighbours: Neighbours) -> dict[str, Any] | N
     return {"text": "; ".join(filter(None, parts)), "best": best, "worst": worst}
 
 
-def _facts(task: TaskId, all_beside: Sequence[Beside]) -> list[dict[str, Any]]:
+def _facts(task: TaskId, all_beside: Sequence[Neighbour]) -> list[dict[str, Any]]:
     return [
         {
             "task": _name(task, beside.kind),

@@ -15,7 +15,7 @@ from plimsoll_operator.wording.price_words import FailurePrice
 from plimsoll_operator.wording.raised_words import words_for_rule
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.experts.charging import Would
-from plimsoll_predictor.experts.guard import HELD_RUNS, Beside
+from plimsoll_predictor.experts.guard import HELD_RUNS, Comparison
 from plimsoll_predictor.experts.panel import YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import HYSTERESIS, Bids, Standing
@@ -63,7 +63,7 @@ class StandingFacts:
     drift: DriftFacts
     would: Would = field(default_factory=Would)
     floor: str = ""
-    lately: Beside = field(default_factory=Beside)
+    lately: Comparison = field(default_factory=Comparison)
     guarded: Guarded | None = None
     spent: Spent = NOTHING_SPENT
     kill_causes: Mapping[str, int] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from plimsoll_operator.attempts.alarms import Alarm
 from plimsoll_operator.attempts.grants import GRANTED_S, Grant
-from plimsoll_predictor.rescue.deciding import Nearing, Past, Raise, Room, decide
+from plimsoll_predictor.rescue.deciding import Nearing, PodPast, Raise, Room, decide
 from plimsoll_predictor.rescue.growth import Outlook
 
 
@@ -72,8 +72,10 @@ class Allowance:
         )
 
 
-def _past(grant: Grant) -> Past:
-    return Past(needs_bytes=grant.needs_bytes, first_bytes=grant.first_bytes, raises=grant.raises)
+def _past(grant: Grant) -> PodPast:
+    return PodPast(
+        needs_bytes=grant.needs_bytes, first_bytes=grant.first_bytes, raises=grant.raises
+    )
 
 
 def nearing(alarm: Alarm, limit_bytes: int) -> Nearing:

@@ -51,7 +51,7 @@ _MOST_CHARS: Final = 512
 _MOST_BYTES_A_CHAR: Final = 4
 
 
-class Outcome(StrEnum):
+class HintOutcome(StrEnum):
     """The result for one pod whose policy has hints, for counting."""
 
     GIVEN = "given"
@@ -81,7 +81,7 @@ class Hinted:
         to start; None without a hint. need: what it will use there.
     """
 
-    outcome: Outcome
+    outcome: HintOutcome
     patch: Sequence[Operation] = ()
     best: str | None = None
     need: Need = field(default=UNKNOWN_NEED, compare=False)
@@ -121,23 +121,23 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
     need = need_of(pod, state, sized.identity.task, sized.note)
     hint = state.placing.hint(str(sized.identity.task), heard.now_s, need)
     if isinstance(hint, NoHint):
-        return Hinted(Outcome(hint.value))
+        return Hinted(HintOutcome(hint.value))
     if placing is Placing.RECOMMEND:
-        return Hinted(Outcome.RECOMMENDED)
+        return Hinted(HintOutcome.RECOMMENDED)
     if not has_room_for_note(pod):
-        return Hinted(Outcome.NO_ROOM)
-    return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0], need)
+        return Hinted(HintOutcome.NO_ROOM)
+    return Hinted(HintOutcome.GIVEN, _patch(pod, hint), hint.nodes[0], need)
 
 
-def _why_without(pod: Pod, attempt: int, state: AdmissionState, heard: Heard) -> Outcome | None:
+def _why_without(pod: Pod, attempt: int, state: AdmissionState, heard: Heard) -> HintOutcome | None:
     """Say why no node is chosen for a pod, whatever runs where; None if one may be."""
     if says_where(pod):
-        return Outcome.CHOSEN
+        return HintOutcome.CHOSEN
     if attempt > 1:
-        return Outcome.LATER
+        return HintOutcome.LATER
     if state.nodes.karpenter:
-        return Outcome.KARPENTER
-    return None if heard.lately else Outcome.SILENT
+        return HintOutcome.KARPENTER
+    return None if heard.lately else HintOutcome.SILENT
 
 
 def need_of(

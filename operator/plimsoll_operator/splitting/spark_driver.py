@@ -49,7 +49,7 @@ _KEPT: Final = (
 )
 
 
-class Outcome(StrEnum):
+class DriverOutcome(StrEnum):
     """The result for one driver whose policy allows properties, for counting."""
 
     GIVEN = "given"
@@ -71,7 +71,7 @@ class Outcome(StrEnum):
 class GivenDriver:
     """The answer for one driver. patch: JSON Patch operations that follow those of its size."""
 
-    outcome: Outcome
+    outcome: DriverOutcome
     patch: Sequence[Operation] = ()
 
 
@@ -92,26 +92,26 @@ def give_driver(
     steps = state.smaller.get(executors_of(identity.task), 0)
     given = given_for(policy.spark.partitions, steps)
     if given is None:
-        return GivenDriver(Outcome.NOTHING)
+        return GivenDriver(DriverOutcome.NOTHING)
     if given.step == 0:
         attempts = attempts_of(pod, identity, policy, note.attempt)
         if why_not_lowered(attempts, unhealed) is not None:
-            return GivenDriver(Outcome.ONE_ATTEMPT)
+            return GivenDriver(DriverOutcome.ONE_ATTEMPT)
     return _given(pod, note.container, given, policy.spark)
 
 
 def _given(pod: Pod, name: str | None, given: Given, policy: SparkPolicy) -> GivenDriver:
     if not has_room_for_note(pod):
-        return GivenDriver(Outcome.NO_ROOM)
+        return GivenDriver(DriverOutcome.NO_ROOM)
     container, path = _container(pod, name)
     options = _in_container(container, f"{path}/env", _options(given))
     replacing = _replacing(container, path, given, policy)
     note = _note(given, replacing, done=policy.mode is Mode.ENFORCE)
     if policy.mode is not Mode.ENFORCE:
-        return GivenDriver(Outcome.RECOMMENDED, note)
+        return GivenDriver(DriverOutcome.RECOMMENDED, note)
     if options is None:
-        return GivenDriver(Outcome.OWN)
-    outcome = Outcome.REPLACED if replacing else Outcome.GIVEN
+        return GivenDriver(DriverOutcome.OWN)
+    outcome = DriverOutcome.REPLACED if replacing else DriverOutcome.GIVEN
     step = add(annotation_path(STEP), str(given.step))
     return GivenDriver(outcome, [*options, *(replacing or ()), *note, step])
 

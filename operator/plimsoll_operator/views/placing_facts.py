@@ -13,7 +13,7 @@ from plimsoll_predictor.placing.interference import learned_from
 from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Matrix, Slowdown
 from plimsoll_predictor.placing.placed_run import PlacedRun
-from plimsoll_predictor.placing.telling import MOST_NAMED, Beside, Neighbours, neighbours_of
+from plimsoll_predictor.placing.telling import MOST_NAMED, Neighbour, Neighbours, neighbours_of
 from plimsoll_predictor.replay.placing.past_queue import PastGains, gains_of_past, known_share
 
 
@@ -102,7 +102,7 @@ def facts_with_gains(runs: Sequence[PlacedRun]) -> PlacingFacts:
         return PlacingFacts(facts.matrix, facts.runs, gains_of_past(runs, facts.matrix))
 
 
-def _beside_dict(beside: Beside) -> dict[str, Any]:
+def _beside_dict(beside: Neighbour) -> dict[str, Any]:
     return {"task": beside.kind, **_slowdown_dict(beside.slowdown)}
 
 

@@ -39,7 +39,7 @@ from plimsoll_predictor.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedJob:
     """A Job as people ask for it; None takes what the last Job had.
 
     memory_weight: how much memory counts beside time, see ``Aim``.
@@ -51,7 +51,7 @@ class Asked:
     memory_weight: float = TIME
 
 
-AS_LAST = Asked()
+AS_LAST = AskedJob()
 MOST_SIZES: Final = 8
 _OF_A_JOB: Final = ("items", "workers", "pods", "limit_bytes")
 _NESTED: Final = ("job", "over_shares")
@@ -143,7 +143,7 @@ def _listed_document(found: Cut) -> dict[str, Any]:
     }
 
 
-def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> SplittingFacts | None:
+def splitting_facts(store: Store, task: TaskId, asked: AskedJob = AS_LAST) -> SplittingFacts | None:
     """Read what is known, and cut a Job by that; None if no Job over items is known.
 
     Cost: one query, and up to some tenths of a second for Jobs with a hundred workers.
@@ -177,7 +177,7 @@ def _listed(job: CuttableJob, learned: Learned, memory_weight: float) -> Cut | N
     return found if found.sizes else None
 
 
-def cut_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> CutFacts | None:
+def cut_facts(store: Store, task: TaskId, asked: AskedJob = AS_LAST) -> CutFacts | None:
     """Read and cut like ``splitting_facts``, without what other cuts would take."""
     chunks = store.chunk_runs.of_task(task, labels.CHUNK_ITEMS)
     learned, last = learned_of(chunks), last_job(chunks)
@@ -190,7 +190,7 @@ def cut_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> CutFacts | 
     )
 
 
-def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
+def _job(last: CuttableJob, asked: AskedJob) -> CuttableJob:
     items = asked.items or last.items
     workers = asked.workers or last.workers
     pods = asked.pods or (last.pods if asked.items is None else min(workers, items))
@@ -307,12 +307,12 @@ class LeasedFacts:
         }
 
 
-def leased_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> LeasedFacts | None:
+def leased_facts(store: Store, task: TaskId, asked: AskedJob = AS_LAST) -> LeasedFacts | None:
     """Read what is known; None if no leased Job of the task has ended. Cost: one query."""
     return leased_facts_of(task, store.leased_jobs.taught(task), asked)
 
 
-def leased_facts_of(task: TaskId, taught: object, asked: Asked = AS_LAST) -> LeasedFacts | None:
+def leased_facts_of(task: TaskId, taught: object, asked: AskedJob = AS_LAST) -> LeasedFacts | None:
     """Return what a task's last leased Job taught; None if nothing."""
     learned = leased_task_of(taught)
     if learned is None:
@@ -321,7 +321,7 @@ def leased_facts_of(task: TaskId, taught: object, asked: Asked = AS_LAST) -> Lea
     return LeasedFacts(task, learned, following, asked.memory_weight)
 
 
-def _next_lease(taught: object, learned: LeasedTask, asked: Asked) -> NextLease | None:
+def _next_lease(taught: object, learned: LeasedTask, asked: AskedJob) -> NextLease | None:
     last, peaks = learned.last, learned.peaks
     items = asked.items or (last.items if last else None)
     workers = asked.workers or (last.workers if last else None)

@@ -7,7 +7,7 @@ from typing import Final
 
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.placing.matrix import Slowdown
-from plimsoll_predictor.placing.telling import Beside, Neighbours
+from plimsoll_predictor.placing.telling import Neighbour, Neighbours
 from plimsoll_predictor.replay.placing.past_queue import Gain
 
 CANNOT_TELL: Final = "cannot tell yet"
@@ -26,7 +26,7 @@ def words_for_times(slowdown: Slowdown) -> str:
     return f"{slowdown.times:.2f} times, {slowdown.low:.2f} to {slowdown.high:.2f}"
 
 
-def words_for_besides(besides: Sequence[Beside]) -> str:
+def words_for_besides(besides: Sequence[Neighbour]) -> str:
     """Name neighbours, each with its slowdown.
 
     >>> words_for_besides([Beside("team/wait", Slowdown(1.1, 1.08, 1.13, True))])

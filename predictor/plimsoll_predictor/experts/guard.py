@@ -51,7 +51,7 @@ class ServedRun:
 
 
 @dataclass(slots=True)
-class Beside:
+class Comparison:
     """What was served, compared with what one rule would have held; sums that fade.
 
     served, rule: GB·h. logs: sum of ln (served ÷ rule) over runs; weight: how many runs.
@@ -99,8 +99,8 @@ class Guard:
     """
 
     runs: int = 0
-    max_seen: Beside = field(default_factory=Beside)
-    request: Beside = field(default_factory=Beside)
+    max_seen: Comparison = field(default_factory=Comparison)
+    request: Comparison = field(default_factory=Comparison)
     lost: dict[str, Lost] = field(default_factory=dict)
     left: int = 0
     since: Guarded | None = None
@@ -157,7 +157,7 @@ class Guard:
         self.left -= 1
         if not self.left:
             self.runs, self.since = 0, None
-            self.max_seen, self.request = Beside(), Beside()
+            self.max_seen, self.request = Comparison(), Comparison()
 
 
 def _held_bytes(first_bytes: float, need_bytes: float) -> float:

@@ -16,7 +16,7 @@ AGE: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PairWaste:
     """What a job of the row's kind wastes beside each running job of the column's kind.
 
     kinds: including OTHERS. waste: a row and a column per kind; in slowdowns, less is better.
@@ -57,7 +57,7 @@ class Turn:
 
 
 def best_turn(
-    window: Sequence[Candidate], nodes: Sequence[Sequence[str]], beside: Beside | None
+    window: Sequence[Candidate], nodes: Sequence[Sequence[str]], beside: PairWaste | None
 ) -> Turn:
     """Choose the next job. window: in the order of the queue. nodes: kinds of the jobs on each.
 
@@ -82,7 +82,9 @@ def best_turn(
     return Turn(best, _by(wasted[best], window[best].fits))
 
 
-def _wasted(window: Sequence[Candidate], nodes: Sequence[Sequence[str]], beside: Beside) -> Array:
+def _wasted(
+    window: Sequence[Candidate], nodes: Sequence[Sequence[str]], beside: PairWaste
+) -> Array:
     """Return what each job wastes on each node: (n_jobs, n_nodes)."""
     counts = np.zeros((len(nodes), len(beside.kinds)))
     for at, residents in enumerate(nodes):

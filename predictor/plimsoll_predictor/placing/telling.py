@@ -16,7 +16,7 @@ MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Neighbour:
     """A neighbour. slowdown: of the kind in question, beside one of this ``kind``."""
 
     kind: str
@@ -30,8 +30,8 @@ class Neighbours:
     No neighbour is in both. Both are empty while nothing about the kind can be told.
     """
 
-    best: tuple[Beside, ...] = ()
-    worst: tuple[Beside, ...] = ()
+    best: tuple[Neighbour, ...] = ()
+    worst: tuple[Neighbour, ...] = ()
 
 
 def neighbours_of(matrix: Matrix, kind: str, most: int = MOST_NAMED) -> Neighbours:
@@ -45,7 +45,7 @@ def neighbours_of(matrix: Matrix, kind: str, most: int = MOST_NAMED) -> Neighbou
     known = sorted(
         (
             beside
-            for beside in (Beside(each, matrix.slowdown(kind, each)) for each in matrix.kinds)
+            for beside in (Neighbour(each, matrix.slowdown(kind, each)) for each in matrix.kinds)
             if beside.slowdown.known and beside.kind != OTHERS
         ),
         key=lambda beside: (beside.slowdown.times, beside.kind),
@@ -60,7 +60,7 @@ def neighbours_of(matrix: Matrix, kind: str, most: int = MOST_NAMED) -> Neighbou
     return Neighbours(tuple(best[:most]), tuple(worst[:most]))
 
 
-def _bounds(known: Sequence[Beside]) -> tuple[float, float]:
+def _bounds(known: Sequence[Neighbour]) -> tuple[float, float]:
     """Times up to which a neighbour is a good one, and times above which it is a bad one.
 
     A kind that everybody slows, some by a fifth and some to double, still has better neighbours:

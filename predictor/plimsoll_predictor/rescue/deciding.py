@@ -91,7 +91,7 @@ class Nearing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class PodPast:
     """What else is known about it.
 
     needs_bytes: of its task's runs that succeeded, in any order; a few of the newest suffice.
@@ -140,7 +140,7 @@ class Leave:
     probability: float
 
 
-def decide(nearing: Nearing, past: Past, room: Room) -> Raise | Leave:
+def decide(nearing: Nearing, past: PodPast, room: Room) -> Raise | Leave:
     """Decide for one attempt. Nothing is raised above what the room allows."""
     likely = probability(nearing, past.needs_bytes)
     if not _is_due(nearing):
@@ -208,7 +208,7 @@ def _by_curve(nearing: Nearing) -> float:
     return max(by_ramp, steps / (steps + 1) if over else 0.0)
 
 
-def _wanted(nearing: Nearing, past: Past) -> int:
+def _wanted(nearing: Nearing, past: PodPast) -> int:
     """Return the limit that would suffice for a while, regardless of the room."""
     used, limit, outlook = nearing.used_bytes, nearing.limit_bytes, nearing.outlook
     fast = used + outlook.growth_bytes_s * (nearing.react_s + LASTS_S)

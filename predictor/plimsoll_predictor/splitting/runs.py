@@ -18,7 +18,7 @@ USUAL_RUNS: Final = 1.0
 
 
 @dataclass(slots=True)
-class Past:
+class RunSums:
     """A task's runs so far, in bounded space. A run's numbers are added when it has ended."""
 
     times: ChunkSums = field(default_factory=ChunkSums)
@@ -32,7 +32,7 @@ class Past:
         self.times.fade(KEPT)
         self.peaks.begin(KEPT)
 
-    def take(self, run: Past, before: Past) -> None:
+    def take(self, run: RunSums, before: RunSums) -> None:
         """Add what one run measured: what it knows, less what it knew when it began.
 
         Older peaks count as little as the run found that they should; see ``PeakSums.kept``.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, Told, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, UnknownJob, WorkerReport
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_operator.splitting.leased_job import LeasedJob
@@ -220,7 +220,7 @@ async def test_an_index_that_no_worker_has_is_refused(
 async def test_a_worker_that_is_refused_keeps_its_share() -> None:
     kept = keeper(Shelf())
     with pytest.raises(ValueError, match="name"):
-        await kept.next(JOB, Worker("", 0), None, Told())
+        await kept.next(JOB, Worker("", 0), None, WorkerReport())
     assert kept.find(JOB).leases.reserved == 100
 
 
@@ -248,18 +248,20 @@ async def test_a_body_that_is_too_large_is_not_read(client: Client) -> None:
 async def test_a_restart_keeps_what_was_answered() -> None:
     shelf, (one, two) = Shelf(), (Worker("a", 0), Worker("b", 1))
     first = keeper(shelf)
-    done = await first.next(JOB, one, None, Told())
-    kept = await first.next(JOB, two, None, Told())
+    done = await first.next(JOB, one, None, WorkerReport())
+    kept = await first.next(JOB, two, None, WorkerReport())
     assert isinstance(done, Lease)
     assert isinstance(kept, Lease)
     heard = Heard(done.number, done.end)
-    told_s = Told(0.0, 10**8, 10**9)
+    told_s = WorkerReport(0.0, 10**8, 10**9)
     assert await first.done(JOB, one, heard, None, told_s) is Ack.DONE
     again = keeper(shelf)
     assert again.find(JOB).leases.done == 1
     assert again.find(JOB).guided.past.peaks.count == 1
-    assert await again.done(JOB, one, heard, None, Told()) is Ack.AGAIN
-    assert await again.done(JOB, two, Heard(kept.number, kept.end), None, Told()) is Ack.DONE
+    assert await again.done(JOB, one, heard, None, WorkerReport()) is Ack.AGAIN
+    assert (
+        await again.done(JOB, two, Heard(kept.number, kept.end), None, WorkerReport()) is Ack.DONE
+    )
 
 
 async def test_what_could_not_be_written_is_not_answered_and_counts_when_asked_again() -> None:
@@ -276,7 +278,7 @@ async def test_what_could_not_be_written_is_not_answered_and_counts_when_asked_a
 async def test_requests_that_come_while_one_is_written_share_the_next_write() -> None:
     shelf = Shelf()
     kept = keeper(shelf, shares=50)
-    asking = (kept.next(JOB, Worker(f"w-{at}", at), None, Told()) for at in range(50))
+    asking = (kept.next(JOB, Worker(f"w-{at}", at), None, WorkerReport()) for at in range(50))
     found = await asyncio.gather(*asking)
     assert all(isinstance(each, Lease) for each in found)
     assert shelf.writes == 2
@@ -286,15 +288,15 @@ async def test_requests_that_come_while_one_is_written_share_the_next_write() ->
 async def test_what_a_task_taught_sizes_the_first_lease_of_its_next_job() -> None:
     first, worker = keeper(Shelf(), items=10_000), Worker("a", 0)
     for _ in range(4):
-        lease = await first.next(JOB, worker, None, Told())
+        lease = await first.next(JOB, worker, None, WorkerReport())
         assert isinstance(lease, Lease)
         heard = Heard(lease.number, lease.end)
-        await first.done(JOB, worker, heard, None, Told(0.001 * lease.items))
+        await first.done(JOB, worker, heard, None, WorkerReport(0.001 * lease.items))
     taught = json.loads(json.dumps(first.find(JOB).guided.to_document()))
     for known, least in ((taught, 1000), ({"times": "nonsense"}, 1), (None, 1)):
         later = Keeper(Shelf(), Clock())
         later.open(LeasedJob(JOB, "uid-2", Job(10_000, 2, 1.5, 0.05), 2), None, known)
-        found = await later.next(JOB, worker, None, Told())
+        found = await later.next(JOB, worker, None, WorkerReport())
         assert isinstance(found, Lease)
         assert found.items >= least
         assert (found.items > 1) == (least > 1)
@@ -303,16 +305,16 @@ async def test_what_a_task_taught_sizes_the_first_lease_of_its_next_job() -> Non
 async def test_a_worker_that_waits_has_nothing_written() -> None:
     shelf = Shelf()
     kept = keeper(shelf, shares=1, items=1)
-    await kept.next(JOB, Worker("a", 0), None, Told())
+    await kept.next(JOB, Worker("a", 0), None, WorkerReport())
     writes = shelf.writes
     for _ in range(5):
-        assert await kept.next(JOB, Worker("b", 0), None, Told()) is NoLease.WAIT
+        assert await kept.next(JOB, Worker("b", 0), None, WorkerReport()) is NoLease.WAIT
     assert shelf.writes == writes
 
 
 async def test_after_a_kill_for_memory_chunks_have_half_the_items_at_most() -> None:
     kept, worker = keeper(Shelf(), items=1000), Worker("a", 0)
-    limits = Told(0.001, 10**7, 10**9)
+    limits = WorkerReport(0.001, 10**7, 10**9)
     sizes = []
     for _ in range(5):
         lease = await kept.next(JOB, worker, None, limits)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, Kept, Told
+from plimsoll_operator.chunks.lease_keeper import Keeper, OpenJob, WorkerReport
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.core.units import MIB
@@ -57,16 +57,16 @@ def opened(taught: object, shelf: Shelf) -> Keeper:
     return keeper
 
 
-async def do(keeper: Keeper, name: JobName, leases: int, killed: int = 0) -> Kept:
+async def do(keeper: Keeper, name: JobName, leases: int, killed: int = 0) -> OpenJob:
     """Do some leases, of 1 s and 1 MiB an item. killed: how many more die of memory."""
     for number in range(leases + killed):
         worker = Worker(f"w-{number}", 0)
-        lease = await keeper.next(name, worker, None, Told(limit_bytes=LIMIT))
+        lease = await keeper.next(name, worker, None, WorkerReport(limit_bytes=LIMIT))
         assert isinstance(lease, Lease)
         if number >= leases:
             await keeper.died(name, worker.name, LIMIT)
             continue
-        told = Told(float(lease.items), (50 + lease.items) * MIB, LIMIT)
+        told = WorkerReport(float(lease.items), (50 + lease.items) * MIB, LIMIT)
         await keeper.done(name, worker, Heard(lease.number, lease.end), None, told)
         await keeper.died(name, worker.name)
     return keeper.find(name)

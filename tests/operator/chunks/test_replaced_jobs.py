@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 import plimsoll_chunks
-from plimsoll_operator.chunks.lease_keeper import Keeper, Told, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, UnknownJob, WorkerReport
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import LeasedJob
@@ -102,7 +102,7 @@ async def test_what_is_under_way_for_the_other_job_is_not_written_over_its_recor
     kept = keeper(shelf)
     turn = kept.find(JOB).turn
     async with turn:
-        asking = asyncio.create_task(kept.next(JOB, Worker("p-0", 0), None, Told()))
+        asking = asyncio.create_task(kept.next(JOB, Worker("p-0", 0), None, WorkerReport()))
         await asyncio.sleep(0)
         kept.close(JOB)
         kept.open(LeasedJob(JOB, SECOND, Job(100, 2, 1.5, 0.05), 2))

@@ -13,7 +13,7 @@ import pytest
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
 from plimsoll_operator.names.labels import CHUNK_ITEMS
-from plimsoll_operator.views.splitting_facts import Asked
+from plimsoll_operator.views.splitting_facts import AskedJob
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
@@ -60,14 +60,14 @@ def url(tmp_path: Path) -> str:
 def test_it_says_what_the_last_job_would_take_cut_otherwise(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert split_command(str(TRAIN), url, OutputForm.JSON, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.JSON, AskedJob()) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["job"] == {"items": 400, "workers": 4, "pods": 8, "limit_bytes": GIB}
     assert told["verdict"] == "cut"
     assert told["pods"] > 8
     by_pods = {plan["pods"]: plan["mean_s"] for plan in told["plans"]}
     assert by_pods[told["pods"]] < by_pods[8]
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     assert "less time" in capsys.readouterr().out
 
 
@@ -75,7 +75,7 @@ def test_it_says_what_the_last_job_would_take_cut_otherwise(
 def test_where_no_job_leased_it_recommends_leases(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     assert "they share a task's first run well, too" in capsys.readouterr().out
 
 
@@ -83,7 +83,7 @@ def test_where_no_job_leased_it_recommends_leases(
 def test_where_memory_counts_the_cut_is_by_both(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Asked(memory_weight=1.0)
+    asked = AskedJob(memory_weight=1.0)
     assert split_command(str(TRAIN), url, OutputForm.JSON, asked) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["memory_weight"] == 1.0
@@ -96,7 +96,7 @@ def test_where_memory_counts_the_cut_is_by_both(
 def test_it_says_that_chunks_failed_or_hung_and_what_follows(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = Asked(items=100, pods=100)
+    job = AskedJob(items=100, pods=100)
     assert split_command(str(TRAIN), url, OutputForm.TABLE, job) == 0
     before = capsys.readouterr().out
     assert "failures" not in before
@@ -116,7 +116,7 @@ def test_it_says_that_chunks_failed_or_hung_and_what_follows(
 def test_another_job_is_cut_by_the_same_chunks(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert split_command(str(TRAIN), url, OutputForm.JSON, Asked(items=8000, workers=2)) == 0
+    assert split_command(str(TRAIN), url, OutputForm.JSON, AskedJob(items=8000, workers=2)) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["job"]["items"], told["job"]["workers"], told["job"]["pods"]) == (8000, 2, 2)
 
@@ -124,13 +124,13 @@ def test_another_job_is_cut_by_the_same_chunks(
 @pytest.mark.parametrize(
     ("task", "asked", "words"),
     [
-        ("shop/nobody", Asked(), "knows no such task"),
-        (str(TRAIN), Asked(items=5, pods=9), "9 pods cannot share 5 items"),
-        ("nobody", Asked(), "nobody"),
+        ("shop/nobody", AskedJob(), "knows no such task"),
+        (str(TRAIN), AskedJob(items=5, pods=9), "9 pods cannot share 5 items"),
+        ("nobody", AskedJob(), "nobody"),
     ],
 )
 def test_what_it_cannot_tell_it_says(
-    url: str, task: str, asked: Asked, words: str, capsys: pytest.CaptureFixture[str]
+    url: str, task: str, asked: AskedJob, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert split_command(task, url, OutputForm.TABLE, asked) == 1
     assert words in capsys.readouterr().err
@@ -139,7 +139,7 @@ def test_what_it_cannot_tell_it_says(
 def test_a_task_that_is_mistyped_is_named_with_those_that_are_near(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert split_command(f"{TRAIN}x", url, OutputForm.TABLE, Asked()) == 1
+    assert split_command(f"{TRAIN}x", url, OutputForm.TABLE, AskedJob()) == 1
     words = " ".join(capsys.readouterr().err.split())
     assert words.startswith(f"plimsoll split: {TRAIN}x: ")
     assert words.endswith(f"knows no such task; did you mean {TRAIN}?")
@@ -152,7 +152,7 @@ def test_a_task_whose_jobs_have_no_items_is_told_what_to_write(
     store = Store.open(url)
     store.observations.record([an_attempt("a").built])
     store.close()
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 1
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 1
     words = " ".join(capsys.readouterr().err.split())
     assert "write the annotation plimsoll.dev/items on its Jobs" in words
     assert "plimsoll.dev/leases" in words

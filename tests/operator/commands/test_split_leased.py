@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
-from plimsoll_operator.views.splitting_facts import MOST_SIZES, Asked
+from plimsoll_operator.views.splitting_facts import MOST_SIZES, AskedJob
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.splitting.strategies.guided import Guided
 from plimsoll_predictor.splitting.strategies.leased_task import (
@@ -64,9 +64,9 @@ def stored(folder: Path, taught: dict[str, Any], job: str = "shop/train/run-1") 
 
 
 def told(
-    url: str, capsys: pytest.CaptureFixture[str], asked: Asked | None = None
+    url: str, capsys: pytest.CaptureFixture[str], asked: AskedJob | None = None
 ) -> dict[str, Any]:
-    assert split_command(str(TRAIN), url, OutputForm.JSON, asked or Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.JSON, asked or AskedJob()) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -75,7 +75,7 @@ def test_it_says_what_leased_jobs_taught_and_that_no_other_is_known(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = stored(tmp_path, a_taught())
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     shown = capsys.readouterr().out
     for words in (
         "2 s, varying by",
@@ -126,7 +126,7 @@ def test_programs_read_what_leases_of_each_size_take_and_what_they_save(
 def test_leases_save_time_where_items_differ(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    leased = told(stored(tmp_path, uneven_taught()), capsys, Asked(items=4000, workers=16))[
+    leased = told(stored(tmp_path, uneven_taught()), capsys, AskedJob(items=4000, workers=16))[
         "leased"
     ]
     assert leased["next"]["verdict"] == "cut"
@@ -144,7 +144,7 @@ def test_of_unmeasured_leases_no_memory_is_told(
     assert leased["next"]["fits"] is None
     assert leased["words"]["the limit"] == "1Gi, and nobody measured what leases need"
     assert leased["words"]["over shares"] == "nothing to gain"
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     shown = capsys.readouterr().out
     assert "nine of ten" in shown
     assert "memory  " not in shown.split("a lease, by its items")[1]
@@ -175,7 +175,7 @@ def test_the_tables_fit_a_terminal_of_80_columns(
     store = Store.open(url)
     store.observations.record(chunks_of("one", pods=40))
     store.close()
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     shown = capsys.readouterr().out
     assert "\N{HORIZONTAL ELLIPSIS}" not in shown, "nothing is cut off"
     tables = shown.split("a lease, by its items")[1]
@@ -186,7 +186,7 @@ def test_a_lease_is_half_of_a_share_at_most_and_fits_the_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = stored(tmp_path, a_taught())
-    small = told(url, capsys, Asked(items=40, workers=4))["leased"]["next"]
+    small = told(url, capsys, AskedJob(items=40, workers=4))["leased"]["next"]
     assert (small["items"], small["shares"], small["job"]["workers"]) == (5, 4, 4)
     tight = {**a_taught(), "last": {**a_taught()["last"], "limit_bytes": 64 * MIB}}
     assert told(stored(tmp_path, tight), capsys)["leased"]["next"]["items"] < 14
@@ -197,11 +197,11 @@ def test_what_an_older_version_kept_is_shown_without_its_last_job(
 ) -> None:
     older = {name: each for name, each in a_taught().items() if name != "last"}
     url = stored(tmp_path, older)
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     shown = capsys.readouterr().out
     assert "not kept" in shown
     assert "--items and --workers" in shown
-    assert told(url, capsys, Asked(items=40, workers=4))["leased"]["next"]["items"] == 5
+    assert told(url, capsys, AskedJob(items=40, workers=4))["leased"]["next"]["items"] == 5
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_a_task_whose_jobs_were_cut_as_well_shows_both(
     found = told(url, capsys)
     assert found["job"]["items"] == 400
     assert found["leased"]["last"]["items"] == 4000
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, AskedJob()) == 0
     shown = capsys.readouterr().out
     assert "best cut" in shown
     assert "no Job of it that leases nothing" not in shown
@@ -243,6 +243,6 @@ def test_where_memory_counts_the_next_lease_is_smaller(
 ) -> None:
     url = stored(tmp_path, a_taught())
     time = told(url, capsys)["leased"]["next"]
-    both = told(url, capsys, Asked(memory_weight=1.0))["leased"]["next"]
+    both = told(url, capsys, AskedJob(memory_weight=1.0))["leased"]["next"]
     assert both["items"] < time["items"]
     assert both["memory_bytes"] < time["memory_bytes"]

@@ -12,7 +12,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
 from plimsoll_operator.controller.profiles.splitting_known import SplittingKnown
 from plimsoll_operator.names.labels import CHUNK_ITEMS
-from plimsoll_operator.views.splitting_facts import Asked, splitting_facts
+from plimsoll_operator.views.splitting_facts import AskedJob, splitting_facts
 from plimsoll_operator.web.page.splitting_section import splitting_part
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import MIB
@@ -48,11 +48,11 @@ def url_of(store: Store, tmp_path: Path) -> str:
 
 
 def told(
-    url: str, capsys: pytest.CaptureFixture[str], asked: Asked | None = None
+    url: str, capsys: pytest.CaptureFixture[str], asked: AskedJob | None = None
 ) -> tuple[dict[str, object], str]:
-    assert split_command(str(TRAIN), url, OutputForm.JSON, asked or Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.JSON, asked or AskedJob()) == 0
     document: dict[str, object] = json.loads(capsys.readouterr().out)
-    assert split_command(str(TRAIN), url, OutputForm.TABLE, asked or Asked()) == 0
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, asked or AskedJob()) == 0
     return document, capsys.readouterr().out
 
 
@@ -93,7 +93,7 @@ def test_another_job_of_a_task_that_lists_is_not_cut_yet(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.observations.record(list(pods_of("two", NOON_S + 1000, LISTED)))
-    document, shown = told(url_of(store, tmp_path), capsys, Asked(items=128))
+    document, shown = told(url_of(store, tmp_path), capsys, AskedJob(items=128))
     job = document["job"]
     assert isinstance(job, dict)
     assert (job["items"], job["pods"]) == (128, 2)

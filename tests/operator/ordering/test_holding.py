@@ -12,7 +12,7 @@ from plimsoll_operator.ordering.gate import is_held
 from plimsoll_operator.ordering.holding import (
     MOST_UNHEARD_S,
     Holding,
-    Outcome,
+    HoldOutcome,
     Readiness,
     hold_for,
 )
@@ -47,7 +47,7 @@ def held(
 
 def outcome(
     pod: APod = POD, state: AdmissionState = STATE, readiness: Readiness = READY
-) -> Outcome | None:
+) -> HoldOutcome | None:
     holding = held(pod, state, readiness)
     return None if holding is None else holding.outcome
 
@@ -71,7 +71,7 @@ def outcome(
 def test_who_waits(pod: APod) -> None:
     holding = held(pod)
     assert holding is not None
-    assert holding.outcome is Outcome.HELD
+    assert holding.outcome is HoldOutcome.HELD
     sized = size(pod.built(), STATE)
     after = pod.patched([*sized.patch, *holding.patch]).built()
     assert is_held(after)
@@ -85,28 +85,28 @@ APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
 @pytest.mark.parametrize(
     ("pod", "why"),
     [
-        (POD.with_spec(nodeName="node-1"), Outcome.CHOSEN),
-        (POD.with_spec(nodeSelector={"pool": "gpu"}), Outcome.CHOSEN),
-        (POD.with_spec(affinity=WHERE), Outcome.CHOSEN),
-        (POD.with_spec(affinity=APART), Outcome.CHOSEN),
-        (POD.with_spec(tolerations=[{"operator": "Exists"}]), Outcome.CHOSEN),
-        (POD.with_spec(topologySpreadConstraints=[{"maxSkew": 1}]), Outcome.CHOSEN),
-        (POD.with_spec(schedulerName="volcano"), Outcome.CHOSEN),
-        (POD.with_spec(resourceClaims=[{"name": "gpu"}]), Outcome.CHOSEN),
-        (POD.with_spec(preemptionPolicy="Never"), Outcome.CHOSEN),
-        (POD.with_spec(schedulingGates=[{"name": "example.com/mine"}]), Outcome.CHOSEN),
-        (POD.with_labels({"kueue.x-k8s.io/queue-name": "team"}), Outcome.GROUPED),
-        (POD.with_labels({"jobset.sigs.k8s.io/jobset-name": "it"}), Outcome.GROUPED),
-        (POD.annotated({"scheduling.k8s.io/group-name": "it"}), Outcome.GROUPED),
-        (POD.with_spec(workloadRef={"name": "it"}), Outcome.GROUPED),
-        (POD.owned_by("PyTorchJob", "bert", version="kubeflow.org/v1"), Outcome.MADE),
-        (POD.owned_by("ReplicaSet", "web", version="apps/v1"), Outcome.MADE),
-        (POD.owned_by_job(), Outcome.MADE),
-        (POD.owned_by_job().annotated({labels.MAY_WAIT: "false"}), Outcome.MADE),
-        (POD.annotated({"helm.sh/hook": "test"}), Outcome.MADE),
+        (POD.with_spec(nodeName="node-1"), HoldOutcome.CHOSEN),
+        (POD.with_spec(nodeSelector={"pool": "gpu"}), HoldOutcome.CHOSEN),
+        (POD.with_spec(affinity=WHERE), HoldOutcome.CHOSEN),
+        (POD.with_spec(affinity=APART), HoldOutcome.CHOSEN),
+        (POD.with_spec(tolerations=[{"operator": "Exists"}]), HoldOutcome.CHOSEN),
+        (POD.with_spec(topologySpreadConstraints=[{"maxSkew": 1}]), HoldOutcome.CHOSEN),
+        (POD.with_spec(schedulerName="volcano"), HoldOutcome.CHOSEN),
+        (POD.with_spec(resourceClaims=[{"name": "gpu"}]), HoldOutcome.CHOSEN),
+        (POD.with_spec(preemptionPolicy="Never"), HoldOutcome.CHOSEN),
+        (POD.with_spec(schedulingGates=[{"name": "example.com/mine"}]), HoldOutcome.CHOSEN),
+        (POD.with_labels({"kueue.x-k8s.io/queue-name": "team"}), HoldOutcome.GROUPED),
+        (POD.with_labels({"jobset.sigs.k8s.io/jobset-name": "it"}), HoldOutcome.GROUPED),
+        (POD.annotated({"scheduling.k8s.io/group-name": "it"}), HoldOutcome.GROUPED),
+        (POD.with_spec(workloadRef={"name": "it"}), HoldOutcome.GROUPED),
+        (POD.owned_by("PyTorchJob", "bert", version="kubeflow.org/v1"), HoldOutcome.MADE),
+        (POD.owned_by("ReplicaSet", "web", version="apps/v1"), HoldOutcome.MADE),
+        (POD.owned_by_job(), HoldOutcome.MADE),
+        (POD.owned_by_job().annotated({labels.MAY_WAIT: "false"}), HoldOutcome.MADE),
+        (POD.annotated({"helm.sh/hook": "test"}), HoldOutcome.MADE),
     ],
 )
-def test_who_never_waits(pod: APod, why: Outcome) -> None:
+def test_who_never_waits(pod: APod, why: HoldOutcome) -> None:
     holding = held(pod)
     assert holding is not None
     assert (holding.outcome, list(holding.patch)) == (why, [])
@@ -123,23 +123,23 @@ def test_who_never_waits(pod: APod, why: Outcome) -> None:
 )
 def test_an_engines_pods_start_at_once(pod: APod, engine: str) -> None:
     """Their engine fails the run if they do not start within minutes."""
-    assert outcome(pod.with_labels(MARKS[engine])) is Outcome.MADE
+    assert outcome(pod.with_labels(MARKS[engine])) is HoldOutcome.MADE
 
 
 @pytest.mark.parametrize(
     ("readiness", "why"),
     [
-        (Readiness(age_s=1.0, watched=False), Outcome.UNWATCHED),
-        (Readiness(age_s=None, watched=True), Outcome.SILENT),
-        (Readiness(age_s=MOST_UNHEARD_S + 0.1, watched=True), Outcome.SILENT),
+        (Readiness(age_s=1.0, watched=False), HoldOutcome.UNWATCHED),
+        (Readiness(age_s=None, watched=True), HoldOutcome.SILENT),
+        (Readiness(age_s=MOST_UNHEARD_S + 0.1, watched=True), HoldOutcome.SILENT),
     ],
 )
-def test_no_gate_is_made_that_might_stay(readiness: Readiness, why: Outcome) -> None:
+def test_no_gate_is_made_that_might_stay(readiness: Readiness, why: HoldOutcome) -> None:
     assert outcome(readiness=readiness) is why
 
 
 def test_whose_task_the_controller_does_not_order_starts_at_once() -> None:
-    assert outcome(state=replace(STATE, ordered=frozenset())) is Outcome.UNKNOWN
+    assert outcome(state=replace(STATE, ordered=frozenset())) is HoldOutcome.UNKNOWN
 
 
 def test_a_later_attempt_starts_at_once() -> None:
@@ -149,7 +149,7 @@ def test_a_later_attempt_starts_at_once() -> None:
             "batch.kubernetes.io/job-index-failure-count": "1",
         }
     )
-    assert outcome(pod) is Outcome.LATER
+    assert outcome(pod) is HoldOutcome.LATER
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,12 @@ from plimsoll_operator.ordering.queue import (
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
 from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.queueing import Beside
+from plimsoll_predictor.placing.queueing import PairWaste
 
 CPU, WAIT = "shop/cpu", "shop/wait"
-PAIRS = Beside((OTHERS, CPU, WAIT), np.array([[0.2, 0.2, 0.2], [0.2, 1.5, 0.0], [0.2, 0.0, 0.3]]))
+PAIRS = PairWaste(
+    (OTHERS, CPU, WAIT), np.array([[0.2, 0.2, 0.2], [0.2, 1.5, 0.0], [0.2, 0.0, 0.3]])
+)
 EMPTY: Amounts = {"cpu": 4000, "pods": 10}
 
 

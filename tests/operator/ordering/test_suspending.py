@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.ordering.holding import MOST_UNHEARD_S, Outcome, Readiness
+from plimsoll_operator.ordering.holding import MOST_UNHEARD_S, HoldOutcome, Readiness
 from plimsoll_operator.ordering.suspended_jobs import waits_for_turn
 from plimsoll_operator.ordering.suspending import Suspension, suspension_of
 from plimsoll_operator.sizing.job_sizing import Moment
@@ -32,7 +32,7 @@ def of(job: Job, state: AdmissionState = STATE, readiness: Readiness = READY) ->
     return suspension_of(job, Moment(state, "shop"), readiness)
 
 
-def why(job: Job, **changed: Any) -> Outcome | None:
+def why(job: Job, **changed: Any) -> HoldOutcome | None:
     suspension = of(job, **changed)
     return None if suspension is None else suspension.outcome
 
@@ -59,7 +59,7 @@ def with_metadata(**metadata: Any) -> Job:
 def test_who_waits(job: Job) -> None:
     suspension = of(job)
     assert suspension is not None
-    assert suspension.outcome is Outcome.HELD
+    assert suspension.outcome is HoldOutcome.HELD
     assert waits_for_turn(APod(job).patched(suspension.patch).built())
     # Its pods are neither held again nor taken for pods without an order.
     assert suspension.notes[labels.MAY_WAIT] == "false"
@@ -72,22 +72,22 @@ OWNER = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "contro
 @pytest.mark.parametrize(
     ("job", "outcome"),
     [
-        (a_job("train", pod=POD, suspend=True), Outcome.CHOSEN),
-        (a_job("train", pod=POD, parallelism=0), Outcome.CHOSEN),
-        (a_job("train", pod=POD.with_spec(nodeSelector={"pool": "gpu"})), Outcome.CHOSEN),
-        (a_job("train", pod=POD.with_spec(schedulingGates=[{"name": "a/b"}])), Outcome.CHOSEN),
-        (with_metadata(labels={"kueue.x-k8s.io/queue-name": "team"}), Outcome.GROUPED),
-        (with_metadata(annotations={"kueue.x-k8s.io/queue-name": "team"}), Outcome.GROUPED),
-        (a_job("train", pod=POD.with_labels({"jobset.sigs.k8s.io/x": "y"})), Outcome.GROUPED),
-        (with_metadata(ownerReferences=[OWNER]), Outcome.MADE),
-        (with_metadata(annotations={"helm.sh/hook": "pre-install"}), Outcome.MADE),
-        (a_job("train", pod=POD, managedBy="kueue.x-k8s.io/multikueue"), Outcome.MADE),
+        (a_job("train", pod=POD, suspend=True), HoldOutcome.CHOSEN),
+        (a_job("train", pod=POD, parallelism=0), HoldOutcome.CHOSEN),
+        (a_job("train", pod=POD.with_spec(nodeSelector={"pool": "gpu"})), HoldOutcome.CHOSEN),
+        (a_job("train", pod=POD.with_spec(schedulingGates=[{"name": "a/b"}])), HoldOutcome.CHOSEN),
+        (with_metadata(labels={"kueue.x-k8s.io/queue-name": "team"}), HoldOutcome.GROUPED),
+        (with_metadata(annotations={"kueue.x-k8s.io/queue-name": "team"}), HoldOutcome.GROUPED),
+        (a_job("train", pod=POD.with_labels({"jobset.sigs.k8s.io/x": "y"})), HoldOutcome.GROUPED),
+        (with_metadata(ownerReferences=[OWNER]), HoldOutcome.MADE),
+        (with_metadata(annotations={"helm.sh/hook": "pre-install"}), HoldOutcome.MADE),
+        (a_job("train", pod=POD, managedBy="kueue.x-k8s.io/multikueue"), HoldOutcome.MADE),
         # Terraform deletes a Job with another template than its plan's, and its pods with it.
-        (with_metadata(managedFields=[{"manager": "HashiCorp"}]), Outcome.MADE),
-        (with_metadata(annotations={"large": "x" * 250_000}), Outcome.NO_ROOM),
+        (with_metadata(managedFields=[{"manager": "HashiCorp"}]), HoldOutcome.MADE),
+        (with_metadata(annotations={"large": "x" * 250_000}), HoldOutcome.NO_ROOM),
     ],
 )
-def test_who_starts_at_once(job: Job, outcome: Outcome) -> None:
+def test_who_starts_at_once(job: Job, outcome: HoldOutcome) -> None:
     suspension = of(job)
     assert suspension is not None
     assert (suspension.outcome, suspension.patch) == (outcome, [])
@@ -95,24 +95,24 @@ def test_who_starts_at_once(job: Job, outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("engine", MARKS)
 def test_an_engines_job_starts_at_once(engine: str) -> None:
-    assert why(a_job("train", pod=POD.with_labels(MARKS[engine]))) is Outcome.MADE
+    assert why(a_job("train", pod=POD.with_labels(MARKS[engine]))) is HoldOutcome.MADE
 
 
 @pytest.mark.parametrize(
     ("readiness", "outcome"),
     [
-        (Readiness(age_s=1.0, watched=False), Outcome.UNWATCHED),
-        (Readiness(age_s=None, watched=True), Outcome.SILENT),
-        (Readiness(age_s=MOST_UNHEARD_S + 0.1, watched=True), Outcome.SILENT),
+        (Readiness(age_s=1.0, watched=False), HoldOutcome.UNWATCHED),
+        (Readiness(age_s=None, watched=True), HoldOutcome.SILENT),
+        (Readiness(age_s=MOST_UNHEARD_S + 0.1, watched=True), HoldOutcome.SILENT),
     ],
 )
-def test_no_job_is_suspended_that_might_stay_so(readiness: Readiness, outcome: Outcome) -> None:
+def test_no_job_is_suspended_that_might_stay_so(readiness: Readiness, outcome: HoldOutcome) -> None:
     assert why(a_job("train", pod=POD), readiness=readiness) is outcome
 
 
 @pytest.mark.parametrize("changed", [{"ordered": frozenset()}, {"orders_jobs": False}])
 def test_none_is_suspended_that_the_controller_would_not_resume(changed: dict[str, Any]) -> None:
-    assert why(a_job("train", pod=POD), state=replace(STATE, **changed)) is Outcome.UNKNOWN
+    assert why(a_job("train", pod=POD), state=replace(STATE, **changed)) is HoldOutcome.UNKNOWN
 
 
 @pytest.mark.parametrize(

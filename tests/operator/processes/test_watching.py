@@ -17,7 +17,7 @@ from aiohttp import web
 
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.controller.tasks.healing import ENDING, Healing
+from plimsoll_operator.controller.tasks.healing import ENDING, HealingWatch
 from plimsoll_operator.processes import leading
 from tests.builders.controller.ledgers import an_inside
 from tests.builders.pods import a_pod
@@ -110,7 +110,7 @@ async def test_once_the_watch_ends_nobody_heals_and_others_are_not_waited_for_no
     told_to_handlers: list[object] = []
     async with an_inside(tmp_path) as inside, one_pod(tmp_path, refused) as kubeconfig:
         controller = inside.controller
-        controller.healing = Healing(controller.writer, controller.bounds, lambda: True)
+        controller.healing = HealingWatch(controller.writer, controller.bounds, lambda: True)
 
         async def hang(**_: Any) -> None:
             handling.set()

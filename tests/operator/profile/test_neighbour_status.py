@@ -5,13 +5,13 @@ from __future__ import annotations
 from plimsoll_operator.profile.neighbour_status import ANOTHER, neighbour_status
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.matrix import Slowdown
-from plimsoll_predictor.placing.telling import Beside, Neighbours
+from plimsoll_predictor.placing.telling import Neighbour, Neighbours
 
 TRAIN = TaskId("shop", "train")
 
 
-def beside(kind: str, times: float) -> Beside:
-    return Beside(kind, Slowdown(times, times * 0.951, times * 1.0499, known=True))
+def beside(kind: str, times: float) -> Neighbour:
+    return Neighbour(kind, Slowdown(times, times * 0.951, times * 1.0499, known=True))
 
 
 def test_nothing_is_said_while_nothing_is_known() -> None:

@@ -19,7 +19,7 @@ from plimsoll_operator.sizing.node_hint import (
     PREFERRED,
     Heard,
     Hinted,
-    Outcome,
+    HintOutcome,
     hint_for,
     without_hint,
 )
@@ -59,7 +59,7 @@ def patched(pod: APod, state: AdmissionState | None = None) -> APod:
     sized = size(pod.built(), state)
     hint = hint_for(pod.built(), sized, state, NOW)
     assert hint is not None
-    assert hint.outcome is Outcome.GIVEN
+    assert hint.outcome is HintOutcome.GIVEN
     return pod.patched([*sized.patch, *hint.patch])
 
 
@@ -128,7 +128,7 @@ def test_an_affinity_that_says_nothing_is_as_none(affinity: Any) -> None:
     ],
 )
 def test_a_pod_that_says_where_it_belongs_is_not_advised(spec: dict[str, Any]) -> None:
-    assert hinted(POD.with_spec(**spec)) == Hinted(Outcome.CHOSEN)
+    assert hinted(POD.with_spec(**spec)) == Hinted(HintOutcome.CHOSEN)
 
 
 def test_the_operating_system_says_nothing_of_where() -> None:
@@ -138,7 +138,7 @@ def test_the_operating_system_says_nothing_of_where() -> None:
 
 def test_recommend_leaves_the_pod_and_counts_nobody() -> None:
     state = a_state(Placing.RECOMMEND)
-    assert hinted(POD, state) == Hinted(Outcome.RECOMMENDED)
+    assert hinted(POD, state) == Hinted(HintOutcome.RECOMMENDED)
     before = state.placing.hint(str(TRAIN), NOW.now_s)
     assert before == Hint(("free",), 2.0)
 
@@ -155,7 +155,7 @@ def test_a_hint_says_which_node_is_best_and_counts_nobody_itself() -> None:
 def test_hints_do_not_go_by_the_mode_of_sizes(mode: Mode) -> None:
     found = hinted(POD, a_state(mode=mode))
     assert found is not None
-    assert found.outcome is Outcome.GIVEN
+    assert found.outcome is HintOutcome.GIVEN
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_where_karpenter_makes_nodes_no_pod_names_hosts() -> None:
     """Older ones make no node for such a pod, so it would be pending for good."""
     state = a_state()
     state.nodes = replace(NO_NODES, karpenter=True)
-    assert hinted(POD, state) == Hinted(Outcome.KARPENTER)
+    assert hinted(POD, state) == Hinted(HintOutcome.KARPENTER)
 
 
 def test_a_later_attempt_gets_no_hint() -> None:
@@ -194,28 +194,28 @@ def test_a_later_attempt_gets_no_hint() -> None:
     index = {"job-completion-index": "0", "job-index-failure-count": "1"}
     notes = {f"batch.kubernetes.io/{key}": value for key, value in index.items()}
     pod = POD.owned_by_job().annotated(notes)
-    assert hinted(pod) == Hinted(Outcome.LATER)
+    assert hinted(pod) == Hinted(HintOutcome.LATER)
 
 
 @pytest.mark.parametrize("age_s", [None, MOST_SILENCE_S + 0.1])
 def test_while_the_feed_is_silent_there_is_no_hint(age_s: float | None) -> None:
-    assert hinted(POD, heard=Heard(100.0, age_s)) == Hinted(Outcome.SILENT)
+    assert hinted(POD, heard=Heard(100.0, age_s)) == Hinted(HintOutcome.SILENT)
 
 
 def test_without_news_of_nodes_there_is_no_hint() -> None:
     state = AdmissionState(tasks={TRAIN: knowledge_of(placing=Placing.ENFORCE)})
-    assert hinted(POD, state) == Hinted(Outcome.UNKNOWN)
+    assert hinted(POD, state) == Hinted(HintOutcome.UNKNOWN)
 
 
 def test_nodes_that_are_alike_make_no_difference() -> None:
     state = a_state()
     state.placing.put("free", LOUD)
-    assert hinted(POD, state) == Hinted(Outcome.ALIKE)
+    assert hinted(POD, state) == Hinted(HintOutcome.ALIKE)
 
 
 def test_a_pod_full_of_annotations_is_left() -> None:
     pod = POD.annotated({"note": "x" * 70_000})
-    assert hinted(pod) == Hinted(Outcome.NO_ROOM)
+    assert hinted(pod) == Hinted(HintOutcome.NO_ROOM)
 
 
 def test_the_patch_is_small_whatever_nodes_are_called() -> None:
@@ -263,5 +263,5 @@ def test_whatever_a_pod_says_it_is_answered(affinity: Any, selector: Any, note: 
     if note is not None:
         pod = pod.annotated({labels.HINT: note})
     found = hinted(pod)
-    assert found is None or found.outcome in Outcome
+    assert found is None or found.outcome in HintOutcome
     without_hint(pod.built())

@@ -14,8 +14,8 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.spark_driver import (
     OPTIONS,
     STEP,
+    DriverOutcome,
     GivenDriver,
-    Outcome,
     give_driver,
 )
 from plimsoll_predictor.core.policy import Mode, Policy, Replaceable, SparkPolicy
@@ -64,7 +64,9 @@ def given(pod: APod, state: AdmissionState, unhealed: str | None = None) -> Give
     return give_driver(pod.built(), size(pod.built(), state), state, unhealed)
 
 
-def patched(pod: APod, state: AdmissionState, outcome: Outcome = Outcome.GIVEN) -> dict[str, Any]:
+def patched(
+    pod: APod, state: AdmissionState, outcome: DriverOutcome = DriverOutcome.GIVEN
+) -> dict[str, Any]:
     """The pod as in the API server."""
     found = given(pod, state)
     assert found is not None
@@ -103,24 +105,31 @@ def test_a_kill_comes_before_what_was_taught() -> None:
 @pytest.mark.parametrize(
     ("pod", "state", "outcome"),
     [
-        pytest.param(DRIVER, a_state(), Outcome.NOTHING, id="nothing is known"),
+        pytest.param(DRIVER, a_state(), DriverOutcome.NOTHING, id="nothing is known"),
         pytest.param(DRIVER, a_state(Mode.OFF, 8, 1), None, id="off, as by itself"),
         pytest.param(DRIVER, AdmissionState(), None, id="an unknown task"),
         pytest.param(of_spark("executor"), a_state(steps=1), None, id="an executor"),
         pytest.param(a_pod(), a_state(steps=1), None, id="no pod of Spark"),
         pytest.param(
-            DRIVER, a_state(Mode.RECOMMEND, steps=1), Outcome.RECOMMENDED, id="recommended"
+            DRIVER, a_state(Mode.RECOMMEND, steps=1), DriverOutcome.RECOMMENDED, id="recommended"
         ),
-        pytest.param(DRIVER, a_state(partitions=8, attempts=None), Outcome.ONE_ATTEMPT, id="once"),
+        pytest.param(
+            DRIVER, a_state(partitions=8, attempts=None), DriverOutcome.ONE_ATTEMPT, id="once"
+        ),
         pytest.param(DRIVER, a_state(steps=1, mode=Mode.ENFORCE, paused=True), None, id="paused"),
         pytest.param(DRIVER.in_mode("off"), a_state(steps=1), None, id="the pod's own mode is off"),
         pytest.param(of_spark("driver", "other"), a_state(steps=1), None, id="another application"),
         pytest.param(
-            DRIVER.annotated({"n": "n" * 64_000}), a_state(steps=1), Outcome.NO_ROOM, id="no room"
+            DRIVER.annotated({"n": "n" * 64_000}),
+            a_state(steps=1),
+            DriverOutcome.NO_ROOM,
+            id="no room",
         ),
     ],
 )
-def test_who_is_left_as_written(pod: APod, state: AdmissionState, outcome: Outcome | None) -> None:
+def test_who_is_left_as_written(
+    pod: APod, state: AdmissionState, outcome: DriverOutcome | None
+) -> None:
     found = given(pod, state)
     assert (found.outcome if found else None) is outcome
     assert found is None or all("/env" not in each["path"] for each in found.patch)
@@ -128,10 +137,10 @@ def test_who_is_left_as_written(pod: APod, state: AdmissionState, outcome: Outco
 
 def test_fewer_partitions_are_not_given_while_nobody_would_see_a_failure() -> None:
     found = given(DRIVER, a_state(partitions=8), "the controller is away")
-    assert found == GivenDriver(Outcome.ONE_ATTEMPT)
+    assert found == GivenDriver(DriverOutcome.ONE_ATTEMPT)
     more = given(DRIVER, a_state(steps=1), "the controller is away")
     assert more is not None
-    assert more.outcome is Outcome.GIVEN
+    assert more.outcome is DriverOutcome.GIVEN
 
 
 def test_the_author_s_own_options_come_last_and_so_they_win() -> None:
@@ -155,7 +164,7 @@ REPLACES = (Replaceable.PARTITIONS,)
 
 def test_a_number_in_configuration_is_replaced_where_the_policy_says_so() -> None:
     pod = started(*OF_CLUSTER_MODE)
-    made = patched(pod, a_state(partitions=8, replaces=REPLACES), Outcome.REPLACED)
+    made = patched(pod, a_state(partitions=8, replaces=REPLACES), DriverOutcome.REPLACED)
     options = ("--conf", "spark.sql.shuffle.partitions=8")
     assert made["spec"]["containers"][0]["args"] == [
         *(*OF_CLUSTER_MODE[:5], *options, *OF_CLUSTER_MODE[5:])
@@ -191,20 +200,22 @@ def test_where_no_place_is_sure_configuration_stays_and_the_note_says_so() -> No
     ("state", "outcome"),
     [
         pytest.param(
-            a_state(partitions=8, attempts=None, replaces=REPLACES), Outcome.ONE_ATTEMPT, id="once"
+            a_state(partitions=8, attempts=None, replaces=REPLACES),
+            DriverOutcome.ONE_ATTEMPT,
+            id="once",
         ),
         pytest.param(
-            a_state(steps=5, partitions=8, replaces=REPLACES), Outcome.NOTHING, id="failed"
+            a_state(steps=5, partitions=8, replaces=REPLACES), DriverOutcome.NOTHING, id="failed"
         ),
         pytest.param(
             a_state(Mode.RECOMMEND, partitions=8, replaces=REPLACES),
-            Outcome.RECOMMENDED,
+            DriverOutcome.RECOMMENDED,
             id="recommended",
         ),
     ],
 )
 def test_what_keeps_a_driver_as_it_is_keeps_configuration(
-    state: AdmissionState, outcome: Outcome
+    state: AdmissionState, outcome: DriverOutcome
 ) -> None:
     found = given(started(*OF_CLUSTER_MODE), state)
     assert found is not None
@@ -227,7 +238,7 @@ def test_what_keeps_a_driver_as_it_is_keeps_configuration(
 def test_a_variable_that_cannot_be_read_is_left(fields: dict[str, Any]) -> None:
     pod = DRIVER.built()
     pod["spec"]["containers"][0] |= fields
-    assert given(APod(pod), a_state(steps=1)) == GivenDriver(Outcome.OWN)
+    assert given(APod(pod), a_state(steps=1)) == GivenDriver(DriverOutcome.OWN)
 
 
 def test_a_pod_that_is_asked_for_again_is_given_nothing_more() -> None:
@@ -240,7 +251,7 @@ def test_two_applications_of_one_name_in_two_namespaces_are_two() -> None:
     state = a_state(steps=1)
     elsewhere = TaskId("other", DRIVERS.name)
     state.tasks[elsewhere] = replace(state.tasks[DRIVERS], task=elsewhere)
-    assert given(DRIVER.in_namespace("other"), state) == GivenDriver(Outcome.NOTHING)
+    assert given(DRIVER.in_namespace("other"), state) == GivenDriver(DriverOutcome.NOTHING)
 
 
 def executor_after(step: str | None, told: int | None, **knows: Any) -> APod:

@@ -19,7 +19,7 @@ from plimsoll_predictor.rescue.deciding import (
     OVER_USED,
     Leave,
     Nearing,
-    Past,
+    PodPast,
     Raise,
     Room,
     Why,
@@ -38,7 +38,7 @@ NEARS = Nearing(
     react_s=0.5,
     shape=tuple((float(s), (10 * s) * MIB) for s in range(20)),
 )
-UNKNOWN = Past(needs_bytes=(), first_bytes=LIMIT)
+UNKNOWN = PodPast(needs_bytes=(), first_bytes=LIMIT)
 AMPLE = Room(
     most_bytes=None,
     free_bytes=NODE // 2,
@@ -48,12 +48,12 @@ AMPLE = Room(
 )
 
 
-def why(nearing: Nearing = NEARS, past: Past = UNKNOWN, room: Room = AMPLE) -> Why | None:
+def why(nearing: Nearing = NEARS, past: PodPast = UNKNOWN, room: Room = AMPLE) -> Why | None:
     decided = decide(nearing, past, room)
     return decided.why if isinstance(decided, Leave) else None
 
 
-def raised(nearing: Nearing = NEARS, past: Past = UNKNOWN, room: Room = AMPLE) -> int:
+def raised(nearing: Nearing = NEARS, past: PodPast = UNKNOWN, room: Room = AMPLE) -> int:
     decided = decide(nearing, past, room)
     assert isinstance(decided, Raise), decided
     return decided.limit_bytes
@@ -83,7 +83,7 @@ def test_what_has_time_is_asked_about_again(used_mib: int) -> None:
 
 
 def test_a_task_whose_runs_needed_more_is_raised_to_that_at_once() -> None:
-    past = Past(needs_bytes=[150 * MIB, 300 * MIB, 310 * MIB], first_bytes=LIMIT)
+    past = PodPast(needs_bytes=[150 * MIB, 300 * MIB, 310 * MIB], first_bytes=LIMIT)
     assert raised(past=past) == int(OVER_PAST * 310) * MIB
 
 
@@ -95,7 +95,7 @@ def test_steps_are_raised_by_another_step() -> None:
 
 
 def test_a_task_whose_runs_stop_before_their_limit_is_left_alone() -> None:
-    past = Past(needs_bytes=[195 * MIB] * 20, first_bytes=LIMIT)
+    past = PodPast(needs_bytes=[195 * MIB] * 20, first_bytes=LIMIT)
     assert why(past=past) is Why.UNLIKELY
 
 
@@ -104,7 +104,7 @@ def test_what_does_not_grow_is_left_alone() -> None:
 
 
 def test_a_leak_is_left_to_die() -> None:
-    assert why(past=Past(needs_bytes=[100 * MIB] * 3, first_bytes=LIMIT)) is Why.LEAK
+    assert why(past=PodPast(needs_bytes=[100 * MIB] * 3, first_bytes=LIMIT)) is Why.LEAK
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_leak_is_left_to_die() -> None:
         ),
     ],
 )
-def test_it_is_left_where(past: Past, room: Room, reason: Why) -> None:
+def test_it_is_left_where(past: PodPast, room: Room, reason: Why) -> None:
     assert why(past=past, room=room) is reason
 
 
@@ -216,7 +216,7 @@ def test_no_raise_is_beyond_any_bound(
         outlook=Outlook(growth_bytes_s=pace),
         shape=((0.0, 0), (3.0, int(used * limit))),
     )
-    past = Past(needs_bytes=needs, first_bytes=limit)
+    past = PodPast(needs_bytes=needs, first_bytes=limit)
     room = replace(AMPLE, free_bytes=free, most_bytes=most)
     decided = decide(nearing, past, room)
     assert 0 <= decided.probability <= 1

@@ -14,7 +14,7 @@ from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.sizes.explain import nearest
 from plimsoll_operator.names import labels
 from plimsoll_operator.views.splitting_facts import (
-    Asked,
+    AskedJob,
     LeasedFacts,
     SplittingFacts,
     leased_facts,
@@ -28,7 +28,7 @@ from plimsoll_predictor.store import StoreError
 _FIRST_RUN: Final = "they share a task's first run well, too, which no cut can"
 
 
-def split_command(named: str, store_url: str, output: OutputForm, asked: Asked) -> int:
+def split_command(named: str, store_url: str, output: OutputForm, asked: AskedJob) -> int:
     """Print how the task's Jobs are best cut; the exit status."""
     try:
         task = TaskId.parse(named)

@@ -29,7 +29,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.charging import DECIDED, GIVEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.placing.loads import Expected
-from plimsoll_predictor.runtimes.features.asked import Asked, numeric
+from plimsoll_predictor.runtimes.features.asked import AskedRun, numeric
 
 MAX_NEIGHBOURS: Final = 50
 """This many neighbours are stored per attempt; a node holds 110 pods by default."""
@@ -219,9 +219,9 @@ def _expected(watched: WatchedPod, knowledge: Knowledge) -> Expected:
     return Expected(need_bytes, cores)
 
 
-def _asked(attempt: Attempt, load: Load | None) -> Asked:
+def _asked(attempt: Attempt, load: Load | None) -> AskedRun:
     """Return what forecasts may go by beforehand, as the attempt's observation will have it."""
-    return Asked(
+    return AskedRun(
         requested_s=attempt.requested_s,
         processors=attempt.request_cores,
         requested_bytes=attempt.request_bytes,

@@ -19,7 +19,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.kinds import OTHERS
 from plimsoll_predictor.placing.matrix import Matrix
 from plimsoll_predictor.placing.prices import costs_on_nodes
-from plimsoll_predictor.placing.queueing import Beside
+from plimsoll_predictor.placing.queueing import PairWaste
 from plimsoll_predictor.placing.soft_pairing import MOST_EXCESS, fair_regret
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
@@ -72,7 +72,7 @@ class OrderedTasks:
     latency: Latency = field(default_factory=Latency)
     tasks: frozenset[str] = frozenset()
     """The ordered tasks, as ``namespace/name``."""
-    pairs: Beside | None = None
+    pairs: PairWaste | None = None
     """What pairs of tasks waste; None while nothing is known."""
     _solved: Matrix | None = None
     _known: set[str] = field(default_factory=set)
@@ -126,11 +126,11 @@ def _with_known_partners(matrix: Matrix) -> set[str]:
     return {kind for at, kind in enumerate(matrix.kinds) if of_kind[at]}
 
 
-def _waste(matrix: Matrix, runtimes_s: dict[str, float], most_excess: float) -> Beside:
+def _waste(matrix: Matrix, runtimes_s: dict[str, float], most_excess: float) -> PairWaste:
     """Solve for the mix of pairs that a short queue can have; 9 to 15 ms for some fifty tasks."""
     known = [runtime_s for runtime_s in runtimes_s.values() if runtime_s > 0]
     usual_s = statistics.median(known) if known else 1.0
     work = np.array([runtimes_s[kind] or usual_s for kind in matrix.kinds])
     with threadpool_limits(limits=1, user_api="blas"):
         regret = fair_regret(matrix.times_forecast, matrix.shares, work, most_excess)
-    return Beside(matrix.kinds, regret)
+    return PairWaste(matrix.kinds, regret)

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import structlog
 
 from plimsoll_operator.profile.splitting_status import SplitFacts, TaskSplitting
-from plimsoll_operator.views.splitting_facts import Asked, cut_facts, leased_facts
+from plimsoll_operator.views.splitting_facts import AskedJob, cut_facts, leased_facts
 from plimsoll_operator.wording.splitting_words import (
     words_for_cut,
     words_for_job,
@@ -65,7 +65,7 @@ class SplittingKnown:
         return found, False
 
     def _cut(self, task: TaskId, memory_weight: float) -> SplitFacts | None:
-        facts = cut_facts(self._store, task, Asked(memory_weight=memory_weight))
+        facts = cut_facts(self._store, task, AskedJob(memory_weight=memory_weight))
         if facts is None:
             return None
         return SplitFacts(
@@ -78,7 +78,7 @@ class SplittingKnown:
         )
 
     def _leased(self, task: TaskId, memory_weight: float) -> SplitFacts | None:
-        facts = leased_facts(self._store, task, Asked(memory_weight=memory_weight))
+        facts = leased_facts(self._store, task, AskedJob(memory_weight=memory_weight))
         if facts is None:
             return None
         return SplitFacts(

@@ -18,7 +18,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
-from plimsoll_operator.attempts.grants import Asked, Grant, Granted, OwnRaise
+from plimsoll_operator.attempts.grants import AskedGrants, Grant, Granted, OwnRaise
 from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
 from plimsoll_operator.controller.rescue.calls_in_flight import CallsInFlight
 from plimsoll_operator.controller.rescue.expected_raises import (
@@ -46,7 +46,7 @@ from plimsoll_operator.pods.spec import Pod, SizedContainer, metadata_of
 from plimsoll_operator.rescue.allowance import nearing
 from plimsoll_operator.rescue.eligible import is_of_another_container
 from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
-from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide
+from plimsoll_predictor.rescue.deciding import Leave, PodPast, Raise, Why, decide
 from plimsoll_predictor.rescue.growth import Outlook
 
 log = structlog.get_logger()
@@ -113,7 +113,7 @@ class Rescues:
                 log.exception("alarm not answered")
         return raised
 
-    async def grant(self, asked: Asked) -> Granted:
+    async def grant(self, asked: AskedGrants) -> Granted:
         """Hear what an agent raised by itself, and return what it may raise next."""
         grants = list[Grant]()
         # As with alarms: an error in one pod must not stop the rescue of others.
@@ -213,7 +213,7 @@ class Rescues:
         pending = pod.pending
         if pending is not None and abs(pending.limit_bytes - alarm.limit_bytes) <= SAME_BYTES:
             self._grant(pod, pending)  # the kernel has it, and the pod's status will say so
-        past = Past(needs_bytes=needs, first_bytes=pod.first.limit_bytes or 0, raises=pod.raises)
+        past = PodPast(needs_bytes=needs, first_bytes=pod.first.limit_bytes or 0, raises=pod.raises)
         # Its node may have refused to lower its limit: then it has more than its spec says.
         limit_bytes = max(pod.limit_bytes, min(alarm.limit_bytes, pod.enforced_bytes))
         decided = decide(

@@ -22,7 +22,7 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, AskedRun
 from plimsoll_predictor.store import NewSighting, SightingKind, Writer
 
 log = structlog.get_logger()
@@ -168,7 +168,7 @@ class RunSightings:
             log.info("ended while no controller looked", runs=len(missed))
 
     async def living(
-        self, pod: Pod, task: TaskId, status: AttemptStatus, asked: Asked = NOTHING_ASKED
+        self, pod: Pod, task: TaskId, status: AttemptStatus, asked: AskedRun = NOTHING_ASKED
     ) -> None:
         """Write down what is new about an attempt that has not ended. asked: at its submission."""
         self._long_runs.see(status.attempt_uid, pod)
@@ -181,7 +181,7 @@ class RunSightings:
         await self._writer.sight(new)
         self._runtimes.news()
 
-    def _new(self, task: TaskId, status: AttemptStatus, asked: Asked) -> list[NewSighting]:
+    def _new(self, task: TaskId, status: AttemptStatus, asked: AskedRun) -> list[NewSighting]:
         """List the sightings not written yet by us or, per the restored state, a former leader."""
         uid, started_s = status.attempt_uid, status.started_s
         # A container restarted in place was submitted when it began, not with its pod.

@@ -8,14 +8,14 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from plimsoll_operator.attempts.grants import GRANTS_PATH, Asked, Granted
+from plimsoll_operator.attempts.grants import GRANTS_PATH, AskedGrants, Granted
 from plimsoll_operator.feed.bearer_check import is_bearer
 from plimsoll_predictor.core.documents import from_document, to_document
 
 MOST_BYTES: Final = 1 << 17
 """Room for the most alarms told at once, each of a kilobyte, and for the pods asked for."""
 
-Give = Callable[[Asked], Awaitable[Granted]]
+Give = Callable[[AskedGrants], Awaitable[Granted]]
 
 
 class BadAskedError(ValueError):
@@ -39,7 +39,7 @@ def grant_routes(give: Give, token: str) -> list[web.RouteDef]:
     return [web.post(GRANTS_PATH, take)]
 
 
-def read_asked(body: bytes) -> Asked:
+def read_asked(body: bytes) -> AskedGrants:
     """Read what an agent has sent; raise BadAskedError at the first mistake."""
     if len(body) > MOST_BYTES:
         raise BadAskedError(f"at most {MOST_BYTES} bytes at once; ask for fewer pods")
@@ -47,4 +47,4 @@ def read_asked(body: bytes) -> Asked:
         document = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise BadAskedError(str(error)) from error
-    return from_document(Asked, document, "what is asked", BadAskedError)
+    return from_document(AskedGrants, document, "what is asked", BadAskedError)

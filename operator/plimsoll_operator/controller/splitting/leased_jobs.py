@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
@@ -21,8 +21,8 @@ from plimsoll_operator.attempts.over import is_decided
 from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.chunks.lease_keeper import (
     Keeper,
-    Kept,
     NotWritten,
+    OpenJob,
     TooManyJobs,
     UnknownJob,
     recorded_job,
@@ -66,24 +66,6 @@ _UID: Final = "batch.kubernetes.io/controller-uid"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
-class Shelf(Protocol):
-    """Reads and closes records."""
-
-    async def read(self, job: JobName, task: TaskId) -> tuple[object | None, object | None]:
-        """Return a Job's record, and what its task's last Job taught."""
-
-    async def open(self) -> list[str]:
-        """Return the Jobs that have a record."""
-
-    async def close(
-        self, job: JobName, task: TaskId, taught: Callable[[object | None], Mapping[str, Any]]
-    ) -> object | None:
-        """Forget a Job's record, and add what it taught to what is kept; return that."""
-
-    async def drop(self, job: JobName, task: TaskId) -> None:
-        """Forget the record of a Job that taught nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Over:
     """A worker's pod that is over, or gone. job_uid: of its Job. index: None if it had none.
@@ -112,7 +94,7 @@ class LeasedJobs:
         self,
         kube: Kube,
         keeper: Keeper,
-        shelf: Shelf,
+        shelf: JobShelf,
         tell: Callable[[event_words.Happening, event_words.Regarding, TaskId | None], None],
         taught: Callable[[TaskId, object], None],
     ) -> None:
@@ -306,7 +288,7 @@ class LeasedJobs:
             self._tell(event_words.leased(kept.words()), regarding, task)
             await self._close(name, kept)
 
-    async def _take_back_all(self, leased: LeasedJob, kept: Kept) -> None:
+    async def _take_back_all(self, leased: LeasedJob, kept: OpenJob) -> None:
         """Take back what pods of a Job have that are over, or not there, or should have gone."""
         name = leased.name
         # Read before the list, which then shows the pod of each of these workers, if it exists.
@@ -336,7 +318,7 @@ class LeasedJobs:
         if over.worker in leases.known:
             await self.keeper.died(name, over.worker, over.killed_bytes)
 
-    async def _close(self, name: JobName, kept: Kept) -> None:
+    async def _close(self, name: JobName, kept: OpenJob) -> None:
         """Forget a Job's record, unless that is done already, and keep what it taught."""
         if self.keeper.jobs.get(name) is not kept:
             return

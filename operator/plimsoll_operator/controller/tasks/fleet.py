@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.experts.guard import Beside
+from plimsoll_predictor.experts.guard import Comparison
 
 ALL: Final = ""
 """Stands for all namespaces together."""
@@ -36,7 +36,7 @@ class Fleet:
     def __init__(self) -> None:
         self._tasks: dict[TaskId, tuple[float, float]] = {}
 
-    def note(self, task: TaskId, beside: Beside) -> None:
+    def note(self, task: TaskId, beside: Comparison) -> None:
         """Take what a task's guard has counted against its requests."""
         if beside.rule > 0:
             self._tasks[task] = beside.served, beside.rule

@@ -35,7 +35,7 @@ def is_stuck(writer: Writer) -> bool:
     return writer.trouble is not None or writer.busy_s > HANGS_AFTER_S
 
 
-class Healing:
+class HealingWatch:
     """Looks now and then at what a lift needs, and publishes each change."""
 
     def __init__(

@@ -14,7 +14,7 @@ from plimsoll_operator.wording.placing_words import CANNOT_TELL, WHY_NOT, words_
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.placing.matrix import Slowdown
-from plimsoll_predictor.placing.telling import Beside
+from plimsoll_predictor.placing.telling import Neighbour
 
 _UNTOLD: Final = "?"
 
@@ -86,7 +86,7 @@ def neighbours_part(facts: PlacingFacts | None, task: TaskId) -> NeighboursPart 
     return NeighboursPart(words=words, best=_rows(found.best, kind), worst=_rows(found.worst, kind))
 
 
-def _rows(besides: Sequence[Beside], own: str) -> tuple[NeighbourRow, ...]:
+def _rows(besides: Sequence[Neighbour], own: str) -> tuple[NeighbourRow, ...]:
     return tuple(
         NeighbourRow(
             name=each.kind,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from plimsoll_operator.views.campaign_facts import NoSuchCampaign, gather_campaign
-from plimsoll_operator.views.splitting_facts import Asked, leased_facts, splitting_facts
+from plimsoll_operator.views.splitting_facts import AskedJob, leased_facts, splitting_facts
 from plimsoll_operator.web.page.index import TaskIndex
 from plimsoll_operator.web.page.learned_placing import LearnedPlacing
 from plimsoll_operator.web.page.listing import list_tasks
@@ -117,7 +117,7 @@ class Pages:
         def draw() -> str:
             page, task = gather_page(self._store, self._live, query, self._now()), query.task
             # The same weight as for cutting and leasing its Jobs, and as in its status.
-            asked = Asked(memory_weight=self._live.task(task).policy.memory_weight)
+            asked = AskedJob(memory_weight=self._live.task(task).policy.memory_weight)
             beside = TaskBeside(
                 paused=self._live.paused,
                 neighbours=neighbours_part(self._placing.facts(), task),

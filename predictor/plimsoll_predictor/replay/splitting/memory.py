@@ -31,7 +31,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlayedRun:
     """A run's makespan in seconds, chunks that finished, workers killed, and its highest peak."""
 
     makespan_s: float
@@ -58,7 +58,7 @@ class _Running:
     chunk: Chunk | None
 
 
-def play_leased(guided: Guided, job: Job, times: Array, container: Container) -> Outcome:
+def play_leased(guided: Guided, job: Job, times: Array, container: Container) -> PlayedRun:
     """Play a leased run. A worker that is killed starts again; its items are leased again."""
     guided.begin(job, Cut.LEASED)
     return _Play(guided, job, times, container).play()
@@ -75,7 +75,7 @@ class _Play:
         self._largest, self._peaks = [0] * job.workers, [0] * job.workers
         self._highest = 0
 
-    def play(self) -> Outcome:
+    def play(self) -> PlayedRun:
         last_s = self._job.start_s
         running: list[tuple[float, int, _Running]] = []
         for worker in range(self._job.workers):
@@ -90,7 +90,7 @@ class _Play:
             self._chunks += 1
             self._guided.done(was.chunk)
             self._start(running, worker, now_s)
-        return Outcome(last_s, self._chunks, self._kills, self._highest)
+        return PlayedRun(last_s, self._chunks, self._kills, self._highest)
 
     def _start(self, running: list[tuple[float, int, _Running]], worker: int, now_s: float) -> None:
         leased = self._lease()

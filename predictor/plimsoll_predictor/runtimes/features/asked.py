@@ -15,7 +15,7 @@ _LARGEST: Final = 1e300
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedRun:
     """The request, the load, and the run's own features; None if unknown.
 
     requested_s: the most seconds that it may run. processors: asked for, in cores. requested_bytes:
@@ -36,7 +36,7 @@ class Asked:
         return {**said, "features": dict(self.features)} if self.features else said
 
     @classmethod
-    def from_dict(cls, written: object) -> Asked:
+    def from_dict(cls, written: object) -> AskedRun:
         """Read what ``to_dict`` wrote; a value that is not a number counts as unknown."""
         if not isinstance(written, Mapping):
             return NOTHING_ASKED
@@ -68,4 +68,4 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) and abs(number) <= _LARGEST else None
 
 
-NOTHING_ASKED: Final = Asked()
+NOTHING_ASKED: Final = AskedRun()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from plimsoll_predictor.core.units import DAY_S, HOUR_S
-from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.runtimes.features.asked import AskedRun
 from plimsoll_predictor.runtimes.features.lines import Reading
 
 _UNKNOWN: Final = math.nan
@@ -80,7 +80,7 @@ class Moment(NamedTuple):
 
 
 def row_of(
-    quantiles_ln: list[float], moment: Moment, asked: Asked, reading: Reading
+    quantiles_ln: list[float], moment: Moment, asked: AskedRun, reading: Reading
 ) -> list[float]:
     """(N_FEATURES,) in the order of NAMES; NaN if unknown.
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES, MOST_NAME, Asked
+from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES, MOST_NAME, AskedRun
 from plimsoll_predictor.runtimes.features.feature_expert import N_SHARES
 from plimsoll_predictor.runtimes.features.lines import NUMBERS, Lines
 from plimsoll_predictor.runtimes.features.row import KEPT
@@ -39,7 +39,7 @@ def of_task(past: TaskPast) -> dict[str, Any]:
 def restore_task(past: TaskPast, head: Head) -> None:
     """Put it back."""
     past.newest_ln = _newest(head)
-    past.asked = Asked.from_dict(head.get(_ASKED))
+    past.asked = AskedRun.from_dict(head.get(_ASKED))
     past.lines = _lines(head.get("lines") or {})
     if "featureCredit" in head:
         past.feature_credit = shaped(_array(head["featureCredit"]), 2)
@@ -91,7 +91,7 @@ def of_run(submitted: SubmittedRun) -> dict[str, Any]:
 
 def restore_run(submitted: SubmittedRun, head: Head) -> None:
     """Put it back."""
-    submitted.asked = Asked.from_dict(head.get(_ASKED))
+    submitted.asked = AskedRun.from_dict(head.get(_ASKED))
     written = head.get("featured")
     if written is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, AskedRun
 from plimsoll_predictor.runtimes.features.feature_expert import FeatureExpert
 from plimsoll_predictor.runtimes.forecasting.examples import FinishedRows
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -35,7 +35,9 @@ class Forecaster:
         self.state = ForecasterState(settings, self._memory, self._mixture.shared)
         """Everything learned, as bytes to save and restore, part by part."""
 
-    def forecast(self, task: str, owner: str, at_s: float, asked: Asked | None = None) -> Forecast:
+    def forecast(
+        self, task: str, owner: str, at_s: float, asked: AskedRun | None = None
+    ) -> Forecast:
         """The runtime of a run of the task submitted now. Changes nothing.
 
         asked: None for a run that asks for the same as the task's last one, with its features; how
@@ -47,7 +49,7 @@ class Forecaster:
         return self._submitted(task, owner, at_s, asked).forecast()
 
     def submit(
-        self, run: str, task: str, owner: str, at_s: float, asked: Asked = NOTHING_ASKED
+        self, run: str, task: str, owner: str, at_s: float, asked: AskedRun = NOTHING_ASKED
     ) -> Forecast:
         """The same; also keeps each expert's forecast until the run ends."""
         checked_name(task), checked_name(owner), _checked_time(at_s)
@@ -100,7 +102,7 @@ class Forecaster:
         self._memory.end_run(run)
 
     def learn(
-        self, task: str, owner: str, runtime_s: float, at_s: float, asked: Asked = NOTHING_ASKED
+        self, task: str, owner: str, runtime_s: float, at_s: float, asked: AskedRun = NOTHING_ASKED
     ) -> None:
         """Learn the runtime of a run that was never submitted. ValueError if it is impossible."""
         checked_name(task), checked_name(owner)
@@ -126,7 +128,7 @@ class Forecaster:
         self._memory.forget_task(task)
 
     def _submitted(
-        self, task: str, owner: str, at_s: float, asked: Asked = NOTHING_ASKED
+        self, task: str, owner: str, at_s: float, asked: AskedRun = NOTHING_ASKED
     ) -> SubmittedRun:
         memory, mixture = self._memory, self._mixture
         pasts = memory.tasks.get(task), memory.owners.get(owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plimsoll_predictor.core.units import DAY_S
-from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, AskedRun
 from plimsoll_predictor.runtimes.features.lines import Lines
 from plimsoll_predictor.runtimes.features.row import KEPT, Newest
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
@@ -109,7 +109,7 @@ class TaskPast(_Past):
         self.open_runs = 0
         self.last_starts: FloatArray | None = None
         self.lines = Lines()
-        self.asked: Asked = NOTHING_ASKED
+        self.asked: AskedRun = NOTHING_ASKED
         self.feature_credit: FloatArray = np.zeros(2)
 
     def learn(self, runtime_s: float, bump: FloatArray, weight: float, keep: FloatArray) -> None:

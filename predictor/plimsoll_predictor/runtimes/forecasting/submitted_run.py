@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, AskedRun
 from plimsoll_predictor.runtimes.features.feature_expert import SHARES, WIDTHS, moved, place_of
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES, N_BINS, WIDTH, FloatArray, bin_of
@@ -118,7 +118,7 @@ class SubmittedRun:
     parent: ParentExperts
     experts: TaskExperts
     curve: FloatArray
-    asked: Asked = NOTHING_ASKED
+    asked: AskedRun = NOTHING_ASKED
     featured: Featured | None = None
     row: list[float] | None = None
     _cdf: FloatArray | None = None

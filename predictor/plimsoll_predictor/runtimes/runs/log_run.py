@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.runtimes.features.asked import AskedRun
 from plimsoll_predictor.tables.table_reading import LeftOut
 
 SHORTEST_S: Final = 0.5
@@ -47,12 +47,12 @@ class LogRun:
     features: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> AskedRun:
         """What is known about it at its submission, apart from all pasts."""
         features = dict(self.features)
         if self.input_bytes is not None:
             features["input_bytes"] = self.input_bytes
-        return Asked(
+        return AskedRun(
             requested_s=self.requested_s,
             processors=self.processors,
             requested_bytes=self.requested_bytes,

@@ -12,7 +12,7 @@ from plimsoll_predictor.splitting.after_kill import smaller_is_cheaper
 from plimsoll_predictor.splitting.costs import MOST_ITEMS, ChunkSums, Costs
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.peaks import MOST_BYTES, KilledChunk, PeakSums
-from plimsoll_predictor.splitting.runs import Past
+from plimsoll_predictor.splitting.runs import RunSums
 from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
@@ -38,8 +38,8 @@ class Guided:
         *,
         surely: bool = False,
     ) -> None:
-        self.past = Past()
-        self._before: Past | None = None
+        self.past = RunSums()
+        self._before: RunSums | None = None
         """What was known when this run began; None if an older version began it."""
         self._round = 0
         """How often what is kept of the task had faded when this run began."""
@@ -90,7 +90,7 @@ class Guided:
         round_ = _round_of(stored)
         if self._before is None:
             return {**self.to_document(), _ROUND: round_ + 1}
-        found = _read(stored) or Past()
+        found = _read(stored) or RunSums()
         if round_ == self._round:
             found.begin()
             round_ += 1
@@ -111,7 +111,7 @@ class Guided:
         self._job, self._cut, self._killed_items = job, cut, None
         if anew:
             self.past.begin()
-            self._before = Past(replace(self.past.times), replace(self.past.peaks))
+            self._before = RunSums(replace(self.past.times), replace(self.past.peaks))
         self._learn()
 
     def next_items(self, left: int) -> int:
@@ -169,7 +169,7 @@ class Guided:
         return max(self._most_items, math.ceil(worth))
 
 
-def _written(past: Past) -> dict[str, Any]:
+def _written(past: RunSums) -> dict[str, Any]:
     peaks = asdict(past.peaks)
     least = min(past.peaks.kills, key=lambda kill: kill.items, default=None)
     if least is not None:  # for an older version, after a rollback
@@ -182,7 +182,7 @@ def _round_of(document: object) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _read(document: object) -> Past | None:
+def _read(document: object) -> RunSums | None:
     """Return what ``_written`` wrote; None if it cannot be read."""
     if not isinstance(document, Mapping):
         return None
@@ -191,4 +191,4 @@ def _read(document: object) -> Past | None:
         peaks = from_document(PeakSums, document.get("peaks"), "what chunks needed")
     except ValueError:
         return None
-    return Past(times, peaks)
+    return RunSums(times, peaks)

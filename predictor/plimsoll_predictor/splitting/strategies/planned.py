@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.makespans import played_s
 from plimsoll_predictor.splitting.proposing import Aim, Known, Proposal, Verdict, propose
-from plimsoll_predictor.splitting.runs import Past
+from plimsoll_predictor.splitting.runs import RunSums
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
 
 
@@ -15,7 +15,7 @@ class Planned:
     """Decides once per run, at its beginning."""
 
     def __init__(self, aim: Aim | None = None) -> None:
-        self.past = Past()
+        self.past = RunSums()
         self.proposal: Proposal | None = None
         self._aim = aim or Aim()
         self._job = Job(1, 1, 0.0, 0.0)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.runtimes.features.asked import Asked, numeric
+from plimsoll_predictor.runtimes.features.asked import AskedRun, numeric
 from plimsoll_predictor.store.database.schema import forecaster as table
 from plimsoll_predictor.store.database.schema import observations, sightings
 from plimsoll_predictor.store.database.upsert import upsert
@@ -32,7 +32,7 @@ _ENDED: Final = sa.select(
 ).where(observations.c.attempt_uid.in_(sa.bindparam("of_uids", expanding=True)))
 
 
-def put(connection: sa.Connection, asked: Mapping[str, Asked]) -> None:
+def put(connection: sa.Connection, asked: Mapping[str, AskedRun]) -> None:
     """Keep what runs asked for, by attempt uid."""
     rows = [
         {"key": PREFIX + uid, "state": orjson.dumps(each.to_dict())} for uid, each in asked.items()
@@ -40,23 +40,23 @@ def put(connection: sa.Connection, asked: Mapping[str, Asked]) -> None:
     upsert(connection, table, rows)
 
 
-def living(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]:
+def living(connection: sa.Connection, uids: Collection[str]) -> dict[str, AskedRun]:
     """What was kept of these; an unreadable row counts as nothing asked."""
-    found: dict[str, Asked] = {}
+    found: dict[str, AskedRun] = {}
     keys = [PREFIX + uid for uid in uids]
     for start in range(0, len(keys), _AT_ONCE):
         for row in connection.execute(_KEPT, {"keys": keys[start : start + _AT_ONCE]}):
-            found[row.key.removeprefix(PREFIX)] = Asked.from_dict(_json(bytes(row.state)))
+            found[row.key.removeprefix(PREFIX)] = AskedRun.from_dict(_json(bytes(row.state)))
     return found
 
 
-def ended(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]:
+def ended(connection: sa.Connection, uids: Collection[str]) -> dict[str, AskedRun]:
     """What these asked for, by their observations."""
-    asked, found = list(uids), dict[str, Asked]()
+    asked, found = list(uids), dict[str, AskedRun]()
     for start in range(0, len(asked), _AT_ONCE):
         for row in connection.execute(_ENDED, {"of_uids": asked[start : start + _AT_ONCE]}):
             features = _json(row.features)
-            found[row.attempt_uid] = Asked(
+            found[row.attempt_uid] = AskedRun(
                 requested_s=row.requested_s,
                 processors=row.request_cores,
                 requested_bytes=row.request_bytes,

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.runtimes.features.asked import AskedRun
 from plimsoll_predictor.store.attempts import asked_rows
 from plimsoll_predictor.store.database.schema import observations
 from plimsoll_predictor.store.database.schema import sightings as table
@@ -58,7 +58,7 @@ class NewSighting:
     attempt_uid: str
     at_s: float
     runtime_s: float | None = None
-    asked: Asked | None = None
+    asked: AskedRun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

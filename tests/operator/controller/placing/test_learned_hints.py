@@ -19,7 +19,7 @@ from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import FeedClient, FeedSource
 from plimsoll_operator.feed.wire import decode_message
-from plimsoll_operator.sizing.node_hint import Heard, Outcome, hint_for
+from plimsoll_operator.sizing.node_hint import Heard, HintOutcome, hint_for
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Placing, Policy
@@ -80,7 +80,7 @@ async def admission_after(past: Past) -> AdmissionState:
     return state
 
 
-def outcome(state: AdmissionState, task: TaskId) -> tuple[Outcome, str]:
+def outcome(state: AdmissionState, task: TaskId) -> tuple[HintOutcome, str]:
     """The hint of a new pod of the task, and its patch as text."""
     pod = a_pod().labelled(task.name).asking("1Gi").built()
     hinted = hint_for(pod, size(pod, state), state, NOW)
@@ -95,7 +95,7 @@ async def test_what_was_learned_keeps_busy_tasks_apart() -> None:
     past = Past(running=BUSY)
     past.learn(400)
     what, patch = outcome(await admission_after(past), CPU)
-    assert what is Outcome.GIVEN
+    assert what is HintOutcome.GIVEN
     assert "node-2" in patch
     assert "node-1" not in patch
     assert "node-3" not in patch
@@ -105,11 +105,11 @@ async def test_who_gets_along_with_all_is_left_to_the_scheduler() -> None:
     """It takes no place from tasks that need it more, and no node is clearly better for it."""
     past = Past(running={"node-1": {str(WAIT): 1}, "node-2": {str(WAIT): 2}})
     past.learn(400)
-    assert outcome(await admission_after(past), WAIT) == (Outcome.ALIKE, "()")
+    assert outcome(await admission_after(past), WAIT) == (HintOutcome.ALIKE, "()")
 
 
 @pytest.mark.parametrize("runs", [0, 4])
 async def test_before_much_is_known_no_pod_is_changed(runs: int) -> None:
     past = Past(running=BUSY)
     past.learn(runs)
-    assert outcome(await admission_after(past), CPU) == (Outcome.UNKNOWN, "()")
+    assert outcome(await admission_after(past), CPU) == (HintOutcome.UNKNOWN, "()")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.attempts.grants import Asked, Grant, OwnRaise
+from plimsoll_operator.attempts.grants import AskedGrants, Grant, OwnRaise
 from plimsoll_operator.names.labels import RESCUED
 from plimsoll_operator.rescue.allowance import Allowance
 from plimsoll_predictor.core.record import Outcome
@@ -22,7 +22,7 @@ UID = "uid-train-1"
 
 
 async def grants(scene: Scene, *raised: OwnRaise, node: str = "node-1") -> tuple[Grant, ...]:
-    found = await scene.rescues.grant(Asked(node=node, raised=raised, pods=(UID,)))
+    found = await scene.rescues.grant(AskedGrants(node=node, raised=raised, pods=(UID,)))
     await scene.rescues.idle()
     return found.grants
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.views.runtimes.task_runtimes import gather_runtimes
-from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.runtimes.features.asked import AskedRun
 from plimsoll_predictor.runtimes.features.explanation import (
     FeatureExplanation,
     FeatureReason,
@@ -28,7 +28,7 @@ async def runs(life: Life, numbers: Sequence[int]) -> None:
     """Every second one asks for an hour, and takes ten times as long."""
     for number in numbers:
         uid, at_s = f"u{number}", NOON_S + 1000.0 * number
-        asked = Asked(requested_s=(SHORT_S, LONG_S)[number % 2])
+        asked = AskedRun(requested_s=(SHORT_S, LONG_S)[number % 2])
         seen = NewSighting(
             task=TRAIN, kind=SightingKind.SUBMITTED, attempt_uid=uid, at_s=at_s, asked=asked
         )

@@ -15,7 +15,7 @@ from plimsoll_operator.attempts.grants import (
     GRANTS_PATH,
     MOST_ASKED,
     MOST_TOLD,
-    Asked,
+    AskedGrants,
     Granted,
     OwnRaise,
 )
@@ -30,17 +30,17 @@ from tests.builders.agent.alarms import an_alarm
 from tests.builders.agent.grants import a_grant
 
 RAISED = OwnRaise(alarm=an_alarm(), limit_bytes=4096, probability=0.5, raises=1)
-ASKED = Asked(node="node-1", raised=(RAISED,), pods=("uid-train-1",))
+ASKED = AskedGrants(node="node-1", raised=(RAISED,), pods=("uid-train-1",))
 BODY: dict[str, Any] = json.loads(json.dumps(to_document(ASKED)))
 GRANTED = Granted(grants=(a_grant(),))
-Served = tuple[TestClient[web.Request, web.Application], list[Asked]]
+Served = tuple[TestClient[web.Request, web.Application], list[AskedGrants]]
 
 
 @pytest_asyncio.fixture
 async def served() -> AsyncIterator[Served]:
-    heard: list[Asked] = []
+    heard: list[AskedGrants] = []
 
-    async def give(asked: Asked) -> Granted:
+    async def give(asked: AskedGrants) -> Granted:
         heard.append(asked)
         return GRANTED
 

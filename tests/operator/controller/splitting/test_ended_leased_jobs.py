@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.chunks.lease_keeper import Told
+from plimsoll_operator.chunks.lease_keeper import WorkerReport
 from plimsoll_operator.controller.splitting import leased_jobs
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
@@ -27,7 +27,7 @@ from tests.rigs.servers.admission_servers import until_true
 
 TASK = TaskId("shop", "train")
 WORKER = Worker("p-0", 0)
-MEASURED = Told(seconds=4.0, peak_bytes=20 * MIB, limit_bytes=GIB)
+MEASURED = WorkerReport(seconds=4.0, peak_bytes=20 * MIB, limit_bytes=GIB)
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, NotWritten, Told, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import Keeper, NotWritten, UnknownJob, WorkerReport
 from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs, over_of
@@ -84,14 +84,17 @@ class Rig:
     told: list[str]
     taught: list[TaskId]
 
+    async def next(self, worker: Worker) -> Lease | NoLease:
+        return await self.leased.keeper.next(NAME, worker, None, WorkerReport())
+
     async def lease(self, worker: Worker) -> Lease:
-        found = await self.leased.keeper.next(NAME, worker, None, Told())
+        found = await self.next(worker)
         assert isinstance(found, Lease)
         return found
 
     async def done(self, worker: Worker, lease: Lease, to: int | None = None) -> Ack:
         heard = Heard(lease.number, lease.end)
-        return await self.leased.keeper.done(NAME, worker, heard, to, Told())
+        return await self.leased.keeper.done(NAME, worker, heard, to, WorkerReport())
 
     @property
     def number_done(self) -> int:
@@ -123,10 +126,7 @@ def a_pod(name: str, index: int, phase: str = "Running", reason: str = "Error") 
             },
         },
         "spec": spec,
-        "status": {
-            "phase": phase,
-            "containerStatuses": [{"name": container, "state": state}],
-        },
+        "status": {"phase": phase, "containerStatuses": [{"name": container, "state": state}]},
     }
 
 
@@ -250,7 +250,7 @@ async def test_what_a_pod_died_of_is_for_pods_of_its_share_and_the_job_ends_with
         leases = rig.leased.keeper.find(NAME).leases
         await until_true(lambda: "p-0" not in leases.parts)
         other, given = Worker("p-1", 1), list[int]()
-        while isinstance(found := await rig.leased.keeper.next(NAME, other, None, Told()), Lease):
+        while isinstance(found := await rig.next(other), Lease):
             given.append(found.first)
             await rig.done(other, found, found.first + found.items)
         assert lost.first not in given
@@ -283,7 +283,7 @@ async def test_a_worker_of_which_there_is_no_pod_is_forgotten_although_it_has_no
         await rig.lease(Worker("p-0", 0, goes_on=True))
         lease = await rig.lease(made_up)
         await rig.done(made_up, lease, lease.end)
-        assert isinstance(await rig.leased.keeper.next(NAME, made_up, None, Told()), NoLease)
+        assert isinstance(await rig.next(made_up), NoLease)
         leases = rig.leased.keeper.find(NAME).leases
         assert set(leases.known) == {"p-0", "made-up"}
         api.away = False
@@ -307,7 +307,7 @@ async def test_what_a_pod_had_on_a_node_that_is_away_is_free_when_it_should_have
         lost["metadata"]["deletionGracePeriodSeconds"] = 0
         await until_true(lambda: "p-0" not in leases.parts)
         assert (await rig.lease(Worker("p-0-next", 0))).first == 0
-        found = await rig.leased.keeper.next(NAME, Worker("p-0", 0), None, Told())
+        found = await rig.next(Worker("p-0", 0))
         assert found is NoLease.WAIT, "it works nevertheless, and asks: its share is another's"
 
 

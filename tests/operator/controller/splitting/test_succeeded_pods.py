@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.chunks.lease_keeper import NotWritten, Told
+from plimsoll_operator.chunks.lease_keeper import NotWritten, WorkerReport
 from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.splitting.job_tokens import JobName
@@ -54,7 +54,9 @@ def that_went_well(phase: str) -> Json:
 async def given(rig: Rig) -> list[int]:
     """Return the first items of the leases that p-1 does until it gets no more."""
     found = list[int]()
-    while isinstance(lease := await rig.leased.keeper.next(NAME, OTHER, None, Told()), Lease):
+    while isinstance(
+        lease := await rig.leased.keeper.next(NAME, OTHER, None, WorkerReport()), Lease
+    ):
         found.append(lease.first)
         await rig.done(OTHER, lease, lease.first + lease.items)
     return found
@@ -81,7 +83,7 @@ async def test_nobody_gets_items_of_a_share_that_is_done_while_that_is_written(
         shelf = SlowShelf(monkeypatch)
         rig.leased.see(that_went_well("Succeeded"), gone=False)
         await shelf.writing.wait()
-        asking = asyncio.create_task(rig.leased.keeper.next(NAME, OTHER, None, Told()))
+        asking = asyncio.create_task(rig.leased.keeper.next(NAME, OTHER, None, WorkerReport()))
         await asyncio.sleep(0)
         shelf.goes_on.set()
         assert not isinstance(await asking, Lease)

@@ -6,16 +6,16 @@ import pytest
 
 from plimsoll_operator.controller.tasks.fleet import ALL, MOST_SHOWN, Fleet
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.experts.guard import Beside
+from plimsoll_predictor.experts.guard import Comparison
 
 
-def beside(served: float, rule: float) -> Beside:
-    return Beside(served=served, rule=rule)
+def beside(served: float, rule: float) -> Comparison:
+    return Comparison(served=served, rule=rule)
 
 
 def test_nothing_is_shown_before_a_run_was_sized() -> None:
     fleet = Fleet()
-    fleet.note(TaskId("shop", "a"), Beside())
+    fleet.note(TaskId("shop", "a"), Comparison())
     assert fleet.ratios() == {}
 
 

@@ -14,7 +14,7 @@ from plimsoll_operator.controller.tasks.healing import (
     HANGS_AFTER_S,
     STORE,
     UNSEEN,
-    Healing,
+    HealingWatch,
 )
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
@@ -37,11 +37,11 @@ class AStart:
     writer: AWriter = field(default_factory=AWriter)
     has_seen_all: bool = True
     board: FeedBoard = field(default_factory=lambda: FeedBoard("e"))
-    healing: Healing = field(init=False)
+    healing: HealingWatch = field(init=False)
 
     def __post_init__(self) -> None:
         bounds = ClusterBounds(self.board, TaskPolicies(Policy(), Hub()), ClusterNodes())
-        self.healing = Healing(
+        self.healing = HealingWatch(
             self.writer,  # type: ignore[arg-type]
             bounds,
             lambda: self.has_seen_all,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.views.splitting_facts import (
-    Asked,
+    AskedJob,
     LeasedFacts,
     SplittingFacts,
     leased_facts_of,
@@ -79,7 +79,7 @@ def test_memory_shows_what_the_best_cut_needs(facts: SplittingFacts) -> None:
 def test_where_memory_counts_the_best_cut_is_the_one_that_is_weighed(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
     store.observations.record(chunks_of("one"))
-    found = splitting_facts(store, TRAIN, Asked(memory_weight=1.0))
+    found = splitting_facts(store, TRAIN, AskedJob(memory_weight=1.0))
     store.close()
     assert found is not None
     part = part_of(found)
@@ -152,7 +152,7 @@ def test_leases_are_drawn_with_bands_what_was_seen_and_the_first_of_the_next_job
 
 
 def test_where_memory_counts_the_first_lease_is_the_one_that_is_weighed() -> None:
-    facts = leased_facts_of(TRAIN, a_taught(), Asked(memory_weight=1.0))
+    facts = leased_facts_of(TRAIN, a_taught(), AskedJob(memory_weight=1.0))
     part = leased_part(facts)
     assert facts is not None
     assert facts.next is not None

@@ -10,7 +10,7 @@ import pytest
 from plimsoll_predictor.runtimes.features.asked import (
     MOST_FEATURES,
     NOTHING_ASKED,
-    Asked,
+    AskedRun,
     numeric,
 )
 from plimsoll_predictor.runtimes.features.lines import NO_READING
@@ -18,10 +18,10 @@ from plimsoll_predictor.runtimes.features.row import N_FEATURES, NAMES, Moment, 
 
 
 def test_what_was_asked_is_read_back_as_it_was_written() -> None:
-    asked = Asked(requested_s=60.0, processors=2.0, queued=0, features={"rows": 12.5})
-    assert Asked.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
+    asked = AskedRun(requested_s=60.0, processors=2.0, queued=0, features={"rows": 12.5})
+    assert AskedRun.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
     assert NOTHING_ASKED.to_dict() == {}
-    assert Asked.from_dict({}) == NOTHING_ASKED
+    assert AskedRun.from_dict({}) == NOTHING_ASKED
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_was_asked_is_read_back_as_it_was_written() -> None:
     ],
 )
 def test_what_is_no_number_counts_as_not_said(written: object) -> None:
-    assert Asked.from_dict(written) == NOTHING_ASKED
+    assert AskedRun.from_dict(written) == NOTHING_ASKED
 
 
 def test_only_the_first_numbers_by_name_are_kept() -> None:
@@ -51,7 +51,7 @@ def test_a_row_says_in_its_place_what_is_known_and_that_the_rest_is_not() -> Non
     moment = Moment(
         at_s=90_000.0, task=Newest(2, (5.0, 4.0), 89_000.0), owner=Newest(), open_beside=1
     )
-    row = row_of([1.0, 2.0, 3.0, 4.0, 5.0], moment, Asked(requested_s=math.e**4), NO_READING)
+    row = row_of([1.0, 2.0, 3.0, 4.0, 5.0], moment, AskedRun(requested_s=math.e**4), NO_READING)
     assert len(row) == N_FEATURES
     known = {name: value for name, value in zip(NAMES, row, strict=True) if not math.isnan(value)}
     assert known == pytest.approx(

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.runtimes.features.asked import AskedRun
 from plimsoll_predictor.runtimes.features.feature_expert import SHARES, FeatureExpert
 from plimsoll_predictor.runtimes.features.lines import signed_ln
 from plimsoll_predictor.runtimes.forecasting.examples import FinishedRows
@@ -18,11 +18,11 @@ from plimsoll_predictor.runtimes.runs.log_run import LogRun
 from tests.builders.experts.feature_experts import CLEAR, an_expert
 from tests.builders.runtimes.forecasters import OWNER, START_S, TASK
 
-SHORT, LONG = Asked(requested_s=60.0), Asked(requested_s=3600.0)
+SHORT, LONG = AskedRun(requested_s=60.0), AskedRun(requested_s=3600.0)
 NEXT_S = START_S + 1e7
 
 
-def run_of(number: int, asked: Asked, runtime_s: float) -> LogRun:
+def run_of(number: int, asked: AskedRun, runtime_s: float) -> LogRun:
     at_s = START_S + number * 5000.0
     return LogRun(
         line=number,
@@ -53,7 +53,7 @@ def a_forecaster(expert: FeatureExpert | None, runs: int = 80) -> Forecaster:
     return forecaster
 
 
-def quantiles_s(forecaster: Forecaster, asked: Asked | None) -> np.ndarray:
+def quantiles_s(forecaster: Forecaster, asked: AskedRun | None) -> np.ndarray:
     return forecaster.forecast(TASK, OWNER, NEXT_S, asked).quantiles_s(QUANTILES)
 
 
@@ -100,7 +100,7 @@ def test_the_next_run_is_taken_to_ask_for_what_the_last_one_did() -> None:
 def test_a_feature_of_the_last_run_counts_for_the_next_one(restarted: bool) -> None:
     forecaster = Forecaster()
     forecaster.expert = an_expert(ruling="the feature", asked_ln=signed_ln(1000.0))
-    few, many = Asked(features={"rows": 100.0}), Asked(features={"rows": 9000.0})
+    few, many = AskedRun(features={"rows": 100.0}), AskedRun(features={"rows": 9000.0})
     runs = [
         run_of(number, many if number % 2 else few, 300.0 if number % 2 else 30.0)
         for number in range(40)
@@ -118,7 +118,7 @@ def test_a_feature_of_the_last_run_counts_for_the_next_one(restarted: bool) -> N
 
 def test_the_load_when_the_last_run_was_submitted_is_not_that_of_the_next_one() -> None:
     forecaster = a_forecaster(an_expert())
-    crowded = Asked(requested_s=3600.0, busy=1.0, queued=500.0)
+    crowded = AskedRun(requested_s=3600.0, busy=1.0, queued=500.0)
     forecaster.learn(TASK, OWNER, 300.0, NEXT_S - 5000.0, crowded)
     assert np.array_equal(quantiles_s(forecaster, None), quantiles_s(forecaster, LONG))
 
@@ -178,7 +178,7 @@ def test_a_state_of_an_older_version_begins_without_features() -> None:
     past = TaskPast(4)
     feature_state.restore_task(past, {"runs": 3})
     assert past.newest_ln == ()
-    assert past.asked == Asked()
+    assert past.asked == AskedRun()
 
 
 def test_what_it_is_fitted_to_is_what_was_known_at_the_submission() -> None:

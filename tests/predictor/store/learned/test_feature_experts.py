@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.runtimes.features.asked import AskedRun
 from plimsoll_predictor.runtimes.features.explanation import FeatureEffect, FeatureExplanation
 from plimsoll_predictor.store import NewSighting, SightingKind, Store, UnsavedRuntimes
 from plimsoll_predictor.store.database.schema import forecaster as table
@@ -17,7 +17,7 @@ from tests.builders.experts.feature_experts import an_expert
 from tests.builders.runtimes.runtime_lives import NOON_S, TRAIN, a_run
 
 EXPLANATION = FeatureExplanation(rows=3, effects=(FeatureEffect("rows", 0.1),), tasks=())
-ASKED = Asked(requested_s=60.0, features={"rows": 3.0})
+ASKED = AskedRun(requested_s=60.0, features={"rows": 3.0})
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Store:
     return Store.open(f"sqlite:///{tmp_path}/store.db", clock=lambda: NOON_S)
 
 
-def submitted(uid: str, asked: Asked | None = ASKED) -> NewSighting:
+def submitted(uid: str, asked: AskedRun | None = ASKED) -> NewSighting:
     kind = SightingKind.SUBMITTED
     return NewSighting(task=TRAIN, kind=kind, attempt_uid=uid, at_s=NOON_S, asked=asked)
 
@@ -97,7 +97,7 @@ def test_what_an_ended_run_asked_for_is_in_its_observation(store: Store) -> None
     )
     store.observations.record([run])
     (ended,) = store.runtimes.sightings(0)
-    assert ended.asked == Asked(requested_s=60.0, processors=2.0, features={"rows": 3.0})
+    assert ended.asked == AskedRun(requested_s=60.0, processors=2.0, features={"rows": 3.0})
 
 
 def test_what_a_forgotten_task_asked_for_goes_with_the_next_save(store: Store) -> None:
