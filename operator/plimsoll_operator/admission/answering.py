@@ -39,8 +39,7 @@ from plimsoll_operator.sizing.node_hint import Heard, Hinted, HintOutcome, hint_
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_operator.splitting.cut_job import CutJob, cut_new_job
-from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
+from plimsoll_operator.splitting.cut_job import CutJob, CutOutcome, cut_new_job
 from plimsoll_operator.splitting.leased_job import Leasing
 from plimsoll_operator.splitting.spark_driver import DriverOutcome, GivenDriver, give_driver
 from plimsoll_predictor.core.decision import Reason

@@ -13,7 +13,7 @@ from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.recognising import MAKERS, LeftAlone, Recognition
 from plimsoll_operator.sizing.node_hint import HintOutcome
 from plimsoll_operator.sizing.sized import Sized, Treatment
-from plimsoll_operator.splitting.cut_job import Outcome as Cut
+from plimsoll_operator.splitting.cut_job import CutOutcome
 from plimsoll_operator.splitting.spark_driver import DriverOutcome
 from plimsoll_predictor.core.decision import Reason
 
@@ -92,7 +92,7 @@ class AdmissionMetrics:
             HoldOutcome,
         )
         self._cuts = self._by_result(
-            "plimsoll_split_jobs", "New Jobs over items, by what became of that.", Cut
+            "plimsoll_split_jobs", "New Jobs over items, by what became of that.", CutOutcome
         )
         self._drivers = self._by_result(
             "plimsoll_spark_drivers",
@@ -184,7 +184,7 @@ class AdmissionMetrics:
         """A Job was answered whose policy has it wait as a whole."""
         self._waiting_jobs[outcome].inc()
 
-    def cut(self, outcome: Cut) -> None:
+    def cut(self, outcome: CutOutcome) -> None:
         """A Job over items was answered."""
         self._cuts[outcome].inc()
 

@@ -56,7 +56,7 @@ _ROOM: Final = {"room for a decision and more": " " * 8192}
 """A Job is cut only if Plimsoll's notes fit on its template: its pods' memory must suit the cut."""
 
 
-class Outcome(StrEnum):
+class CutOutcome(StrEnum):
     """The result for one Job over items, for counting."""
 
     CUT = "cut"
@@ -82,7 +82,7 @@ class CutJob:
     notes: annotations for its template. warning: for the Job's creator; empty if there is none.
     """
 
-    outcome: Outcome
+    outcome: CutOutcome
     job: Mapping[str, Any]
     patch: Sequence[Operation] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -125,11 +125,11 @@ def cut_new_job(
         leases, over_items = wants_leases(job), read_items_job(job)
     except NotOverItems as error:
         words = f"Plimsoll leaves the Job as it is written: {error}"
-        return CutJob(Outcome.UNREADABLE, job, warning=words)
+        return CutJob(CutOutcome.UNREADABLE, job, warning=words)
     new = _NewJob(job, over_items, task, policy)
     learned = moment.state.leased.get(task)
     found = _leased(new, leasing, learned) if leases else _cut(new, moment)
-    if found.outcome is Outcome.LEASED or not new.copies_leases or new.stays:
+    if found.outcome is CutOutcome.LEASED or not new.copies_leases or new.stays:
         return found
     return replace(found, patch=[*found.patch, *without_leases(job)])
 
@@ -146,14 +146,14 @@ def _leased(new: _NewJob, leasing: Leasing | None, learned: Learned | None) -> C
         patch, notes = told_template(new.job, new.task.namespace, leasing, room)
     except NotOverItems as error:
         return _unleased(new, str(error))
-    return CutJob(Outcome.LEASED, new.job, [*patch, *_without_chunk(new.job)], notes)
+    return CutJob(CutOutcome.LEASED, new.job, [*patch, *_without_chunk(new.job)], notes)
 
 
 def _unleased(new: _NewJob, why: str) -> CutJob:
     words = "Plimsoll gives its pods no leases, so each does its share"
     if new.copies_leases and new.stays:
         words = "Plimsoll gives its pods no leases, but they have those of the Job that was copied"
-    return CutJob(Outcome.KEPT, new.job, warning=f"{words}: {why}")
+    return CutJob(CutOutcome.KEPT, new.job, warning=f"{words}: {why}")
 
 
 def _why_unleased(new: _NewJob) -> str | None:
@@ -209,7 +209,7 @@ def _cut(new: _NewJob, moment: Moment) -> CutJob:
     chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
     if _is_cut(job, over_items):
         # The Job was asked for again, or copied with the same chunks.
-        return CutJob(Outcome.CUT, job, notes={**chunk, **_floor_of(job)})
+        return CutJob(CutOutcome.CUT, job, notes={**chunk, **_floor_of(job)})
     stale = _without_note(job)
     kept = over_items.kept
     if kept is None and not has_room(job, _ROOM):
@@ -217,10 +217,10 @@ def _cut(new: _NewJob, moment: Moment) -> CutJob:
     if kept is None and moment.state.namespace(new.task.namespace).bounds.counts_ended:
         kept = "a quota of its namespace counts pods that have ended (count/pods)"
     if kept is not None:
-        return CutJob(Outcome.KEPT, job, stale, chunk, f"Plimsoll does not cut it: {kept}")
+        return CutJob(CutOutcome.KEPT, job, stale, chunk, f"Plimsoll does not cut it: {kept}")
     learned = moment.state.chunks.get(new.task)
     if learned is None:
-        return CutJob(Outcome.UNKNOWN, job, stale, chunk)
+        return CutJob(CutOutcome.UNKNOWN, job, stale, chunk)
     found = cut(over_items.cuttable, learned, new.policy.memory_weight)
     return _decided(new, found, learned)
 
@@ -229,8 +229,8 @@ def _decided(new: _NewJob, found: Cut, learned: Learned) -> CutJob:
     """Return the answer: the cut that was found, if it differs and the task's mode allows it."""
     job, policy = new.job, new.policy
     outcome = _outcome(new, found)
-    note = _note_on(new, found, learned, done=outcome is Outcome.CUT)
-    if outcome is not Outcome.CUT:
+    note = _note_on(new, found, learned, done=outcome is CutOutcome.CUT)
+    if outcome is not CutOutcome.CUT:
         usual = {CHUNK_FEATURE: str(new.over_items.cuttable.usual_items)}
         return CutJob(outcome, job, note, usual)
     chunk = {CHUNK_FEATURE: str(found.items)}
@@ -244,11 +244,11 @@ def _decided(new: _NewJob, found: Cut, learned: Learned) -> CutJob:
     return CutJob(outcome, _as_cut(job, found.pods), patch, chunk)
 
 
-def _outcome(new: _NewJob, found: Cut) -> Outcome:
+def _outcome(new: _NewJob, found: Cut) -> CutOutcome:
     as_written = found.pods == new.over_items.cuttable.pods and not found.sizes
     if as_written or (found.grows and _says_mode(new.job)):
-        return Outcome.AS_WRITTEN
-    return Outcome.CUT if new.policy.mode is Mode.ENFORCE else Outcome.RECOMMENDED
+        return CutOutcome.AS_WRITTEN
+    return CutOutcome.CUT if new.policy.mode is Mode.ENFORCE else CutOutcome.RECOMMENDED
 
 
 def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome
 from tests.operator.splitting.test_items_jobs import (
     ITEMS,
     Json,
@@ -42,7 +42,7 @@ def of_template(job: Json) -> dict[str, str]:
 def test_it_is_cut_by_its_own_items_and_has_their_memory() -> None:
     copied = a_copy(ITEMS // 4)
     found = answered(copied, moment_of(learned=one_each(100)))
-    assert found.outcome is Outcome.CUT
+    assert found.outcome is CutOutcome.CUT
     made = after(copied, found)
     pods = made["spec"]["completions"]
     assert pods < PODS
@@ -71,5 +71,5 @@ def test_if_it_stays_as_it_is_nothing_of_the_other_is_said_of_it(why: str) -> No
 def test_with_the_same_items_it_stays_as_it_is_cut() -> None:
     copied = a_copy(ITEMS)
     found = answered(copied, moment_of(learned=one_each(100)))
-    assert (found.outcome, found.patch) == (Outcome.CUT, ())
+    assert (found.outcome, found.patch) == (CutOutcome.CUT, ())
     assert of_template(after(copied, found)) == of_template(copied)

@@ -15,7 +15,7 @@ from plimsoll_operator.pods.job_attempts import notes_for_job, patch_with
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, Outcome, cut_new_job
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, CutOutcome, cut_new_job
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
@@ -93,7 +93,7 @@ def env_of(job: Json) -> dict[str, str]:
 def test_pods_and_shares_change_together_and_its_pods_say_how_many_items_they_do() -> None:
     job = a_job()
     found = answered(job)
-    assert found.outcome is Outcome.CUT
+    assert found.outcome is CutOutcome.CUT
     made = after(job, found)
     pods = made["spec"]["completions"]
     assert pods == 20, "twice the largest chunk that got through"
@@ -107,7 +107,7 @@ def test_pods_and_shares_change_together_and_its_pods_say_how_many_items_they_do
 def test_a_chunk_larger_than_any_keeps_the_memory_that_was_written() -> None:
     grown, known = answered(a_job()), answered(a_job(), moment_of(learned=one_each(100)))
     assert grown.notes[labels.MODE] == "recommend"
-    assert known.outcome is Outcome.CUT
+    assert known.outcome is CutOutcome.CUT
     assert labels.MODE not in known.notes
 
 
@@ -132,10 +132,10 @@ def few(**spec: Any) -> Json:
 
 def test_a_job_whose_pods_share_their_failures_gets_no_more_of_them() -> None:
     moment = moment_of(learned=differing())
-    assert answered(few(), moment).outcome is Outcome.CUT
-    assert answered(few(backoffLimit=2**31 - 1), moment).outcome is Outcome.CUT
+    assert answered(few(), moment).outcome is CutOutcome.CUT
+    assert answered(few(backoffLimit=2**31 - 1), moment).outcome is CutOutcome.CUT
     for shared in ({"backoffLimit": 6}, {"backoffLimit": 6, "backoffLimitPerIndex": None}):
-        assert answered(few(**shared), moment).outcome is Outcome.AS_WRITTEN
+        assert answered(few(**shared), moment).outcome is CutOutcome.AS_WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_pods_whose_disk_is_bounded_do_no_more_items_than_they_were_written_to(
         pod["containers"][0]["resources"]["limits"]["ephemeral-storage"] = "1Gi"
     else:
         pod["volumes"] = [{"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}}]
-    assert answered(job).outcome is Outcome.AS_WRITTEN
+    assert answered(job).outcome is CutOutcome.AS_WRITTEN
 
 
 def test_what_was_decided_stands_on_the_job() -> None:
@@ -179,7 +179,7 @@ def test_what_was_decided_stands_on_the_job() -> None:
 def test_where_nothing_is_enforced_it_only_says_so() -> None:
     job = a_job()
     found = answered(job, moment_of(Mode.RECOMMEND))
-    assert found.outcome is Outcome.RECOMMENDED
+    assert found.outcome is CutOutcome.RECOMMENDED
     made = after(job, found)
     assert (made["spec"]["completions"], env_of(made)["PLIMSOLL_SHARES"]) == (40, "40")
     note = json.loads(made["metadata"]["annotations"][labels.CUT])
@@ -189,7 +189,7 @@ def test_where_nothing_is_enforced_it_only_says_so() -> None:
 def test_a_second_look_at_the_same_job_changes_nothing() -> None:
     made = after(a_job(), answered(a_job()))
     again = answered(made)
-    assert (again.outcome, again.patch) == (Outcome.CUT, ())
+    assert (again.outcome, again.patch) == (CutOutcome.CUT, ())
     floor = made["spec"]["template"]["metadata"]["annotations"][labels.CHUNK_MEMORY]
     assert again.notes == {CHUNK_FEATURE: "20", labels.CHUNK_MEMORY: floor}
 
@@ -198,7 +198,7 @@ def test_where_chunks_failed_a_job_stays_as_written_and_says_why() -> None:
     learned = replace(one_each(), failed=2, hung=1)
     job = a_job()
     found = answered(job, moment_of(learned=learned))
-    assert found.outcome is Outcome.AS_WRITTEN
+    assert found.outcome is CutOutcome.AS_WRITTEN
     note = json.loads(after(job, found)["metadata"]["annotations"][labels.CUT])
     assert (note["failed"], note["hung"]) == (2, 1)
     assert "failed" not in json.loads(
@@ -209,7 +209,11 @@ def test_where_chunks_failed_a_job_stays_as_written_and_says_why() -> None:
 def test_of_a_task_without_chunks_the_pods_say_their_items() -> None:
     job = a_job()
     found = answered(job, moment_of(chunks={}))
-    assert (found.outcome, found.patch, found.notes) == (Outcome.UNKNOWN, (), {CHUNK_FEATURE: "10"})
+    assert (found.outcome, found.patch, found.notes) == (
+        CutOutcome.UNKNOWN,
+        (),
+        {CHUNK_FEATURE: "10"},
+    )
 
 
 def with_pod_deadline() -> Json:
@@ -230,7 +234,7 @@ def with_pod_deadline() -> Json:
 )
 def test_whose_pods_are_not_to_become_others(spec: Json, words: str) -> None:
     found = answered(a_job(**spec))
-    assert (found.outcome, found.patch) == (Outcome.KEPT, ())
+    assert (found.outcome, found.patch) == (CutOutcome.KEPT, ())
     assert words in found.warning
 
 
@@ -284,13 +288,13 @@ def without_room(job: Json) -> None:
 def test_who_keeps_or_awaits_a_job_has_it_as_it_was_written(kept: Callable[[Json], None]) -> None:
     job = a_job()
     kept(job)
-    assert answered(job).outcome is Outcome.KEPT
+    assert answered(job).outcome is CutOutcome.KEPT
 
 
 def test_a_quota_that_counts_ended_pods_leaves_no_room_for_more() -> None:
     bounds = read_namespace((), [{"spec": {"hard": {"count/pods": "50"}}}])
     shop = {"shop": NamespaceState(None, bounds)}
-    assert answered(a_job(), moment_of(namespaces=shop)).outcome is Outcome.KEPT
+    assert answered(a_job(), moment_of(namespaces=shop)).outcome is CutOutcome.KEPT
 
 
 def without(name: str) -> Json:
@@ -326,14 +330,14 @@ def with_items(text: object) -> Json:
 )
 def test_who_cannot_be_understood_is_told_what_to_write(job: Json, words: str) -> None:
     found = answered(job)
-    assert (found.outcome, found.patch, found.notes) == (Outcome.UNREADABLE, (), {})
+    assert (found.outcome, found.patch, found.notes) == (CutOutcome.UNREADABLE, (), {})
     assert words in found.warning
 
 
 def test_a_mode_of_its_own_on_the_template_is_not_written_over() -> None:
     job = a_job()
     job["spec"]["template"]["metadata"]["annotations"] = {labels.MODE: "enforce"}
-    assert answered(job).outcome is Outcome.AS_WRITTEN
+    assert answered(job).outcome is CutOutcome.AS_WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -355,11 +359,11 @@ def test_other_jobs_are_not_looked_at() -> None:
 
 def test_pods_of_a_job_that_is_cut_are_not_sized_below_what_holds_their_chunk() -> None:
     found = answered(few(), moment_of(learned=differing()))
-    assert found.outcome is Outcome.CUT
+    assert found.outcome is CutOutcome.CUT
     assert int(found.notes[labels.CHUNK_MEMORY]) >= 20 * MIB
 
 
 def test_what_nobody_measured_gives_no_such_floor() -> None:
     found = answered(few(), moment_of(learned=replace(differing(), peaks=None)))
-    assert found.outcome is Outcome.CUT
+    assert found.outcome is CutOutcome.CUT
     assert labels.CHUNK_MEMORY not in found.notes

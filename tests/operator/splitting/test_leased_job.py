@@ -12,7 +12,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.job_attempts import notes_for_job, patch_with
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, Outcome, cut_new_job
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, CutOutcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
 from plimsoll_operator.splitting.leased_job import (
@@ -78,7 +78,7 @@ def told(job: Json) -> dict[str, Any]:
 def test_its_pods_are_told_how_to_lease_and_nothing_else_changes() -> None:
     job = a_leased_job()
     found = answered(job)
-    assert found.outcome is Outcome.LEASED
+    assert found.outcome is CutOutcome.LEASED
     made = after(job, found)
     before, now = told(job), told(made)
     assert {name: now[name] for name in before} == before
@@ -100,7 +100,7 @@ def test_a_job_that_is_asked_for_again_has_all_of_it_already() -> None:
     job = a_leased_job()
     made = after(job, answered(job))
     again = answered(made)
-    assert (again.outcome, list(again.patch)) == (Outcome.LEASED, [])
+    assert (again.outcome, list(again.patch)) == (CutOutcome.LEASED, [])
     assert again.notes == {labels.LEASE_RUN: "review-1"}
 
 
@@ -120,7 +120,7 @@ def test_a_job_with_a_deadline_leases_nothing_as_a_pod_that_is_cut_off_waits(whe
     spec = job["spec"] if where == "its own" else job["spec"]["template"]["spec"]
     spec["activeDeadlineSeconds"] = 60
     found = answered(job)
-    assert (found.outcome, list(found.patch)) == (Outcome.KEPT, [])
+    assert (found.outcome, list(found.patch)) == (CutOutcome.KEPT, [])
     assert "activeDeadlineSeconds" in found.warning
 
 
@@ -154,7 +154,7 @@ def test_whose_pods_cannot_lease_or_whose_template_is_compared_leases_nothing(
     job = a_leased_job()
     job[where] |= what
     found = answered(job)
-    assert (found.outcome, list(found.patch)) == (Outcome.KEPT, [])
+    assert (found.outcome, list(found.patch)) == (CutOutcome.KEPT, [])
     assert why in found.warning
 
 
@@ -188,7 +188,7 @@ def test_of_a_copy_that_is_only_recommended_for_its_maker_is_told_that_its_pods_
     written = a_leased_job()
     copied = after(written, answered(written))
     found = answered(copied, mode=Mode.RECOMMEND)
-    assert (found.outcome, list(found.patch)) == (Outcome.KEPT, [])
+    assert (found.outcome, list(found.patch)) == (CutOutcome.KEPT, [])
     assert "they have those of the Job that was copied: the task's mode" in found.warning
     without = answered(a_leased_job(), mode=Mode.RECOMMEND)
     assert "so each does its share: the task's mode" in without.warning
@@ -199,10 +199,10 @@ def test_who_says_unclearly_that_a_job_leases_is_told_what_to_write_and_it_is_no
     said: str,
 ) -> None:
     job = a_job()
-    assert answered(job).outcome is Outcome.CUT
+    assert answered(job).outcome is CutOutcome.CUT
     job["metadata"]["annotations"][labels.LEASES] = said
     found = answered(job)
-    assert (found.outcome, found.patch, found.notes) == (Outcome.UNREADABLE, (), {})
+    assert (found.outcome, found.patch, found.notes) == (CutOutcome.UNREADABLE, (), {})
     assert f"plimsoll.dev/leases is '{said}'; write 'true' or 'false'" in found.warning
 
 
@@ -213,14 +213,14 @@ def test_who_asks_for_leases_and_says_no_items_is_told_so(said: str, words: str)
     job = a_leased_job()
     job["metadata"]["annotations"] = {labels.LEASES: said}
     found = answered(job)
-    assert (found.outcome, found.patch) == (Outcome.UNREADABLE, ())
+    assert (found.outcome, found.patch) == (CutOutcome.UNREADABLE, ())
     assert words in found.warning
 
 
 def test_a_job_that_leases_nothing_by_its_author_is_cut_or_left_like_any_other() -> None:
     job = a_job()
     job["metadata"]["annotations"][labels.LEASES] = "false"
-    assert answered(job).outcome is Outcome.CUT
+    assert answered(job).outcome is CutOutcome.CUT
     del job["metadata"]["annotations"][labels.ITEMS]
     assert cut_new_job(job, moment_of(), LEASING) is None
 
@@ -255,7 +255,7 @@ def test_where_it_gets_no_leases_it_stays_as_written_and_its_maker_is_told(
     leasing: Leasing | None, mode: Mode, why: str
 ) -> None:
     found = answered(a_leased_job(), leasing, mode)
-    assert (found.outcome, list(found.patch), dict(found.notes)) == (Outcome.KEPT, [], {})
+    assert (found.outcome, list(found.patch), dict(found.notes)) == (CutOutcome.KEPT, [], {})
     assert why in found.warning
 
 
@@ -263,13 +263,13 @@ def test_a_job_of_another_keeper_leases_as_well() -> None:
     job = a_leased_job()
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set"}
     job["metadata"]["ownerReferences"] = [{**owner, "controller": True, "uid": "u"}]
-    assert answered(job).outcome is Outcome.LEASED
+    assert answered(job).outcome is CutOutcome.LEASED
 
 
 def test_a_job_without_the_variables_of_its_items_leases_nothing() -> None:
     job = a_leased_job()
     del job["spec"]["template"]["spec"]["containers"][0]["env"]
-    assert answered(job).outcome is Outcome.UNREADABLE
+    assert answered(job).outcome is CutOutcome.UNREADABLE
 
 
 def test_the_controller_reads_what_admission_wrote() -> None:
@@ -318,7 +318,7 @@ def roomed(moment: Moment, job: Json | None = None) -> dict[str, str]:
     """What the template says about leases and their memory."""
     found = cut_new_job(job or a_leased_job(), moment, LEASING)
     assert found is not None
-    assert found.outcome is Outcome.LEASED
+    assert found.outcome is CutOutcome.LEASED
     return {name: text for name, text in found.notes.items() if name != labels.LEASE_RUN}
 
 

@@ -15,7 +15,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import MOST_STARTS_BYTES, STARTS
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.sizing.job_sizing import Moment
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome, cut_new_job
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems, read_items_job
 from plimsoll_operator.splitting.leased_job import Leasing
 from plimsoll_operator.views.explanation import PodDecision
@@ -83,7 +83,7 @@ def test_it_is_told_where_the_items_of_its_pods_begin() -> None:
     pods, env = made["spec"]["completions"], env_of(made)
     starts = numbers_in(env[STARTS])
     sizes = [end - first for first, end in pairwise(starts)]
-    assert found.outcome is Outcome.CUT
+    assert found.outcome is CutOutcome.CUT
     assert (len(sizes), starts[0], starts[-1]) == (pods, 0, ITEMS)
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] < sizes[0] < ITEMS // PODS
@@ -102,7 +102,7 @@ def test_it_is_told_where_the_items_of_its_pods_begin() -> None:
 def test_without_the_variable_its_chunks_are_even() -> None:
     job = listed(None)
     found = answered(job, moment())
-    assert found.outcome is Outcome.CUT
+    assert found.outcome is CutOutcome.CUT
     made = after(job, found)
     assert (made["spec"]["completions"], STARTS in env_of(made)) == (6, False)
     assert "least" not in note_of(made)
@@ -122,7 +122,7 @@ def test_where_nothing_is_enforced_it_is_only_said() -> None:
     job = listed()
     found = answered(job, moment(Mode.RECOMMEND))
     made = after(job, found)
-    assert found.outcome is Outcome.RECOMMENDED
+    assert found.outcome is CutOutcome.RECOMMENDED
     assert main_of(made)["env"] == main_of(job)["env"]
     assert note_of(made)["least"] < note_of(made)["items"]
 
@@ -190,7 +190,7 @@ def test_a_list_fits_its_bytes_whatever_is_listed() -> None:
 def test_a_second_look_changes_nothing_nor_does_a_copy_get_another_cut() -> None:
     made = cut_in(listed())
     again = answered(made, moment())
-    assert (again.outcome, again.patch, again.warning) == (Outcome.CUT, (), "")
+    assert (again.outcome, again.patch, again.warning) == (CutOutcome.CUT, (), "")
     largest = str(note_of(made)["items"])
     assert again.notes[CHUNK_FEATURE] == largest
 
@@ -205,7 +205,7 @@ STALE = [
 def test_a_copy_whose_list_does_not_fit_is_told_what_to_write(other: dict[str, int]) -> None:
     starts = env_of(cut_in(listed()))[STARTS]
     found = answered(listed(starts, **other), moment())
-    assert (found.outcome, found.patch, found.notes) == (Outcome.UNREADABLE, (), {})
+    assert (found.outcome, found.patch, found.notes) == (CutOutcome.UNREADABLE, (), {})
     assert 'PLIMSOLL_STARTS to be empty (value: "")' in found.warning
     assert f"from 0 to {other.get('items', ITEMS)}" in found.warning
 
@@ -232,14 +232,14 @@ def test_what_makes_no_sense_is_refused(variables: list[Json]) -> None:
 
 def test_whose_author_lists_his_own_has_the_job_as_he_wrote_it() -> None:
     found = answered(listed("0 40 64"), moment())
-    assert (found.outcome, found.patch) == (Outcome.KEPT, ())
+    assert (found.outcome, found.patch) == (CutOutcome.KEPT, ())
     assert "PLIMSOLL_STARTS says where each pod's items begin" in found.warning
     assert found.notes == {CHUNK_FEATURE: "40"}
 
 
 def test_a_job_that_lists_its_shares_leases_nothing() -> None:
     leasing = Leasing("http://leases:8083", b"k" * 32, "run-1")
-    for starts, outcome in (("", Outcome.LEASED), ("0 40 64", Outcome.KEPT)):
+    for starts, outcome in (("", CutOutcome.LEASED), ("0 40 64", CutOutcome.KEPT)):
         job = listed(starts)
         job["metadata"]["annotations"][labels.LEASES] = "true"
         found = cut_new_job(job, moment(), leasing)
