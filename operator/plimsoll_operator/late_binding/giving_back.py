@@ -86,11 +86,8 @@ def as_written(note: DecisionNote) -> tuple[Memory, DecisionNote]:
     else:
         given = f"the request of {words_for_bytes(request_bytes)} is kept"
     kept = replace(
-        note,
+        note.without_model(),
         allocation_bytes=request_bytes,
-        bin=None,
-        probability=None,
-        model=None,
         reason=Reason.KEPT,
         why=f"{given}: {NO_ROOM}",
     )

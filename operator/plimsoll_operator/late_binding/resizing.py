@@ -247,12 +247,9 @@ def unapplied(pod: Pod) -> DecisionNote | None:
     if at_bytes == note.allocation_bytes:
         return None
     return replace(
-        note,
+        note.without_model(),
         allocation_bytes=at_bytes,
         before_bytes=None,
-        bin=None,
-        probability=None,
-        model=None,
         reason=Reason.KEPT,
         why=f"{words_for_bytes(at_bytes)} are kept: a node was found before it could be resized",
     )

@@ -95,6 +95,10 @@ class DecisionNote:
     context: Context = field(default_factory=dict)
     template: bool = False
 
+    def without_model(self) -> DecisionNote:
+        """Return it as if no model had chosen, for a size that a rule decides instead."""
+        return replace(self, bin=None, probability=None, model=None)
+
 
 def note_to_json(note: DecisionNote) -> str:
     """Return the annotation's text: one JSON object, with quantities as texts, short to read."""

@@ -46,12 +46,9 @@ def not_below_retry(read: ReadPod, decision: Decision, bounds: Bounds) -> Decisi
     if (decision.allocation_bytes or 0) >= lifted_bytes:
         return decision
     return replace(
-        decision,
+        decision.without_model(),
         allocation_bytes=lifted_bytes,
         attempt=note.attempt,
         reason=Reason.LIFTED,
         why=f"attempt {note.attempt} keeps the lifted size it was made with",
-        bin=None,
-        probability=None,
-        model_version=None,
     )

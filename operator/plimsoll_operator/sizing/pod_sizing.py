@@ -212,8 +212,10 @@ def _in_class(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decisi
             "the pod is BestEffort, and a size would make it Burstable: write a request, and it"
             f" is sized; without that: {decision.why}"
         )
-        held = replace(decision, allocation_bytes=None, reason=Reason.NOT_LOWERED, why=why)
-        return replace(held, bin=None, probability=None, model_version=None), read.was
+        held = replace(
+            decision.without_model(), allocation_bytes=None, reason=Reason.NOT_LOWERED, why=why
+        )
+        return held, read.was
     why = f"{decision.why}; with an equal limit the pod would become Guaranteed"
     return replace(decision, allocation_bytes=memory.request_bytes, why=why), memory
 
@@ -270,13 +272,10 @@ def _held(
         why = f"{decision.why}; {held}, so its limit stays as written ({limit})"
         return replace(decision, allocation_bytes=request_bytes, why=why), memory
     kept = replace(
-        decision,
+        decision.without_model(),
         allocation_bytes=request_bytes,
         reason=Reason.NOT_LOWERED,
         why=f"{held}, so it has no less than was written; without that: {decision.why}",
-        bin=None,
-        probability=None,
-        model_version=None,
     )
     return kept, memory
 
@@ -299,8 +298,13 @@ def _partitions_first(
         f"its application's partitions are made smaller before it has more than was written, step"
         f" {step} of {MOST_STEPS}; without that: {decision.why}"
     )
-    kept = replace(decision, allocation_bytes=read.was.request_bytes, reason=Reason.KEPT, why=why)
-    return replace(kept, bin=None, probability=None, model_version=None), read.was
+    kept = replace(
+        decision.without_model(),
+        allocation_bytes=read.was.request_bytes,
+        reason=Reason.KEPT,
+        why=why,
+    )
+    return kept, read.was
 
 
 def _held_by_failures(read: ReadPod, wanted: Memory) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -86,3 +86,7 @@ class Decision:
     bin: int | None = None
     probability: float | None = None
     model_version: str | None = None
+
+    def without_model(self) -> Decision:
+        """Return it as if no model had chosen, for a size that a rule decides instead."""
+        return replace(self, bin=None, probability=None, model_version=None)
