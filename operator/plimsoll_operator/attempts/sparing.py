@@ -15,6 +15,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.record import is_lowered_limit
 
 _BEFORE_ITS_END: Final = (None, "Pending", "Running")
 _REASON: Final = "LimitLowered"
@@ -45,11 +46,8 @@ def is_to_be_marked(pod: Pod, watched: WatchedPod, failed: int) -> bool:
 
 
 def _is_lowered(watched: WatchedPod) -> bool:
-    note, limit_bytes = watched.note, watched.limit_bytes
-    if note is None or not limit_bytes:
-        return False
-    # The kubelet treats a limit of zero as no limit.
-    return not note.was_limit_bytes or limit_bytes < note.was_limit_bytes
+    note = watched.note
+    return note is not None and is_lowered_limit(watched.limit_bytes, note.was_limit_bytes or 0)
 
 
 def mark(now: str) -> Mapping[str, Any]:
