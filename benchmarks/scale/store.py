@@ -11,9 +11,9 @@ from typing import Any, Final
 import psutil
 
 from benchmarks.scale.data import NOW_S, Size, task_name
-from plimsoll_operator.controller.controller import remember_all, stored_models
 from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.restoring import remember_all, stored_models
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.publishing import Publications, connect_book
 from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds

@@ -1,4 +1,4 @@
-"""Puts the controller's parts together, and subscribes them to each other's events."""
+"""Makes the parts of a controller, each after those that it needs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 
+from plimsoll_operator.chunks.lease_keeper import Keeper
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.late_peaks import LatePeaks
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
@@ -18,30 +19,12 @@ from plimsoll_operator.controller.attempts.sparing import Sparing
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.campaigns.campaigns import Campaigns
 from plimsoll_operator.controller.campaigns.refusals import Refusals
-from plimsoll_operator.controller.hub.hub import (
-    AttemptEnded,
-    FinalPeakReported,
-    Hub,
-    ObservationAmended,
-    PeaksReported,
-    PolicyChanged,
-    ProfileOutdated,
-    RanLong,
-    RunEnded,
-    RunStarted,
-    RuntimeForecast,
-    TaskChanged,
-    TaskForgotten,
-    TaskPublished,
-    TrainingDue,
-    TrainingEnded,
-)
+from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.lending.lending import Lending
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
 from plimsoll_operator.controller.lending.running_pods import RunningPods
-from plimsoll_operator.controller.making_trainers import make_trainers
 from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
 from plimsoll_operator.controller.ordering.releases import Releases
 from plimsoll_operator.controller.placing.encounters import Encounters
@@ -61,19 +44,21 @@ from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSight
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
+from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.lease_lessons import LeaseLessons
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
-from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
+from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
 from plimsoll_operator.controller.tasks.healing import is_stuck
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
-from plimsoll_operator.controller.tasks.publishing import Publications, SizingState, connect_book
+from plimsoll_operator.controller.tasks.publishing import Publications, SizingState
 from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
-from plimsoll_operator.controller.training_rounds.trainers import Trainers
+from plimsoll_operator.controller.training_rounds.round_jobs import RoundJobs
+from plimsoll_operator.controller.training_rounds.rounds import RoundParts, TrainingRounds
 from plimsoll_operator.controller.trainings import Trainings
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
@@ -81,10 +66,8 @@ from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.running_pods import PodWriter
-from plimsoll_operator.metrics.attempts import sizes_of
 from plimsoll_operator.metrics.controller import ControllerMetrics
-from plimsoll_operator.metrics.live import Live
-from plimsoll_operator.training.queue import Spawns
+from plimsoll_operator.training.queue import Spawns, TrainingQueue
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.node_steps import Patience
@@ -94,7 +77,7 @@ from plimsoll_predictor.store import Store, Writer
 class ControllerParts:
     """The parts of one controller, for production and tests alike.
 
-    Each part is made after those that it needs, and publishes what later parts have to hear.
+    Each part is made after those that it needs. ``connect`` lets them hear of each other's events.
     """
 
     def __init__(
@@ -109,292 +92,223 @@ class ControllerParts:
 
         spawn: starts a trainer. now_s: Unix seconds.
         """
-        self.kube, self.store, self.now_s = kube, store, now_s
-        hub = self.hub = Hub()
-        writer = self.writer = Writer(store)
-        board = self.board = FeedBoard(
-            uuid.uuid4().hex, max_models_bytes=settings.feed_models_mib * MIB
-        )
-        metrics = self.metrics = ControllerMetrics(settings.task_metrics)
-        announcer = self.announcer = Announcer(kube, writer, now_s, settings.instance)
+        self.kube = kube
+        self.store = store
+        self.now_s = now_s
+        self.hub = Hub()
+        self.writer = Writer(store)
+        self.board = FeedBoard(uuid.uuid4().hex, max_models_bytes=settings.feed_models_mib * MIB)
+        self.metrics = ControllerMetrics(settings.task_metrics)
+        self.announcer = Announcer(kube, self.writer, now_s, settings.instance)
+        self._make_what_knows_tasks(settings)
+        self._make_what_knows_nodes()
+        self._make_what_shows()
+        self._make_what_learns(settings, spawn)
+        self._make_what_resizes(settings)
+        self._make_what_watches(settings)
 
-        # These parts know policies, tasks and nodes.
-        policies = TaskPolicies(
-            Policy(mode=settings.mode), hub, settings.namespace, settings.left_alone
-        )
-        book = self.book = TaskBook(policies, hub)
-        self.standings = Standings(store, writer, book, metrics.restart_seconds)
-        self.items, self.peaks = ItemNeeds(board), PeakBook(hub=hub)
+    def _make_what_knows_tasks(self, settings: ControllerSettings) -> None:
+        policy = Policy(mode=settings.mode)
+        self.policies = TaskPolicies(policy, self.hub, settings.namespace, settings.left_alone)
+        self.book = TaskBook(self.policies, self.hub)
+        self.standings = Standings(self.store, self.writer, self.book, self.metrics.restart_seconds)
+        self.items = ItemNeeds(self.board)
+        self.peaks = PeakBook(hub=self.hub)
         self.live_needs = LiveNeeds(
-            book=book,
+            book=self.book,
             peaks=self.peaks,
             experts=self.standings.standing,
-            hub=hub,
-            raised=metrics.live_bounds_raised,
-            now_s=now_s,
+            hub=self.hub,
+            raised=self.metrics.live_bounds_raised,
+            now_s=self.now_s,
             on=settings.live_bounds,
         )
         self.publications = Publications(
-            book, self.standings.fold, board, hub, self.live_needs.show
+            self.book, self.standings.fold, self.board, self.hub, self.live_needs.show
         )
-        self.runtimes, self.leaking, self.chunks, self.smaller = (
-            Runtimes(store, writer, hub),
-            LeakingTasks(hub),
-            ChunkLessons(store, writer, board),
-            SmallerPartitions(
-                *(store, writer, board, announcer), lambda task: policies.of_task(task).policy
-            ),
-        )
-        self.encounters, self.loads, nodes = (
-            Encounters(store, writer, metrics.placing, now_s),
-            NodeLoads(now_s),
-            ClusterNodes(),
-        )
-        self.bounds, self.placing_news = (
-            ClusterBounds(board, policies, nodes),
-            PlacingNews(self.encounters, nodes, policies, told := ToldNodes(board), self.loads),
+        self.runtimes = Runtimes(self.store, self.writer, self.hub)
+        self.leaking = LeakingTasks(self.hub)
+        self.chunks = ChunkLessons(self.store, self.writer, self.board)
+        self.smaller = SmallerPartitions(
+            self.store,
+            self.writer,
+            self.board,
+            self.announcer,
+            policy_of=lambda task: self.policies.of_task(task).policy,
         )
 
-        # These parts show it.
-        self.troubles = Troubles(kube, writer, board, book, hub)
-        self.profiles = TaskProfiles(
-            kube,
-            ProfileGatherer(
-                store=store,
-                writer=writer,
-                book=book,
-                leaking=self.leaking,
-                standings=self.standings,
-                runtimes=self.runtimes,
-                encounters=self.encounters,
-                splitting=SplittingKnown(store),
-                troubles=self.troubles,
-                due=DueTrainings(hub, now_s),
-                metrics=metrics.runs,
-                now_s=now_s,
-            ),
-            announcer,
-            now_s,
-        )
-        self.long_runs, self.lease_lessons, self.leased = (
-            LongRuns(hub, metrics.runs, now_s),
-            lessons := LeaseLessons(store, writer, board, hub),
-            LeasedJobs.made(kube, (store, writer), announcer, metrics.leases, lessons.job_ended),
+    def _make_what_knows_nodes(self) -> None:
+        self.nodes = ClusterNodes()
+        self.bounds = ClusterBounds(self.board, self.policies, self.nodes)
+        self.loads = NodeLoads(self.now_s)
+        self.encounters = Encounters(self.store, self.writer, self.metrics.placing, self.now_s)
+        self.told = ToldNodes(self.board)
+        self.placing_news = PlacingNews(
+            self.encounters, self.nodes, self.policies, self.told, self.loads
         )
 
-        # These parts act on it.
-        self.retries = Retries(
-            kube=kube,
-            store=store,
-            writer=writer,
-            announcer=announcer,
-            policies=policies,
-            now_s=now_s,
+    def _make_what_shows(self) -> None:
+        self.troubles = Troubles(self.kube, self.writer, self.board, self.book, self.hub)
+        gatherer = ProfileGatherer(
+            store=self.store,
+            writer=self.writer,
+            book=self.book,
+            leaking=self.leaking,
+            standings=self.standings,
+            runtimes=self.runtimes,
+            encounters=self.encounters,
+            splitting=SplittingKnown(self.store),
+            troubles=self.troubles,
+            due=DueTrainings(self.hub, self.now_s),
+            metrics=self.metrics.runs,
+            now_s=self.now_s,
         )
-        self.trainings = Trainings(book, self.profiles, store, writer, hub)
-        self.queue, self.rounds = make_trainers(
-            settings,
-            (store, writer),
-            (self.trainings, self.runtimes),
-            (kube, spawn, metrics.training_rounds),
-            now_s,
+        self.profiles = TaskProfiles(self.kube, gatherer, self.announcer, self.now_s)
+        self.met_tasks = MetTasks(self.book, self.troubles, self.profiles, self.announcer)
+        self.long_runs = LongRuns(self.hub, self.metrics.runs, self.now_s)
+
+    def _make_what_learns(self, settings: ControllerSettings, spawn: Spawns) -> None:
+        self.lease_lessons = LeaseLessons(self.store, self.writer, self.board, self.hub)
+        shelf = JobShelf(self.store, self.writer)
+        keeper = Keeper(shelf, time.monotonic, self.metrics.leases.count)
+        self.leased = LeasedJobs(
+            self.kube, keeper, shelf, self.announcer.tell, self.lease_lessons.job_ended
         )
-        sizing, heard = (
-            SizingState(self.publications, policies, self.bounds, self.items),
-            AgentsHeard(),
+        self.trainings = Trainings(self.book, self.profiles, self.store, self.writer, self.hub)
+        self.queue = TrainingQueue(spawn, self.store, self.trainings.training_ended)
+        self.queue.policy_of = self.trainings.policy_of
+        self.rounds: TrainingRounds | None = None
+        if settings.training_job is not None:
+            parts = RoundParts(
+                jobs=RoundJobs(self.kube, settings.namespace, settings.training_job),
+                store=self.store,
+                writer=self.writer,
+                queue=self.queue,
+                on_result=self.trainings.training_ended,
+                fitted=self.runtimes.expert_fitted,
+                metrics=self.metrics.training_rounds,
+                now_s=self.now_s,
+            )
+            self.rounds = TrainingRounds(parts)
+
+    def _make_what_resizes(self, settings: ControllerSettings) -> None:
+        heard = AgentsHeard()
+        rescuable = RescuablePods(
+            book=self.book,
+            bounds=self.bounds,
+            nodes=self.nodes,
+            peaks=self.peaks,
+            heard=heard,
         )
-        self.late_binding = LateBinding(
-            PodResizer(kube, sizing, announcer, metrics.late_binding, now_s=now_s),
-            settings.late_bindings_per_s,
-            lambda uid: self.rescues.may_have_raised(uid),
+        raiser = LimitRaiser(PodWriter(self.kube.api), self.announcer, self.metrics.rescue)
+        self.rescues = Rescues(rescuable, raiser, self.standings.standing)
+        running = RunningPods(
+            book=self.book,
+            bounds=self.bounds,
+            peaks=self.peaks,
+            nodes=self.nodes,
+            heard=heard,
         )
         self.lending = Lending(
-            RunningPods(book=book, bounds=self.bounds, peaks=self.peaks, nodes=nodes, heard=heard),
-            RequestResizer(kube, announcer, metrics.lending),
+            running,
+            RequestResizer(self.kube, self.announcer, self.metrics.lending),
             Patience(flat_s=settings.lending_flat_s),
         )
-        self.rescues = Rescues(
-            RescuablePods(
-                book=book, bounds=self.bounds, nodes=nodes, peaks=self.peaks, heard=heard
+        sizing = SizingState(self.publications, self.policies, self.bounds, self.items)
+        self.late_binding = LateBinding(
+            PodResizer(
+                self.kube, sizing, self.announcer, self.metrics.late_binding, now_s=self.now_s
             ),
-            LimitRaiser(PodWriter(kube.api), announcer, metrics.rescue),
-            self.standings.standing,
+            settings.late_bindings_per_s,
+            self.rescues.may_have_raised,
         )
-        self.met_tasks, placement = (
-            MetTasks(book, self.troubles, self.profiles, announcer),
-            Placement(nodes),
+
+    def _make_what_watches(self, settings: ControllerSettings) -> None:
+        self.retries = Retries(
+            kube=self.kube,
+            store=self.store,
+            writer=self.writer,
+            announcer=self.announcer,
+            policies=self.policies,
+            now_s=self.now_s,
+        )
+        lifts = Lifts(
+            store=self.store,
+            writer=self.writer,
+            book=self.book,
+            bounds=self.bounds,
+            leaking=self.leaking,
+            retries=self.retries,
+            announcer=self.announcer,
+            spares=self.leased.spares,
+            made=self.metrics.lifts,
+            now_s=self.now_s,
+        )
+        placement = Placement(self.nodes)
+        living = LivingAttempts(
+            placement=placement,
+            encounters=self.encounters,
+            loads=self.loads,
+            starts=Starts(
+                self.told.here, self.nodes, self.metrics.placing, self.now_s, time.monotonic
+            ),
+            needs=self.live_needs,
+            sightings=RunSightings(self.writer, self.runtimes, self.long_runs),
+            standings=self.standings,
+            announcer=self.announcer,
+            profiles=self.profiles,
+            now_s=self.now_s,
+        )
+        ledger = AttemptLedger(
+            store=self.store,
+            writer=self.writer,
+            hub=self.hub,
+            book=self.book,
+            met_tasks=self.met_tasks,
+            living=living,
+            peaks=self.peaks,
+            placement=placement,
+            encounters=self.encounters,
+            loads=self.loads,
+            nodes=self.nodes,
+            lifts=lifts,
+        )
+        self.late_peaks = LatePeaks(self.writer, self.peaks, self.hub, ledger.look_again)
+        ordered = OrderedTasks(
+            self.encounters,
+            self.runtimes,
+            self.policies,
+            least_runtimes=settings.order_least_runtimes,
+            most_excess=settings.order_most_excess,
+        )
+        releases = Releases(
+            api=self.kube.api,
+            ordered=ordered,
+            board=self.board,
+            announcer=self.announcer,
+            metrics=self.metrics.ordering,
+            store_is_stuck=lambda: is_stuck(self.writer),
+            now_s=self.now_s,
         )
         self.watch = ClusterWatch(
-            ledger=AttemptLedger(
-                store=store,
-                writer=writer,
-                hub=hub,
-                book=book,
-                met_tasks=self.met_tasks,
-                living=LivingAttempts(
-                    placement=placement,
-                    encounters=self.encounters,
-                    loads=self.loads,
-                    starts=Starts(told.here, nodes, metrics.placing, now_s, time.monotonic),
-                    needs=self.live_needs,
-                    sightings=RunSightings(writer, self.runtimes, self.long_runs),
-                    standings=self.standings,
-                    announcer=announcer,
-                    profiles=self.profiles,
-                    now_s=now_s,
-                ),
-                peaks=self.peaks,
-                placement=placement,
-                encounters=self.encounters,
-                loads=self.loads,
-                nodes=nodes,
-                lifts=Lifts(
-                    store=store,
-                    writer=writer,
-                    book=book,
-                    bounds=self.bounds,
-                    leaking=self.leaking,
-                    retries=self.retries,
-                    announcer=announcer,
-                    spares=self.leased.spares,
-                    made=metrics.lifts,
-                    now_s=now_s,
-                ),
-            ),
-            book=book,
+            ledger=ledger,
+            book=self.book,
             bounds=self.bounds,
             profiles=self.profiles,
-            policy_statuses=PolicyStatuses(kube, policies, now_s),
+            policy_statuses=PolicyStatuses(self.kube, self.policies, self.now_s),
             late_binding=self.late_binding,
             lending=self.lending,
             rescues=self.rescues,
             leased=self.leased,
-            sparing=Sparing(PodWriter(kube.api), book.look),
-            releases=Releases(
-                api=kube.api,
-                ordered=OrderedTasks(
-                    *(self.encounters, self.runtimes, policies),
-                    least_runtimes=settings.order_least_runtimes,
-                    most_excess=settings.order_most_excess,
-                ),
-                board=board,
-                announcer=announcer,
-                metrics=metrics.ordering,
-                store_is_stuck=lambda: is_stuck(writer),
-                now_s=now_s,
-            ),
+            sparing=Sparing(PodWriter(self.kube.api), self.book.look),
+            releases=releases,
         )
-        self.late_peaks, self.campaigns = (
-            LatePeaks(writer, self.peaks, hub, self.watch.ledger.look_again),
-            Campaigns(
-                store=store,
-                writer=writer,
-                hub=hub,
-                book=book,
-                refusals=Refusals(CampaignJobs(kube), policies, self.bounds),
-                agents=self.lending.heard,
-                now_s=now_s,
-            ),
+        self.campaigns = Campaigns(
+            store=self.store,
+            writer=self.writer,
+            hub=self.hub,
+            book=self.book,
+            refusals=Refusals(CampaignJobs(self.kube), self.policies, self.bounds),
+            agents=self.lending.heard,
+            now_s=self.now_s,
         )
-        self._connect()
-
-    def _connect(self) -> None:
-        """Subscribe the parts to events, in the order in which they are called."""
-        hub, board, metrics, profiles = self.hub, self.board, self.metrics, self.profiles
-        hub.subscribe(
-            AttemptEnded,
-            self.leaking.observed,
-            profiles.observed,
-            self.book.observed,
-            self.trainings.observed,
-            self.standings.news,
-            self.runtimes.news,
-            self.late_peaks.attempt_ended,
-            self.live_needs.attempt_ended,
-            self.items.attempt_ended,
-            self.encounters.attempt_ended,
-            self.campaigns.attempt_ended,
-            self.chunks.attempt_ended,
-            self.smaller.attempt_ended,
-            self._count_end,
-        )
-        hub.subscribe(
-            ObservationAmended,
-            self.leaking.observed,
-            profiles.observed,
-            self.book.observed,
-            self.trainings.observed,
-            self.standings.news,
-            self.live_needs.observation_amended,
-            self.campaigns.observation_amended,
-            self.chunks.attempt_ended,
-            lambda event: self.items.learn(event.observation),
-            lambda event: metrics.attempts.measured(event.observation),
-        )
-        hub.subscribe(PeaksReported, lambda event: self.live_needs.reported(event.pod_uids))
-        hub.subscribe(FinalPeakReported, self.late_peaks.final_peak_reported)
-
-        connect_book(hub, self.book, self.publications)
-        hub.subscribe(TaskChanged, self.live_needs.task_changed)
-        hub.subscribe(TaskPublished, lambda event: self.late_binding.learned(event.task))
-        hub.subscribe(
-            TaskForgotten,
-            self.trainings.task_forgotten,
-            self.leaking.task_forgotten,
-            self.live_needs.task_forgotten,
-            self.chunks.task_forgotten,
-            self.lease_lessons.task_forgotten,
-            self.smaller.task_forgotten,
-            lambda event: board.remove(event.task),
-            lambda event: metrics.by_task.forget(event.task),
-        )
-
-        hub.subscribe(
-            PolicyChanged,
-            self.bounds.policy_changed,
-            self.late_binding.policy_changed,
-            profiles.namespace_policy_changed,
-        )
-        hub.subscribe(ProfileOutdated, profiles.profile_outdated)
-
-        trainers = Trainers(self.queue, self.rounds)
-        hub.subscribe(TrainingDue, trainers.training_due, lambda event: profiles.mark(event.task))
-        hub.subscribe(TrainingEnded, self._count_training, self.standings.news)
-
-        hub.subscribe(RuntimeForecast, self.long_runs.runtime_forecast)
-        hub.subscribe(RunStarted, self.long_runs.run_started)
-        hub.subscribe(RunEnded, self.long_runs.run_ended, self.encounters.run_ended)
-        hub.subscribe(RanLong, self.announcer.running_long, self.runtimes.ran_long)
-
-        metrics.watch(
-            Live(
-                tasks=lambda: len(self.book),
-                store_healthy=lambda: self.writer.trouble is None,
-                queued_writes=lambda: self.writer.queued,
-                leaking=lambda: len(self.leaking),
-                spent_budgets=lambda: spent_budgets(self.book),
-                held_ratios=self.book.fleet.ratios,
-                models_trained_s=self.trainings.models_trained_s.values,
-                trainings_waiting=lambda: trainers.waiting,
-                trainings_running=lambda: trainers.running,
-                training_waits_s=lambda: trainers.longest_wait_s,
-                feed_readers=lambda: board.readers,
-                feed_untold=lambda: board.untold,
-                retries=lambda: self.retries.results,
-                events=lambda: self.announcer.results,
-            )
-        )
-
-    def _count_end(self, event: AttemptEnded) -> None:
-        if not (event.novelty.new or event.novelty.revised):
-            return
-        sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
-        if event.novelty.new:
-            self.metrics.attempts.ended(event.observation, sizes)
-        else:
-            self.metrics.attempts.killed(event.observation, sizes)
-
-    def _count_training(self, event: TrainingEnded) -> None:
-        result = "failed" if event.result.failure else "succeeded"
-        self.metrics.trainings.labels(result).inc()
-        self.metrics.training_seconds.observe(event.result.duration_s)

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
+from plimsoll_operator.controller.connecting import connect
 from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.placing.listed_pods import ListedPods
 from plimsoll_operator.controller.profiles.gathering import LATEST
+from plimsoll_operator.controller.restoring import of_what_is_stored, remember_all, stored_models
+from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.tasks import karpenter
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import HealingWatch
 from plimsoll_operator.controller.tasks.missed_deletions import MissedDeletions
+from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_operator.profile.conditions import leak_of
-from plimsoll_predictor.core.policy import Policy
+from plimsoll_operator.training.queue import Spawns
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.store import SavedModel, Store, StoreError, TaskSummary, Writer
-from plimsoll_predictor.store.forgetting import KEPT_PER_TASK
+from plimsoll_predictor.store import Store, StoreError, TaskSummary
 
 log = structlog.get_logger()
 
@@ -43,60 +45,20 @@ started again every hour prunes, too."""
 Work = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """One task at the start, as the store knows it."""
-
-    knowledge: Knowledge
-    summary: TaskSummary
-
-
-def remember_all(store: Store) -> dict[TaskId, Remembered]:
-    """Read what the store knows of all tasks, in a handful of queries, whatever their number.
-
-    Only their models are left out; see ``stored_models``.
-    """
-    lifts, cpus = store.lifts.waiting(), store.totals.cpu_uses()
-    return {
-        task: Remembered(
-            Knowledge(
-                task=task,
-                policy=Policy(),
-                runs=summary.runs_known,
-                max_need_bytes=summary.max_need_bytes,
-                lifts=lifts.get(task, {}),
-                cpu=cpus.get(task),
-            ),
-            summary,
-        )
-        for task, summary in store.totals.by_task().items()
-    }
-
-
-async def stored_models(store: Store, writer: Writer) -> AsyncIterator[tuple[TaskId, SavedModel]]:
-    """Go through the models of all tasks, those trained last at the end.
-
-    They are read one by one, since a store may hold more than the memory: what has no room in the
-    feed is forgotten before the next one comes.
-    """
-    models = store.models.serving()
-    while (found := await writer.read(next, models, None)) is not None:
-        yield found
-
-
-def _of_what_is_stored(store: Store, summary: TaskSummary, saved: SavedModel) -> SavedModel:
-    """Let a training count only the runs that it knew and that are still stored.
-
-    At the bound, as many runs are forgotten as come, so the number of runs shows no new ones.
-    """
-    if saved.runs is None or summary.observations < KEPT_PER_TASK:
-        return saved
-    new_runs = store.totals.runs_since(summary.task, saved.trained_s)
-    return replace(saved, runs=min(saved.runs, summary.runs_known - new_runs))
-
-
 class Controller(ControllerParts):
     """One per cluster. It does nothing before its ``start``."""
+
+    def __init__(
+        self,
+        settings: ControllerSettings,
+        kube: Kube,
+        store: Store,
+        spawn: Spawns,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        """Make it on the running event loop; as ``ControllerParts``."""
+        super().__init__(settings, kube, store, spawn, now_s)
+        connect(self)
 
     started = False
     """Whether the feed holds what the store knows; before that, the feed must not be read."""
@@ -213,7 +175,7 @@ class Controller(ControllerParts):
             summary = summaries.get(task)
             if summary is None:
                 continue
-            count = partial(_of_what_is_stored, self.store, summary, saved)
+            count = partial(of_what_is_stored, self.store, summary, saved)
             self.trainings.restore(summary, await self.writer.read(count))
             if saved.model is not None:
                 self.book.serve(task, saved.model)

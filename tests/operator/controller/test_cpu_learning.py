@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.controller import remember_all
+from plimsoll_operator.controller.restoring import remember_all
 from plimsoll_operator.controller.serving.peak_routes import BadReportsError, read_reports
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote, note_to_json

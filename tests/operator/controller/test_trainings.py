@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.controller import building
-from plimsoll_operator.controller import controller as starting
+from plimsoll_operator.controller import building, restoring
 from plimsoll_operator.controller.hub.hub import ObservationAmended, TrainingDue
 from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Trainings
 from plimsoll_operator.feed.board import FeedBoard
@@ -191,7 +190,7 @@ async def test_runs_since_the_training_are_new_after_a_restart_though_as_many_we
         early.close()
     async with training(tmp_path) as (_, _, queue):
         assert not wanted(queue), "the store has not reached its bound, so its counts tell all"
-    monkeypatch.setattr(starting, "KEPT_PER_TASK", 40)
+    monkeypatch.setattr(restoring, "KEPT_PER_TASK", 40)
     async with training(tmp_path) as (_, _, queue):
         assert wanted(queue), "five runs ended since"
 

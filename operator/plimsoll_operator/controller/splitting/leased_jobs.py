@@ -9,7 +9,6 @@ pod that succeeded is done: a worker that is cut off does it by itself, and may 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,13 +26,10 @@ from plimsoll_operator.chunks.lease_keeper import (
     UnknownJob,
     recorded_job,
 )
-from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
 from plimsoll_operator.kube.api_server import BATCH, CORE, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, NotFound
-from plimsoll_operator.metrics.leases import LeaseMetrics
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import (
@@ -52,7 +48,6 @@ from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import LeasedJob, has_ended, read_leased_job
 from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import Store, Writer
 
 log = structlog.get_logger()
 
@@ -105,21 +100,6 @@ class LeasedJobs:
         """Jobs with a record that could not be read since the start, by their names."""
         self._leaving: defaultdict[JobName, LeavingPods] = defaultdict(LeavingPods)
         self._over: asyncio.Queue[tuple[JobName, Over]] = asyncio.Queue()
-
-    @classmethod
-    def made(
-        cls,
-        kube: Kube,
-        stored: tuple[Store, Writer],
-        announcer: Announcer,
-        metrics: LeaseMetrics,
-        taught: Callable[[TaskId, object], None],
-    ) -> LeasedJobs:
-        """Make them as the controller needs them. stored: the store of records, and its writer."""
-        shelf = JobShelf(*stored)
-        keeper = Keeper(shelf, time.monotonic, metrics.count)
-        metrics.watch(lambda: len(keeper.jobs))
-        return cls(kube, keeper, shelf, announcer.tell, taught)
 
     async def open(self, name: JobName) -> None:
         """Lease a Job's items from now on, or go on from its record.
