@@ -17,10 +17,8 @@ by then, and amended when more is known (``late_peaks``).
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Final
-from weakref import WeakValueDictionary
 
 import structlog
 
@@ -31,7 +29,7 @@ from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.lifts import Lifts
 from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.hub.habits import FirstTimes, read_patiently
+from plimsoll_operator.controller.hub.habits import FirstTimes, KeyedLocks, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
 from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.placing.node_loads import NodeLoads, NodeUsed
@@ -74,10 +72,7 @@ class AttemptLedger:
     """Ended attempts whose repeated events cost nothing; those of older attempts cost a query."""
     _given_back: FirstTimes = field(init=False, default_factory=FirstTimes)
     """The same for tasks that are switched off; they are observed once they are switched on."""
-
-    _turns: WeakValueDictionary[tuple[TaskId, str], asyncio.Lock] = field(
-        init=False, default_factory=WeakValueDictionary
-    )
+    _turns: KeyedLocks[tuple[TaskId, str]] = field(init=False, default_factory=KeyedLocks)
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
         """Handle one event of a labelled pod. gone: it was deleted from the API server."""
@@ -184,7 +179,7 @@ class AttemptLedger:
         records, in_turn = self.store.observations, watched.executions is Executions.IN_TURN
         found = records.run_in_turn if in_turn else records.run_at_once
         # Two first successes would be one run.
-        async with self._turns.setdefault((observation.task, observation.run), asyncio.Lock()):
+        async with self._turns.of((observation.task, observation.run)):
             run = await read_patiently(self.writer, found, observation)
             observation = replace(observation, run=run)
             return observation, await self.writer.record(observation)

@@ -21,12 +21,10 @@ run's next one. Such a lift changes no pod while nothing is enforced.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
-from weakref import WeakValueDictionary
 
 from prometheus_client import Counter
 
@@ -37,11 +35,22 @@ from plimsoll_operator.attempts.last_attempt import (
     is_given_up,
     is_last,
 )
+from plimsoll_operator.attempts.lift_step import (
+    Follows,
+    GetsWritten,
+    Held,
+    Kill,
+    Leaks,
+    Stands,
+    UsedUp,
+    lift_step,
+    may_be_spared,
+)
 from plimsoll_operator.attempts.over import ended_s
 from plimsoll_operator.attempts.refused import grew_while_waiting, was_refused_raised
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
-from plimsoll_operator.controller.hub.habits import read_patiently
+from plimsoll_operator.controller.hub.habits import KeyedLocks, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
@@ -58,14 +67,6 @@ from plimsoll_predictor.deciding.giving_back import (
     exactly_written,
     lift_to_written,
     no_less_than_written,
-)
-from plimsoll_predictor.deciding.lift_reasons import lift_reasons
-from plimsoll_predictor.deciding.lifting import (
-    FailedAttempt,
-    Leaking,
-    held_lift,
-    may_be_held,
-    next_allocation,
 )
 from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
@@ -95,9 +96,7 @@ class Lifts:
     spares: Spares
     made: Counter
     now_s: Callable[[], float]
-    _turns: WeakValueDictionary[tuple[TaskId, str], asyncio.Lock] = field(
-        init=False, default_factory=WeakValueDictionary
-    )
+    _turns: KeyedLocks[tuple[TaskId, str]] = field(init=False, default_factory=KeyedLocks)
 
     async def follow(self, ended: AttemptEnded) -> bool:
         """Return whether all is done; otherwise the pod must be looked at again.
@@ -127,7 +126,7 @@ class Lifts:
             return True  # every start of a controller sees the refused pod again
         # The kubelet writes no time of a refusal; the pod was bound just before it.
         refused = replace(ended.observation, finished_s=ended_s(ended.pod, ended.status))
-        async with self._turns.setdefault((refused.task, refused.run), asyncio.Lock()):
+        async with self._turns.of((refused.task, refused.run)):
             there = self.book.look(refused.task).lifts.get(refused.run)
             lift = exactly_written(refused, there)
             if lift is not None and lift != there:
@@ -151,7 +150,7 @@ class Lifts:
             await self._used(ended)
             return True
         counted = watched.retrier in _COUNTING
-        async with self._turns.setdefault((failed.task, failed.run), asyncio.Lock()):
+        async with self._turns.of((failed.task, failed.run)):
             there = self.book.look(failed.task).lifts.get(failed.run)
             lift = lift_after_failure(failed, watched.attempts, there, counted=counted)
             if lift is None:
@@ -191,7 +190,7 @@ class Lifts:
             return
         if watched.mode is Mode.OFF:
             return  # then nothing is recorded
-        async with self._turns.setdefault((used.task, used.run), asyncio.Lock()):
+        async with self._turns.of((used.task, used.run)):
             there = self.book.look(used.task).lifts.get(used.run)
             kept = after_used(used, there)
             if kept is not there:
@@ -202,7 +201,7 @@ class Lifts:
         had_less, watched = ended.observation, ended.watched
         task, run = had_less.task, had_less.run
         lift = lift_to_written(had_less)
-        async with self._turns.setdefault((task, run), asyncio.Lock()):
+        async with self._turns.of((task, run)):
             there = self.book.look(task).lifts.get(run)
             kept, ended_s = no_less_than_written(had_less, there), self._killed_s(had_less)
             if kept is not there:
@@ -222,7 +221,7 @@ class Lifts:
         attempt = ended.observation.attempt if ended.watched.note is not None else None
         submitted_s = ended.observation.submitted_s
         if ended.watched.executions is Executions.AT_ONCE:
-            async with self._turns.setdefault((task, run), asyncio.Lock()):
+            async with self._turns.of((task, run)):
                 there = self.book.look(task).lifts.get(run)
                 if there and not there.answered and there.is_answered_by(attempt, submitted_s):
                     await self._put(ended.observation, replace(there, answered=True))
@@ -248,7 +247,7 @@ class Lifts:
             return await self.retries.follow(ended, await self._give_back(ended))
         killed = ended.observation
         # Pods that share a run take turns: a smaller lift must not replace a larger one.
-        async with self._turns.setdefault((killed.task, killed.run), asyncio.Lock()):
+        async with self._turns.of((killed.task, killed.run)):
             lift = await self._lift(ended, refused)
         if lift is None and not killed.is_lowered:
             return True
@@ -310,56 +309,41 @@ class Lifts:
             self._announce(happening, ended)
 
     async def _lift(self, ended: AttemptEnded, refused: int) -> Lift | None:
+        """Take the step that follows from a kill. Return the next attempt's lift, if there is one.
+
+        refused: how many attempts before it used up no lift.
+        """
         killed, watched = ended.observation, ended.watched
-        task, run = killed.task, killed.run
-        assert killed.allocation_bytes is not None
-        knowledge = self.book.get(task)
-        lift, killed_s = knowledge.lifts.get(run), self._killed_s(killed)
-        if lift is not None and _lifts_over(lift, killed, killed_s):
-            if killed_s > (lift.killed_s or 0):
-                # Due again: a pod that was made before this kill must not end it.
-                await self._put(killed, replace(lift, killed_s=killed_s, answered=False))
-            return lift
-        failed = FailedAttempt(
-            allocation_bytes=killed.allocation_bytes,
-            attempt=killed.attempt,
-            request_bytes=killed.request_bytes,
-            limit_bytes=watched.written_limit_bytes,
-            attempts_left=watched.attempts.to_risk,
-            run=run,
-            refused=refused,
+        kill = Kill(
+            observation=killed, watched=watched, killed_s=self._killed_s(killed), refused=refused
         )
-        holdable = lift is None and may_be_held(failed, knowledge.policy)
-        if holdable and await self.spares(ended.pod):
-            held = replace(held_lift(failed), killed_s=killed_s)
-            await self._put(killed, held)
-            happening = event_words.smaller_chunks(held.after_bytes, held.attempt, killed.cause)
-            self._announce(happening, ended)
-            return held
+        knowledge = self.book.get(killed.task)
+        spared = may_be_spared(kill, knowledge) and await self.spares(ended.pod)
         bounds = self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes)
-        answer = next_allocation(failed, knowledge, bounds)
-        if killed.is_lowered and (isinstance(answer, Leaking) or answer.as_written):
-            return None  # it gets what was written
-        used_up = failed.lifts >= knowledge.policy.max_lifts > 0
-        if isinstance(answer, Leaking) and used_up and counts_siblings(watched):
-            self._say_that_no_lift_follows(ended)
-            return None
-        if isinstance(answer, Leaking):
-            self.leaking.leaked(killed, answer.words)
-            self._announce(event_words.leaking(answer.words, killed.run), ended)
-            return None
-        await self._put(killed, replace(answer, killed_s=killed_s))
-        self.made.inc()
-        happening = event_words.lifted(
-            killed.allocation_bytes,
-            answer.allocation_bytes,
-            answer.attempt,
-            certain=watched.attempts.left is not None,
-            cause=killed.cause,
-        )
-        happening = event_words.because(happening, lift_reasons(answer, failed, knowledge, bounds))
-        self._announce(happening, ended)
-        return answer
+        step = lift_step(kill, knowledge, bounds, spared=spared)
+        match step:
+            case Stands(lift, due_again):
+                if due_again:
+                    await self._put(killed, lift)
+                return lift
+            case Held(lift):
+                await self._put(killed, lift)
+                happening = event_words.smaller_chunks(lift.after_bytes, lift.attempt, killed.cause)
+                self._announce(happening, ended)
+                return lift
+            case Follows(lift, reasons):
+                await self._put(killed, lift)
+                self.made.inc()
+                self._announce(event_words.because(_lifted(ended, lift), reasons), ended)
+                return lift
+            case Leaks(words):
+                self.leaking.leaked(killed, words)
+                self._announce(event_words.leaking(words, killed.run), ended)
+            case UsedUp():
+                self._say_that_no_lift_follows(ended)
+            case GetsWritten():
+                pass  # the caller gives it back
+        return None
 
     async def _refused_before(self, ended: AttemptEnded) -> int:
         """Return how many attempts before it used up no lift, because nodes refused their pods."""
@@ -383,16 +367,12 @@ class Lifts:
         return float(math.floor(min(now_s, ended_s)))
 
 
-def _lifts_over(lift: Lift, killed: Observation, killed_s: float) -> bool:
-    """Say whether the run's lift covers this attempt; pods that share a run differ in size.
-
-    A lift that keeps the size covers the kill that it was made for, and no later one.
-    """
-    if lift.attempt <= killed.attempt:
-        return False
-    if lift.as_written:
-        return killed.is_lowered
-    killed_bytes = killed.allocation_bytes or 0
-    if lift.is_held and lift.allocation_bytes == killed_bytes:
-        return killed_s <= (lift.killed_s or 0)
-    return lift.allocation_bytes > killed_bytes
+def _lifted(ended: AttemptEnded, lift: Lift) -> event_words.Happening:
+    killed = ended.observation
+    return event_words.lifted(
+        killed.allocation_bytes or 0,
+        lift.allocation_bytes,
+        lift.attempt,
+        certain=ended.watched.attempts.left is not None,
+        cause=killed.cause,
+    )

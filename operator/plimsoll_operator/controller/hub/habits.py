@@ -1,7 +1,8 @@
-"""Three habits that the controller's parts share.
+"""Four habits that the controller's parts share.
 
-Keys that were met are remembered for a while. Reads of the store never give up, because a lost
-event is never sent again. Long work lets others run: the lead is renewed on the same loop.
+Keys that were met are remembered for a while. Works on one key take turns. Reads of the store never
+give up, because a lost event is never sent again. Long work lets others run: the lead is renewed on
+the same loop.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -19,6 +21,7 @@ from plimsoll_predictor.store import StoreError, Writer
 log = structlog.get_logger()
 P = ParamSpec("P")
 T = TypeVar("T")
+K = TypeVar("K")
 
 REMEMBERED: Final = 50_000
 READ_PAUSE_S: Final = 1.0
@@ -48,6 +51,20 @@ class FirstTimes:
     def discard(self, key: str) -> None:
         """Forget the key."""
         self._keys.pop(key, None)
+
+
+class KeyedLocks(Generic[K]):
+    """A lock for each key, which is there while somebody holds it or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[K, asyncio.Lock] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    def of(self, key: K) -> asyncio.Lock:
+        """Return the lock of a key."""
+        return self._locks.setdefault(key, asyncio.Lock())
 
 
 class Turns:

@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
-from weakref import WeakValueDictionary
 
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.hub.habits import KeyedLocks
 from plimsoll_operator.controller.tasks.publishing import SizingState
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import (
@@ -82,10 +82,8 @@ class PodResizer:
     _cpu_refused: set[str] = field(init=False, default_factory=set)
     """UIDs of pods whose CPU request the API server did not let fall; their memory may still be
     resized."""
-    _turns: WeakValueDictionary[str, asyncio.Lock] = field(
-        init=False, default_factory=WeakValueDictionary
-    )
-    """UID -> held while the pod is resized."""
+    _turns: KeyedLocks[str] = field(init=False, default_factory=KeyedLocks)
+    """By UID; held while the pod is resized."""
     _unannounced: deque[tuple[Pod, Resize]] = field(
         init=False, default_factory=lambda: deque(maxlen=MAX_UNANNOUNCED)
     )
@@ -127,7 +125,7 @@ class PodResizer:
         """Decide the pod again, and resize it if it still waits. NotAllowed if RBAC refuses."""
         # The task may learn while the pod is resized: the next resize waits for the result of this
         # one, and does not ask again for a refused size.
-        async with self._turns.setdefault(uid, asyncio.Lock()):
+        async with self._turns.of(uid):
             await self._resize(uid)
 
     async def _resize(self, uid: str) -> None:
