@@ -63,7 +63,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Rescuable:
-    """One pod, of which ``running_parts`` are held.
+    """One pod that may be rescued; only its ``running_parts`` are held.
 
     container: as it is now. first: as it was before the first raise.
     """
@@ -174,7 +174,7 @@ class RescuablePods:
         if now is None:
             return None
         if before is not None:
-            self._take_over(before, now)
+            now = _seen_again(before, now)
         elif len(self._pods) >= MOST_PODS and not now.may_be_raised_already:
             return None
         self._pods[uid] = now
@@ -274,20 +274,24 @@ class RescuablePods:
         first, raises = before_rescue(pod, container), note.raises if note else 0
         return Rescuable(running_parts(pod), watched, container, first, raises, noted=raises)
 
-    @staticmethod
-    def _take_over(before: Rescuable, now: Rescuable) -> None:
-        """Keep what this controller knows: the watch may show its annotation a moment later."""
-        now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
-        now.earlier = before.earlier
-        now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
-        now.notes, now.note_due_s = before.notes, before.note_due_s
-        now.back_due_s, now.made = before.back_due_s, before.made
-        now.lost = before.lost if now.raises <= before.raises else None
-        if now.raises < before.raises:
-            now.raises, now.first = before.raises, before.first
-        if now.pending is not None and now.limit_bytes < now.pending.limit_bytes:
-            # The watch shows a moment before the raise, such as that of the annotation.
-            now.container = before.container
+
+def _seen_again(before: Rescuable, now: Rescuable) -> Rescuable:
+    """Return a pod as the watch shows it now, with all else that this controller knows of it."""
+    pending = before.pending
+    # The watch may show a moment before the raise, such as that of the annotation.
+    is_not_raised = pending is not None and now.limit_bytes < pending.limit_bytes
+    # The watch may show the annotation a moment later.
+    is_not_noted = now.raises < before.raises
+    return replace(
+        before,
+        pod=now.pod,
+        watched=now.watched,
+        container=before.container if is_not_raised else now.container,
+        first=before.first if is_not_noted else now.first,
+        raises=max(before.raises, now.raises),
+        noted=now.noted,
+        lost=None if now.raises > before.raises else before.lost,
+    )
 
 
 def _grown(curve: Curve, need_bytes: int, now_s: float) -> Curve:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from plimsoll_operator.controller.lending.running_pods import RunningPods
 from plimsoll_operator.controller.rescue import rescuable_pods
-from plimsoll_operator.controller.rescue.rescuable_pods import Rescuable, RescuablePods
+from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
 from plimsoll_operator.names.labels import LENT, RESCUED
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.alarms import an_alarm
@@ -203,3 +204,30 @@ async def test_the_room_of_a_node_is_told_without_a_look_at_the_pods_of_others(
         assert set(looked) == {"uid-near", "uid-train-1"}
         pods.see(running("near", "node-1").annotated(note).built(), gone=True)
         assert pods.room(own, 0).on_node_bytes == 0
+
+
+SHOWN = {"pod", "watched", "container", "first", "raises", "noted"}
+"""What the watch shows of a pod that may be rescued."""
+
+
+async def test_a_pod_that_is_seen_again_keeps_all_that_its_watch_does_not_show(
+    tmp_path: Path,
+) -> None:
+    async with rescues.a_scene(tmp_path) as scene:
+        pods = rescuable(scene)
+        first = pods.see(running().built(), gone=False)
+        assert first is not None
+        before = Pending(
+            before=first.container, limit_bytes=MIB, used_bytes=1, asked_s=1.0, words=""
+        )
+        known: dict[str, object] = {
+            each.name: before if each.name == "pending" else object()
+            for each in fields(Rescuable)
+            if each.name not in SHOWN
+        }
+        for name, value in known.items():
+            setattr(first, name, value)
+        again = pods.see(running().annotated({"a": "b"}).built(), gone=False)
+        assert again is not None
+        assert "a" in again.pod["metadata"]["annotations"]
+        assert {name: getattr(again, name) for name in known} == known
