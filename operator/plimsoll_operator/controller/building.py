@@ -48,6 +48,7 @@ from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.lease_lessons import LeaseLessons
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
+from plimsoll_operator.controller.store_sync import StoreSync
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
@@ -190,6 +191,18 @@ class ControllerParts:
                 now_s=self.now_s,
             )
             self.rounds = TrainingRounds(parts)
+        self.store_sync = StoreSync(
+            store=self.store,
+            writer=self.writer,
+            book=self.book,
+            items=self.items,
+            profiles=self.profiles,
+            met_tasks=self.met_tasks,
+            trainings=self.trainings,
+            standings=self.standings,
+            runtimes=self.runtimes,
+            now_s=self.now_s,
+        )
 
     def _make_what_resizes(self, settings: ControllerSettings) -> None:
         heard = AgentsHeard()

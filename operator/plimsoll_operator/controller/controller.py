@@ -1,4 +1,4 @@
-"""Runs the controller from its start to its end, and keeps its memory equal to the store."""
+"""Runs the controller from its start to its end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
 from plimsoll_operator.controller.connecting import connect
-from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.placing.listed_pods import ListedPods
 from plimsoll_operator.controller.profiles.gathering import LATEST
-from plimsoll_operator.controller.restoring import of_what_is_stored, remember_all, stored_models
+from plimsoll_operator.controller.restoring import of_what_is_stored, stored_models
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.tasks import karpenter
 from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
@@ -27,7 +26,7 @@ from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreacha
 from plimsoll_operator.profile.conditions import leak_of
 from plimsoll_operator.training.queue import Spawns
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import Store, StoreError, TaskSummary
+from plimsoll_predictor.store import Store, TaskSummary
 
 log = structlog.get_logger()
 
@@ -35,12 +34,6 @@ CARRY_ON_AFTER_S: Final = 5.0
 
 SAVED_WITHIN_S: Final = 5.0
 """How long an ending controller waits for what it learned to be saved."""
-PRUNE_EVERY_S: Final = 3600.0
-REFRESH_EVERY_S: Final = 10.0
-"""How often the store is asked for tasks that another process (an import) has written to."""
-FIRST_PRUNED_AFTER_S: Final = 600.0
-"""How long after its start a controller prunes first: all pods were seen by then, and one that is
-started again every hour prunes, too."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -59,17 +52,11 @@ class Controller(ControllerParts):
         """Make it on the running event loop; as ``ControllerParts``."""
         super().__init__(settings, kube, store, spawn, now_s)
         connect(self)
-
-    started = False
-    """Whether the feed holds what the store knows; before that, the feed must not be read."""
-    healing: HealingWatch
-    """It is made at the start."""
-    _beside: tuple[asyncio.Task[None], ...] = ()
-    _imported = 0
-    _items_due = False
-    """Whether the needs of items could not be read when they were to be."""
-    _prune_at_s: float | None = None
-    """When it prunes next, by the loop's clock; None before its start."""
+        self.started = False
+        """Whether the feed holds what the store knows; before that, the feed must not be read."""
+        self.healing: HealingWatch
+        """It is made at the start."""
+        self._beside: tuple[asyncio.Task[None], ...] = ()
 
     async def start(self) -> None:
         """Restore what people have set and the store knows, then run beside the handlers.
@@ -120,8 +107,9 @@ class Controller(ControllerParts):
             self.publications,
             self.placing_news,
             self.watch.releases,
+            self.store_sync,
         )
-        works = [*(part.run for part in parts), self.keep_equal_to_the_store]
+        works = [part.run for part in parts]
         works += [self.watch.ledger.living.end_missed, self._bind_late]
         if self.rounds is not None:
             works.append(self.rounds.run)
@@ -135,15 +123,7 @@ class Controller(ControllerParts):
 
     async def restore(self) -> None:
         """Bring what the store knows into the feed, and go on with the retries it holds."""
-        observations = self.store.observations
-        # Read first: an import that comes meanwhile is then read twice, but never missed.
-        imported = await self.writer.read(observations.imported, 0)
-        self._imported = imported.serial
-        await self.writer.call(_mend, self.store)
-        for task in imported.forgotten:
-            await self.writer.call(self.store.unlearn, task)
-        known = await self.writer.read(remember_all, self.store)
-        await self._erase_again([task for task in imported.tasks if task not in known])
+        known = await self.store_sync.begin()
         watched = {
             task: remembered
             for task, remembered in known.items()
@@ -159,7 +139,7 @@ class Controller(ControllerParts):
             self.trainings.consider(task)
             await self._restore_leak(task)
             self.profiles.mark(task, after_s=0.0)
-        await self._look_for_items()
+        await self.store_sync.look_for_items()
         await self.standings.restore()
         await self.runtimes.restore()
         await self.encounters.restore()
@@ -195,19 +175,6 @@ class Controller(ControllerParts):
         wanted = self.lending.lends(pod_uid) or self.rescues.raised(pod_uid)
         return 0 if wanted else self.live_needs.known_bytes(pod_uid)
 
-    async def keep_equal_to_the_store(self) -> None:
-        """Learn without a restart what an import put into the store, and prune old rows."""
-        loop = asyncio.get_running_loop()
-        # Kept from before an interruption: a store in trouble must not put it off again and again.
-        if self._prune_at_s is None:
-            self._prune_at_s = loop.time() + FIRST_PRUNED_AFTER_S
-        while True:
-            await asyncio.sleep(REFRESH_EVERY_S)
-            if loop.time() >= self._prune_at_s:
-                self._prune_at_s = loop.time() + PRUNE_EVERY_S
-                await self._prune()
-            await self._look_for_imports()
-
     async def close(self) -> None:
         """Stop; everything acknowledged is in the store."""
         for task in self._beside:
@@ -217,106 +184,6 @@ class Controller(ControllerParts):
         await self.queue.close()
         await asyncio.gather(_save(self.standings), _save(self.runtimes))
         await self.writer.close()
-
-    async def _look_for_imports(self) -> None:
-        look = self.store.observations.imported
-        imported = await read_patiently(self.writer, look, self._imported)
-        for task in imported.forgotten:
-            # It may have run, or been given a past, since people forgot it.
-            # Forecasts come first: a save of theirs that began earlier must not come after the
-            # rest, which deletes what is saved, and then the mark.
-            await self.runtimes.forget(task)
-            await self.standings.forget(task)
-            self.book.forget(task)
-            await self._lift_again(task)
-        if imported.tasks or self._items_due:
-            await self._look_for_items()
-        if imported.tasks:
-            await self.standings.fold()
-        for task in imported.tasks:
-            if self.book.policies.leave_alone(task.namespace):
-                continue
-            # The call queues behind all writes, so all that was recorded before is in the sum.
-            summary = await self.writer.call(self.store.totals.of, task)
-            if not summary.observations:
-                await self._forget(task)
-                continue
-            # The book counts all runs, and the store forgets the oldest.
-            forgotten = max(0, self.book.look(task).runs - summary.runs_known)
-            self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
-            self.trainings.runs_forgotten(task, forgotten)
-            self.trainings.consider(task)
-            self.profiles.mark(task)
-        if imported.tasks:
-            self.standings.news()
-            self.runtimes.news()
-        self._imported = imported.serial
-
-    async def _look_for_items(self) -> None:
-        """Learn the needs of items from the store, or at the next look if they cannot be read."""
-        read = partial(self.writer.read, self.store.observations.item_needs)
-        self._items_due = True
-        try:
-            await self.items.read_anew(read)
-        except StoreError as error:
-            log.warning("needs of items cannot be read, trying again later", error=str(error))
-        else:
-            self._items_due = False
-
-    async def _lift_again(self, task: TaskId) -> None:
-        """Note the lifts made since people forgot the task: the attempts that they are for come."""
-        lifts = await self.writer.call(self.store.lifts.of_task, task)
-        if not self.book.policies.leave_alone(task.namespace):
-            for run, lift in lifts.items():
-                self.book.lift(task, run, lift)
-
-    async def _forget(self, task: TaskId) -> None:
-        """Forget a task at people's request; what they wrote into its profile still holds."""
-        stored = await self.writer.call(self.store.totals.tasks)
-        self.standings.forget_all_but(stored)
-        await self.runtimes.forget(task)
-        self.book.forget(task)
-        self.profiles.forget(task)
-        # What was still in memory may have been saved meanwhile, so it is erased again.
-        await self.writer.call(self.store.erase, task)
-        if self.book.policies.has_own(task):
-            self.book.get(task)
-            self.profiles.mark(task)
-        else:
-            await self.profiles.remove(task, least_age_s=0.0)
-        log.info("forgotten, as people asked", task=str(task))
-
-    async def _erase_again(self, forgotten: list[TaskId]) -> None:
-        """Erase what another controller, which ended before it noticed, saved of these tasks."""
-        names = [str(task) for task in forgotten]
-        saved = {
-            *await self.writer.read(self.store.experts.standings_of, names),
-            *await self.writer.read(self.store.runtimes.task_states, names),
-        }
-        for name in sorted(saved):
-            await self.writer.call(self.store.erase, TaskId.parse(name))
-
-    async def _prune(self) -> None:
-        steps = self.store.prune_steps(self.now_s(), noticed=self._imported)
-        # Each step is its own call, so that other writes come in between.
-        while await self.writer.call(next, steps, None) is not None:
-            continue
-        self.book.drop_lifts_except(await self.writer.call(self.store.lifts.waiting))
-        stored = await self.writer.call(self.store.totals.tasks)
-        self.standings.forget_all_but(stored)
-        await self.runtimes.forget_all_but(stored)
-        for task in self.met_tasks.idle(stored):
-            self.book.forget(task)
-            self.profiles.forget(task)
-            await self.profiles.remove(task)
-
-
-def _mend(store: Store) -> None:
-    """Mend sums if the store can do it now: a writer that tried again would wait without end."""
-    try:
-        store.totals.mend()
-    except StoreError as error:
-        log.warning("the sums that an older version wrote stay as they are", error=str(error))
 
 
 async def _save(part: LogFold) -> None:

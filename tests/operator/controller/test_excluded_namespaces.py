@@ -40,7 +40,7 @@ async def test_what_was_known_before_is_neither_served_nor_shown_nor_retried(
         assert len(inside.store.retries.waiting()) == 1
     async with an_inside(tmp_path, excluded=SHOP) as inside:
         controller = inside.controller
-        await controller._look_for_imports()
+        await controller.store_sync.look_for_imports()
         await controller.standings.fold()
         assert TRAIN not in controller.book
         assert controller.profiles._due == {}

@@ -55,7 +55,7 @@ async def forgetting_train(folder: Path) -> AsyncIterator[Inside]:
     async with a_slow_server() as server, an_inside(folder, host=server.url) as inside:
         inside.controller.book.get(LATE)
         async with asyncio.timeout(90):
-            pruning = asyncio.create_task(inside.controller._prune())
+            pruning = asyncio.create_task(inside.controller.store_sync.prune())
             await server.asked.wait()
             yield inside
             server.answers.set()

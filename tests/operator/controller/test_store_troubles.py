@@ -11,7 +11,9 @@ import pytest
 import sqlalchemy as sa
 
 from plimsoll_operator.controller import controller as controller_module
+from plimsoll_operator.controller import store_sync
 from plimsoll_operator.controller.hub import habits
+from plimsoll_operator.controller.store_sync import StoreSync
 from plimsoll_predictor.store import DecisionRecord, Store, StoreError
 from plimsoll_predictor.store.attempts.observations import Imported, ItemNeed, ObservationRecords
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
@@ -45,7 +47,7 @@ async def test_what_is_old_is_deleted_though_one_kind_of_it_could_not_be_read(
 ) -> None:
     async with an_inside(tmp_path) as inside:
         put_old_bids(inside.store)
-        monkeypatch.setattr(inside.controller, "now_s", lambda: NOW_S + BIDS_KEPT_S + 1)
+        monkeypatch.setattr(inside.controller.store_sync, "now_s", lambda: NOW_S + BIDS_KEPT_S + 1)
         values, failed = Database.values, list[str]()
 
         def failing_once(database: Database, select: sa.Select[Any]) -> list[Any]:
@@ -56,7 +58,7 @@ async def test_what_is_old_is_deleted_though_one_kind_of_it_could_not_be_read(
 
         monkeypatch.setattr(Database, "values", failing_once)
         async with asyncio.timeout(10):
-            await inside.controller._prune()
+            await inside.controller.store_sync.prune()
         assert failed
         assert inside.store.experts.bids("old") is None
 
@@ -76,26 +78,23 @@ async def test_sums_that_cannot_be_mended_do_not_keep_the_controller_from_starti
 async def test_old_rows_are_deleted_though_the_work_beside_it_is_interrupted_again_and_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("REFRESH_EVERY_S", "CARRY_ON_AFTER_S"):
-        monkeypatch.setattr(controller_module, name, 0.001)
-    monkeypatch.setattr(controller_module, "FIRST_PRUNED_AFTER_S", 0.1)
+    monkeypatch.setattr(controller_module, "CARRY_ON_AFTER_S", 0.001)
+    monkeypatch.setattr(store_sync, "REFRESH_EVERY_S", 0.001)
+    monkeypatch.setattr(store_sync, "FIRST_PRUNED_AFTER_S", 0.1)
     interrupted, pruned = 0, asyncio.Event()
 
-    async def interrupt() -> None:
+    async def interrupt(_: StoreSync) -> None:
         nonlocal interrupted
         interrupted += 1
         raise ValueError("a strange row")
 
-    async def prune() -> None:
+    async def prune(_: StoreSync) -> None:
         pruned.set()
 
     async with an_inside(tmp_path) as inside:
-        controller = inside.controller
-        monkeypatch.setattr(controller, "_look_for_imports", interrupt)
-        monkeypatch.setattr(controller, "_prune", prune)
-        working = asyncio.create_task(
-            controller_module._carry_on(controller.keep_equal_to_the_store)
-        )
+        monkeypatch.setattr(StoreSync, "look_for_imports", interrupt)
+        monkeypatch.setattr(StoreSync, "prune", prune)
+        working = asyncio.create_task(controller_module._carry_on(inside.controller.store_sync.run))
         async with asyncio.timeout(20):
             await pruned.wait()
         working.cancel()
@@ -118,7 +117,7 @@ async def test_imports_are_learned_once_the_store_can_be_read_again(
             return imported(records, after)
 
         monkeypatch.setattr(ObservationRecords, "imported", failing_once)
-        await inside.controller._look_for_imports()
+        await inside.controller.store_sync.look_for_imports()
         assert (len(asked), inside.known.runs) == (2, 1)
 
 
@@ -132,11 +131,11 @@ async def test_needs_of_items_that_cannot_be_read_stop_no_write_and_no_start(
             failing.setattr(ObservationRecords, "item_needs", fail)
             async with an_inside(tmp_path) as inside:
                 inside.store.observations.record_history([past])
-                await inside.controller._look_for_imports()
+                await inside.controller.store_sync.look_for_imports()
                 await inside.controller.writer.record(an_attempt("new").of(TRAIN).built)
                 assert (inside.known.runs, len(inside.controller.items.siblings)) == (1, 0)
                 failing.undo()
-                await inside.controller._look_for_imports()
+                await inside.controller.store_sync.look_for_imports()
                 assert len(inside.controller.items.siblings) == 1, "the next look reads them"
                 asked = list[object]()
 
@@ -145,7 +144,7 @@ async def test_needs_of_items_that_cannot_be_read_stop_no_write_and_no_start(
                     return []
 
                 monkeypatch.setattr(ObservationRecords, "item_needs", asking)
-                await inside.controller._look_for_imports()
+                await inside.controller.store_sync.look_for_imports()
                 assert asked == [], "nothing new: not asked again"
 
 

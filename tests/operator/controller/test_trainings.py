@@ -151,7 +151,7 @@ async def test_an_import_at_the_bound_of_what_is_stored_does_not_put_the_next_tr
         if when == "after a training":
             await trainings.training_ended(DONE)
         inside.store.observations.record_history([a_run(40)])
-        await inside.controller._look_for_imports()
+        await inside.controller.store_sync.look_for_imports()
         if when == "during a training":
             await trainings.training_ended(DONE)
         assert (inside.known.runs, len(due)) == (41, 1)

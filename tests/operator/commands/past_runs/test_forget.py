@@ -90,7 +90,7 @@ async def test_a_running_controller_forgets_what_people_have_forgotten(tmp_path:
         await controller.standings.fold()
         assert controller.book.look(junk).runs == 3
         inside.store.forget(junk)
-        await controller._look_for_imports()
+        await controller.store_sync.look_for_imports()
         assert junk not in controller.book
         assert controller.standings.held(junk) is None
         assert b"junk" not in controller.board.message(0, None)
@@ -118,7 +118,7 @@ async def test_a_task_is_forgotten_though_it_runs_and_its_forecast_is_saved_mean
         inside.store.forget(junk)
         await inside.controller.runtimes.save()
         if not killed:
-            await inside.controller._look_for_imports()
+            await inside.controller.store_sync.look_for_imports()
             await inside.see(ended(last))
             assert await known_runs(inside, junk) == 1
     if killed:
@@ -166,13 +166,13 @@ async def test_a_task_that_ran_again_before_the_controller_noticed_is_learned_an
         await run_three_times(inside)
         inside.store.forget(JUNK)
         await run_once_more(inside)
-        await inside.controller._look_for_imports()
+        await inside.controller.store_sync.look_for_imports()
         known = inside.controller.book.look(JUNK)
         assert (known.runs, known.model, runs_learned(inside)) == (1, None, 1)
         assert await known_runs(inside, JUNK) <= 1
         assert inside.store.models.newest(JUNK) is None
         await run_once_more(inside)
-        await inside.controller._look_for_imports()
+        await inside.controller.store_sync.look_for_imports()
         assert runs_learned(inside) == 1, "it was forgotten once"
         await inside.controller.standings.close()
     async with an_inside(tmp_path) as again:
@@ -189,7 +189,7 @@ async def test_a_run_killed_since_its_task_was_forgotten_still_gets_its_lift(
         await inside.see(killed(a_train("junk-9").labelled("junk")))
         lifts = dict(inside.controller.book.look(JUNK).lifts)
         assert len(lifts) == 1
-        await inside.controller._look_for_imports()
+        await inside.controller.store_sync.look_for_imports()
         assert dict(inside.controller.book.look(JUNK).lifts) == lifts
 
 
@@ -216,5 +216,5 @@ async def test_what_is_imported_after_a_task_was_forgotten_stays(tmp_path: Path)
         past = [an_attempt(f"past-{number}").of(JUNK).built for number in range(8)]
         inside.store.observations.record_history(past)
         await inside.controller.standings.fold()
-        await inside.controller._look_for_imports()
+        await inside.controller.store_sync.look_for_imports()
         assert (inside.controller.book.look(JUNK).runs, runs_learned(inside)) == (8, 8)
