@@ -133,3 +133,18 @@ def _sent(cluster: Cluster, method: str, path: str, body: bytes | None) -> Any:
     )
     trusting = ssl.create_default_context(cafile=of_cluster["certificate-authority"])
     return urllib.request.urlopen(asking, context=trusting)
+
+
+KINDS = ("TaskProfile", "SizingPolicy")
+API = "plimsoll.dev/v1alpha1"
+
+
+def manifest(kind: str, namespace: str, spec: dict[str, Any] | None, name: str = "t") -> Any:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def write_status(cluster: Cluster, namespace: str, plural: str, name: str, new: Any) -> Any:
+    words = ("-n", namespace, "--subresource=status", "--type=merge", "-p")
+    cluster.kubectl("patch", plural, name, *words, json.dumps({"status": new}))
+    return cluster.get(plural, name, "-n", namespace)["status"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.rigs.browser.browsers import Tab, a_browser
+from tests.rigs.browser.browsers import Tab, a_browser, browser_path
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +19,9 @@ def only_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 def tab(only_tab: Tab) -> Tab:
     only_tab.renew()
     return only_tab
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """The path of a browser, for tests that start it themselves."""
+    return browser_path()

@@ -9,9 +9,8 @@ import pytest
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import served
+from tests.builders.splitting.taught_chunks import chunks_of, uneven_taught
 from tests.builders.stores import TRAIN
-from tests.operator.commands.test_split_command import chunks_of
-from tests.operator.commands.test_split_leased import uneven_taught
 from tests.rigs.browser import page_probes as probes
 from tests.rigs.browser.browsers import Tab
 from tests.rigs.browser.page_readers import bare

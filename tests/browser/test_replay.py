@@ -14,9 +14,9 @@ from rich.console import Console
 from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
 from plimsoll_predictor.replay.sizes.policies import POLICIES
 from plimsoll_predictor.replay.sizes.traces import write_trace
-from tests.browser.test_report import browser as browser
-from tests.browser.test_report import console_of, contrast, luminance, run
 from tests.builders.replays import GB, a_run
+from tests.rigs.browser.colours import contrast, luminance
+from tests.rigs.browser.headless import console_of, run
 
 PROBE = """<script>
 const look = page => {

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import shutil
-import subprocess
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,23 +12,9 @@ import pytest
 
 from plimsoll_operator.web.report.page import render
 from tests.builders.reports import START_S, a_life, a_report, a_task_report
-from tests.rigs.browser.browsers import PATIENCE_S
+from tests.rigs.browser.colours import contrast, luminance
+from tests.rigs.browser.headless import console_of, run
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--virtual-time-budget=2000",
-    # No name and no address resolves: the page must need neither.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-)
 PROBE = """<script>
 const facts = {};
 const kids = page => {
@@ -61,13 +44,6 @@ const kids = page => {
 
 
 @pytest.fixture(scope="module")
-def browser() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    assert found, "no chromium; install the Debian package chromium"
-    return found
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks, one of them long enough to be thinned."""
     life, long = a_life(2), a_life(3, imported=900, runs=500)
@@ -75,16 +51,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render(data, START_S), encoding="utf-8")
     return path
-
-
-def run(browser: str, profile: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [browser, *QUIET, f"--user-data-dir={profile}", *words],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=True,
-    )
 
 
 @cache
@@ -103,10 +69,6 @@ def probe(browser: str, page: Path, width: int, *words: str) -> dict[str, str]:
     body = done.stdout.partition("<body>")[2].partition("</body>")[0]
     facts = json.loads(html.unescape(body))
     return {name: str(value) for name, value in facts.items()}
-
-
-def console_of(stderr: str) -> Sequence[str]:
-    return [line for line in stderr.splitlines() if ":CONSOLE" in line]
 
 
 def test_the_browser_has_nothing_to_complain_of(browser: str, page: Path, tmp_path: Path) -> None:
@@ -152,16 +114,3 @@ def test_light_and_dark_both_have_ink_on_paper(browser: str, page: Path) -> None
     assert luminance(light["paper"]) > 0.8
     assert contrast(light["need"], light["paper"]) > 3
     assert contrast(dark["need"], dark["paper"]) > 3
-
-
-def contrast(one: str, other: str) -> float:
-    """WCAG 2 contrast of two ``rgb(r, g, b)`` colours, 1 to 21."""
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: str) -> float:
-    """WCAG 2 relative luminance, 0 to 1."""
-    shares = [int(part) / 255 for part in colour[4:-1].split(",")]
-    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

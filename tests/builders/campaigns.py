@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Final
 
+from plimsoll_operator.campaigns.status import State
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import CampaignRecord, Store
@@ -73,3 +74,29 @@ def _ended(run: CampaignRun, state: RunState, **changes: object) -> CampaignRun:
         "peak_bytes": need_bytes(rows, region) if state is RunState.LEARNED else None,
     }
     return CampaignRun(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def run_of(scenario: int, state: RunState, attempt: int = 1, note: str = "") -> CampaignRun:
+    learned = state is RunState.LEARNED
+    return CampaignRun(
+        scenario=scenario,
+        attempt=attempt,
+        state=state,
+        values={"n": str(scenario)},
+        memory_bytes=500 * MIB,
+        created_s=10.0,
+        ended_s=70.0,
+        runtime_s=60.0,
+        peak_bytes=(100 + scenario) * MIB if learned else None,
+        note=note,
+    )
+
+
+RUNS = (
+    *(run_of(place, RunState.LEARNED) for place in range(4)),
+    run_of(4, RunState.KILLED, note="killed at 500Mi"),
+    run_of(4, RunState.RUNNING, attempt=2),
+    run_of(5, RunState.FAILED, note="its program failed"),
+    run_of(6, RunState.REGISTERED),
+)
+STATE = State(generation=2, runs=RUNS, reference_bytes=400 * MIB)

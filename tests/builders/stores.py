@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from sqlalchemy import Connection
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
 
 TRAIN = TaskId("shop", "train-demand")
@@ -99,3 +100,41 @@ def noting_threads(store: Store) -> Iterator[set[int]]:
         yield threads
     finally:
         engine.connect = connect  # type: ignore[method-assign]
+
+
+def fill(path: Path, runs: int, padding: str = "") -> None:
+    """Two kinds of runs, light and heavy, told apart by their feature; each asked for 4Gi."""
+    chance = random.Random(1)
+    store = Store.open(str(path))
+    rows = []
+    for run in range(runs):
+        size = chance.random()
+        peak_mib = (1500 if size > 0.7 else 200) + chance.random() * 50
+        rows.append(
+            Observation(
+                attempt_uid=f"run-{run}",
+                task=TRAIN,
+                run=f"run-{run}",
+                features={"size": size, **({"text": padding} if padding else {})},
+                outcome=Outcome.SUCCEEDED,
+                request_bytes=4 * GIB,
+                allocation_bytes=4 * GIB,
+                peak_bytes=int(peak_mib * MIB),
+                started_s=1.7e9 + run * 100,
+                finished_s=1.7e9 + run * 100 + 60,
+            )
+        )
+    store.observations.record(rows)
+    store.close()
+
+
+def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0) -> Observation:
+    """An attempt that used half a core for an hour, asked for four, and ran with one."""
+    at_s = NOON_S + 4000 * place
+    return replace(
+        an_attempt(f"uid-{place}").running(at_s, at_s + runtime_s).built,
+        cpu_s=cpu_s,
+        peak_cores=0.9,
+        request_cores=4.0,
+        allocated_cores=1.0,
+    )

@@ -9,9 +9,9 @@ import pytest
 
 from plimsoll_operator.campaigns.status import State, status_of
 from tests.apiserver.crds import a_namespace, answer, install_crds, refusal
+from tests.builders.campaigns import STATE
 from tests.campaigns.campaigns import a_campaign
 from tests.conftest import Cluster
-from tests.operator.campaigns.test_campaign_status import STATE
 
 pytestmark = pytest.mark.cluster
 

@@ -16,9 +16,9 @@ from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import forecast_command
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url
+from tests.apiserver.hand_run_pods import a_node, a_placed_pod, begin
 from tests.builders.runtimes.telling_pasts import steady_runs
 from tests.conftest import Cluster
-from tests.controller.test_forecasting_live import a_node, a_pod, begin
 
 pytestmark = pytest.mark.cluster
 
@@ -44,7 +44,7 @@ async def test_a_pods_run_is_forecast_by_how_long_it_has_run(
 
     async with a_node(shop) as node:
         for pod in ("waits", "runs", "hangs"):
-            await a_pod(shop, pod, node)
+            await a_placed_pod(shop, pod, node)
         await begin(shop, "runs", ago=timedelta(seconds=100))
         await begin(shop, "hangs", ago=timedelta(hours=1))
         waits, runs, hangs = [(await told(pod))["run"] for pod in ("waits", "runs", "hangs")]

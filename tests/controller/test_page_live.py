@@ -10,8 +10,8 @@ import pytest
 from aiohttp import ClientSession
 
 from tests.apiserver.controllers import Shop, a_controller, until
+from tests.apiserver.policies import say
 from tests.conftest import Cluster
-from tests.controller.test_pausing_live import say
 from tests.rigs.processes.log_records import log_records
 
 pytestmark = pytest.mark.cluster

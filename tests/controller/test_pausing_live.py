@@ -16,6 +16,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import PATIENCE_S, Shop, a_controller, observed, until
+from tests.apiserver.policies import GROUP, MERGE, say
 from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted, is_in_force
 from tests.apiserver.waiting import LARGE, logged, queued, request_of, teach
 from tests.builders.pods import APod, a_pod
@@ -29,27 +30,7 @@ pytestmark = pytest.mark.cluster
 
 WITHIN_S = 3.0
 """From the patch of a SizingPolicy to admission's change."""
-GROUP = ("plimsoll.dev", "v1alpha1")
-MERGE = "application/merge-patch+json"
 TASK = "train"
-
-
-async def say(shop: Shop, name: str, **spec: Any) -> None:
-    """Make or patch a SizingPolicy."""
-    where = (*GROUP, shop.namespace, "sizingpolicies")
-    body = {
-        "apiVersion": "/".join(GROUP),
-        "kind": "SizingPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    try:
-        await shop.custom.create_namespaced_custom_object(*where, body)
-    except client.ApiException as error:
-        if error.status != 409:
-            raise
-        patch = {"spec": spec}
-        await shop.custom.patch_namespaced_custom_object(*where, name, patch, _content_type=MERGE)
 
 
 @asynccontextmanager

@@ -137,6 +137,15 @@ def test_a_crowded_folder_and_a_long_file_are_named_and_no_others(tmp_path: Path
     ]
 
 
+def test_what_tests_share_is_not_in_one_of_them() -> None:
+    """It is in tests/builders, in tests/rigs, or in a module beside them that is no test."""
+    tests = {_dotted(path): path for path in python_files(ROOT) if path.name.startswith("test_")}
+    lent = {
+        name: set(_imported(ast.parse((ROOT / tests[name]).read_text()), tests)) for name in tests
+    }
+    assert {name: others for name, others in lent.items() if others} == {}
+
+
 def test_the_names_of_folders_and_files_say_what_is_there() -> None:
     silent = [path for path in python_files(ROOT) if SAY_NOTHING & {*path.with_suffix("").parts}]
     assert silent == []

@@ -28,8 +28,8 @@ from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
+from tests.builders.stores import TRAIN, fill
 from tests.builders.training.tracked import QUICK, Logging, logging_to
-from tests.operator.processes.test_training_worker import TRAIN, fill
 from tests.rigs.servers.ports import free_port
 from tests.tracking.servers import Gate, Mlflow
 

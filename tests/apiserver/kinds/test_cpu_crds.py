@@ -12,8 +12,16 @@ from plimsoll_operator.policy.policy_resolution import resolve
 from plimsoll_operator.profile.status import changed, status_of
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Policy
-from tests.apiserver.crds import a_namespace, answer, install_crds, refusal
-from tests.apiserver.kinds.test_crds import KINDS, manifest, sized_facts, write_status
+from tests.apiserver.crds import (
+    KINDS,
+    a_namespace,
+    answer,
+    install_crds,
+    manifest,
+    refusal,
+    write_status,
+)
+from tests.builders.profile_facts import sized_facts
 from tests.builders.reports import START_S, TASK
 from tests.conftest import Cluster
 

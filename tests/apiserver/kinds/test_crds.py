@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,26 +11,28 @@ import yaml
 
 from plimsoll_operator.policy.policy_resolution import resolve
 from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
-from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.status import changed, status_of
 from plimsoll_operator.wording.asking_words import TooLittle
-from plimsoll_predictor.core.policy import Mode, Policy
-from plimsoll_predictor.core.record import PeakSource
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
-from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
-from plimsoll_predictor.store import TaskSummary
-from tests.apiserver.crds import CRDS, a_namespace, answer, install_crds, refusal
+from tests.apiserver.crds import (
+    CRDS,
+    KINDS,
+    a_namespace,
+    answer,
+    install_crds,
+    manifest,
+    refusal,
+    write_status,
+)
 from tests.builders.experts.standings import a_fleet, facts_of
+from tests.builders.profile_facts import sized_facts
 from tests.builders.reports import START_S, TASK, a_model
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
 
-KINDS = ("TaskProfile", "SizingPolicy")
-API = "plimsoll.dev/v1alpha1"
 VALID = {
     "mode": "enforce",
     "paused": False,
@@ -65,11 +66,6 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     install_crds(cluster)
     with a_namespace(cluster) as name:
         yield name
-
-
-def manifest(kind: str, namespace: str, spec: dict[str, Any] | None, name: str = "t") -> Any:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,47 +180,6 @@ def test_the_task_of_a_profile_cannot_be_changed(cluster: Cluster, namespace: st
     assert "configured" in answer(
         cluster, manifest("TaskProfile", namespace, same, "train-1"), "apply"
     )
-
-
-def sized_facts() -> ProfileFacts:
-    """A task with everything a status can say."""
-    known = Knowledge(
-        task=TASK,
-        policy=Policy(mode=Mode.ENFORCE),
-        runs=40,
-        max_need_bytes=300 * MIB,
-        champion=CLASSIFIER,
-        model=a_model(),
-    )
-    tally = TaskSummary(
-        task=TASK, observations=44, oom_kills=2, requested_gb_h=20.0, allocated_gb_h=7.6
-    )
-    return ProfileFacts(
-        knowledge=known,
-        tally=tally,
-        decisions=("bin 1 of 1 (up to 512Mi): all of its probability lies at or below",),
-        training=TrainingFact(at_s=START_S, note="cut short by its budget of 60 s"),
-        standing=facts_of(a_fleet()),
-        measurement=Measurement(PeakSource.AGENT),
-        runtime=runtime_facts(),
-        generation=1,
-    )
-
-
-def runtime_facts() -> RuntimeFacts:
-    """A task with runs of about a minute, the last of which take longer."""
-    runtimes_s = [60.0 + n % 9 for n in range(40)] + [120.0 + n % 9 for n in range(20)]
-    forecaster = Forecaster()
-    for number, runtime_s in enumerate(runtimes_s):
-        forecaster.learn(str(TASK), TASK.namespace, runtime_s, START_S + 200 * number)
-    forecast = forecaster.forecast(str(TASK), TASK.namespace, START_S + 12_000)
-    return RuntimeFacts(forecast, runtimes_s)
-
-
-def write_status(cluster: Cluster, namespace: str, plural: str, name: str, new: Any) -> Any:
-    words = ("-n", namespace, "--subresource=status", "--type=merge", "-p")
-    cluster.kubectl("patch", plural, name, *words, json.dumps({"status": new}))
-    return cluster.get(plural, name, "-n", namespace)["status"]
 
 
 def test_a_status_is_kept_field_by_field_and_read_in_the_columns(

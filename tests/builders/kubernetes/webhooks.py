@@ -198,3 +198,6 @@ PODS: dict[str, APod] = {
     "one attempt": a_pod().asking("2Gi").with_spec(activeDeadlineSeconds=60),
     "one attempt, limited": a_pod().asking("2Gi").limited("3Gi").with_spec(activeDeadlineSeconds=9),
 }
+
+
+AS_A_JOB = {"resource": {"group": "batch", "version": "v1", "resource": "jobs"}}

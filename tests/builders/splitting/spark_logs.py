@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.splitting.spark.settings import QUERY
 
 LOGS = Path(__file__).parent / "spark_event_logs"
@@ -110,3 +111,32 @@ def a_stage(
 
 def an_end(at_ms: int) -> bytes:
     return line("ApplicationEnd", Timestamp=START_MS + at_ms)
+
+
+FILLED = {"JVMHeapMemory": GIB}
+
+
+def a_shuffle(
+    tasks: int = 200,
+    took_ms: int = 20,
+    read_bytes: int = 1000,
+    query: bool = True,
+    session: Mapping[str, str] | None = None,
+    **metrics: Any,
+) -> list[bytes]:
+    """A stage of tasks that read a shuffle, four at a time, and had all of the heap.
+
+    session: what was set in the query's session alone.
+    """
+    made = [
+        a_task(
+            1,
+            took_ms,
+            peaks=FILLED,
+            Shuffle_Read_Metrics={"Local Bytes Read": read_bytes},
+            **metrics,
+        )
+        for _ in range(tasks)
+    ]
+    wall_ms = tasks * took_ms // 4
+    return a_stage(1, made, wall_ms=wall_ms, query=query, properties=session)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.builders.kubernetes.webhooks import AS_A_JOB
 from tests.builders.pods import a_pod
 from tests.rigs.servers.admission_servers import a_server, knowledge_of, patch_in
 
@@ -20,7 +21,6 @@ JOB: dict[str, Any] = {
         },
     },
 }
-AS_A_JOB = {"resource": {"group": "batch", "version": "v1", "resource": "jobs"}}
 
 
 async def test_a_pod_is_admitted_as_it_was_written_and_counted_apart(tmp_path: Path) -> None:

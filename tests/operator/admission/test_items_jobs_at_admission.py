@@ -14,9 +14,9 @@ import pytest
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting import cut_job
+from tests.builders.kubernetes.webhooks import AS_A_JOB
 from tests.builders.pods import APod
-from tests.operator.admission.test_excluded_reviews import AS_A_JOB
-from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, a_job, env_of, one_each
+from tests.builders.splitting.items_jobs import ITEMS, SHARES, a_job, env_of, one_each
 from tests.rigs.servers.admission_servers import (
     TRAIN,
     Caller,

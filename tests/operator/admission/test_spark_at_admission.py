@@ -10,8 +10,8 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.splitting import spark_driver
 from plimsoll_predictor.core.policy import Mode, Policy, SparkPolicy
 from tests.builders.pods import APod
-from tests.operator.splitting.test_spark_driver import DRIVER, DRIVERS, EXECUTORS, SMALLER
-from tests.operator.splitting.test_spark_driver import options_of as options_on
+from tests.builders.splitting.spark_drivers import DRIVER, DRIVERS, EXECUTORS, SMALLER
+from tests.builders.splitting.spark_drivers import options_of as options_on
 from tests.rigs.servers.admission_servers import (
     Caller,
     a_server,

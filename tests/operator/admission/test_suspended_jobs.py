@@ -10,8 +10,8 @@ from typing import Any
 from plimsoll_operator.admission import answering
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing import job_sizing
+from tests.builders.kubernetes.webhooks import AS_A_JOB
 from tests.builders.pods import APod, a_pod, memory_of
-from tests.operator.admission.test_excluded_reviews import AS_A_JOB
 from tests.rigs.servers.admission_servers import Caller, a_server, knowledge_of, patch_in
 
 FITS = "1127Mi"

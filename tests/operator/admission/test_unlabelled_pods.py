@@ -11,8 +11,8 @@ import pytest
 from plimsoll_operator.names import labels
 from tests.builders.engines.all import TASKS
 from tests.builders.engines.runs import Chance, a_pod
+from tests.builders.kubernetes.webhooks import AS_A_JOB
 from tests.builders.pods import APod, decision_of
-from tests.operator.admission.test_excluded_reviews import AS_A_JOB
 from tests.rigs.servers.admission_servers import a_server, knowledge_of, patch_in
 
 ONE_OF = {task.engine: task for task in TASKS if task.recognised == 1}

@@ -9,32 +9,7 @@ from plimsoll_predictor.campaigns.ending import Ending
 from plimsoll_predictor.campaigns.planning import AGENTS_SILENT_S, TRIED_AFTER_S
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
-
-
-def run(scenario: int, state: RunState, attempt: int = 1, note: str = "") -> CampaignRun:
-    learned = state is RunState.LEARNED
-    return CampaignRun(
-        scenario=scenario,
-        attempt=attempt,
-        state=state,
-        values={"n": str(scenario)},
-        memory_bytes=500 * MIB,
-        created_s=10.0,
-        ended_s=70.0,
-        runtime_s=60.0,
-        peak_bytes=(100 + scenario) * MIB if learned else None,
-        note=note,
-    )
-
-
-RUNS = (
-    *(run(place, RunState.LEARNED) for place in range(4)),
-    run(4, RunState.KILLED, note="killed at 500Mi"),
-    run(4, RunState.RUNNING, attempt=2),
-    run(5, RunState.FAILED, note="its program failed"),
-    run(6, RunState.REGISTERED),
-)
-STATE = State(generation=2, runs=RUNS, reference_bytes=400 * MIB)
+from tests.builders.campaigns import RUNS, STATE, run_of
 
 
 def sentences(state: State) -> dict[str, tuple[str, str, str]]:
@@ -71,7 +46,9 @@ def test_a_campaign_that_waits_for_agents_says_whether_a_run_is_tried() -> None:
 
 
 def test_a_campaign_whose_pods_never_start_blames_no_template_for_a_lack_of_room() -> None:
-    stuck = [run(each, RunState.STUCK, note="no node takes it: 1 Insufficient") for each in (0, 1)]
+    stuck = [
+        run_of(each, RunState.STUCK, note="no node takes it: 1 Insufficient") for each in (0, 1)
+    ]
     state = State(generation=1, runs=stuck, ending=Ending.NEVER_STARTS, ended=True)
     words = sentences(state)["Progressing"][2]
     assert "mend what holds them back, in spec.podTemplate or in the cluster" in words
@@ -154,7 +131,7 @@ def test_scenarios_of_a_recording_say_how_many_runs_they_stand_for() -> None:
 
 
 def test_what_has_no_room_to_start_is_told() -> None:
-    waits = run(7, RunState.STARTING, note="it has no pod; maybe a quota")
+    waits = run_of(7, RunState.STARTING, note="it has no pod; maybe a quota")
     told = sentences(replace(STATE, runs=(*RUNS, waits)))["Progressing"]
     assert told[:2] == ("True", "Running")
     assert "2 under way; scenario 7 waits: it has no pod; maybe a quota; scenario 5" in told[2]

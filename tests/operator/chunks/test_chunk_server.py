@@ -5,102 +5,39 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, UnknownJob, WorkerReport
+from plimsoll_operator.chunks.lease_keeper import Keeper, Told
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.leases import (
-    WORKERS_A_SHARE,
-    Ack,
-    Heard,
-    Lease,
-    NoLease,
-    Worker,
+from plimsoll_predictor.splitting.leases import WORKERS_A_SHARE, Ack, Heard, Lease, NoLease, Worker
+from tests.rigs.servers.chunk_servers import (
+    BASE,
+    JOB,
+    KEY,
+    Client,
+    Clock,
+    Shelf,
+    acked,
+    asked,
+    bearer,
+    keeper,
+    none_more,
+    server,
+    told,
 )
 
-KEY = b"k" * 32
-JOB = JobName("team", "scan", "run-1")
 OTHER = JobName("others", "scan", "run-1")
-BASE = f"/v1/chunks/{JOB}"
-
-Client = TestClient[Any, Any]
-
-
-class Clock:
-    """A clock on which a second passes each time it is read."""
-
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        self.now_s += 1
-        return self.now_s
-
-
-class Shelf:
-    """A shelf in memory, which is sometimes full."""
-
-    def __init__(self) -> None:
-        self.records: dict[JobName, Any] = {}
-        self.full = False
-        self.writes = 0
-
-    async def write(self, job: JobName, document: Mapping[str, Any]) -> None:
-        self.writes += 1
-        await asyncio.sleep(0)
-        if self.full:
-            raise OSError("no space left")
-        self.records[job] = json.loads(json.dumps(document))
-
-
-def keeper(shelf: Shelf, shares: int = 2, items: int = 100, name: JobName = JOB) -> Keeper:
-    """A keeper that has opened the job from its shelf."""
-    kept = Keeper(shelf, Clock())
-    job = Job(items=items, workers=2, start_s=1.5, wait_s=0.05)
-    kept.open(LeasedJob(name, "uid-1", job, shares), shelf.records.get(name))
-    return kept
-
-
-async def none_more(name: JobName) -> None:
-    raise UnknownJob(f"{name} leases nothing")
-
-
-def server(kept: Keeper) -> TestServer:
-    return TestServer(ChunkServer(kept, lambda: KEY, none_more).app())
 
 
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
     async with TestClient(server(keeper(Shelf()))) as each:
         yield each
-
-
-def bearer(job: JobName = JOB, key: bytes = KEY) -> Mapping[str, str]:
-    return {"Authorization": f"Bearer {token_for(key, job.namespace, job.run)}"}
-
-
-async def asked(client: Client, worker: str, index: int = 0, **more: object) -> dict[str, Any]:
-    query = {"worker": worker, "index": str(index), **{key: str(more[key]) for key in more}}
-    async with client.get(f"{BASE}/next", params=query, headers=bearer()) as answer:
-        assert answer.status == 200
-        found: dict[str, Any] = await answer.json()
-        return found
-
-
-async def told(client: Client, body: object, what: str = "done") -> tuple[int, dict[str, Any]]:
-    async with client.post(f"{BASE}/{what}", json=body, headers=bearer()) as answer:
-        return answer.status, await answer.json()
-
-
-async def acked(client: Client, body: object) -> str:
-    status, said = await told(client, body)
-    assert status == 200
-    return str(said["ack"])
 
 
 async def test_a_worker_asks_does_and_acknowledges_until_all_is_done(client: Client) -> None:

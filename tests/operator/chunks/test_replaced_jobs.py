@@ -15,7 +15,7 @@ from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.splitting.leased_job import LeasedJob
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.leases import Worker
-from tests.operator.chunks.test_chunk_server import (
+from tests.rigs.servers.chunk_servers import (
     BASE,
     JOB,
     KEY,

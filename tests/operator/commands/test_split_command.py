@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
-from plimsoll_operator.names.labels import CHUNK_ITEMS
-from plimsoll_operator.views.splitting_facts import AskedJob
-from plimsoll_predictor.core.record import Observation, Outcome
-from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_operator.views.splitting_facts import Asked
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store
-from tests.builders.stores import NOON_S, TRAIN, an_attempt
-
-WORKERS, ITEMS_A_POD = 4, 50
-
-
-def chunks_of(job: str, pods: int = 8, sigma: float = 1.5) -> list[Observation]:
-    """A Job's pods; the first free worker takes the next one."""
-    draw = np.random.default_rng(3)
-    free, made = [NOON_S] * WORKERS, []
-    for index in range(pods):
-        seconds = float(draw.lognormal(math.log(5) - sigma**2 / 2, sigma, ITEMS_A_POD).sum())
-        at = free.index(min(free))
-        began_s = free[at]
-        free[at] += seconds + 2
-        made.append(
-            replace(
-                an_attempt(f"{job}-{index}")
-                .knowing(**{CHUNK_ITEMS: float(ITEMS_A_POD)})
-                .in_run(f"job:{job}:{index}")
-                .peaking(100 * MIB)
-                .given(GIB)
-                .built,
-                submitted_s=began_s - 1.5,
-                started_s=began_s,
-                finished_s=began_s + seconds,
-            )
-        )
-    return made
+from tests.builders.splitting.taught_chunks import chunks_of
+from tests.builders.stores import TRAIN, an_attempt
 
 
 @pytest.fixture

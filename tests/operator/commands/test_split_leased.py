@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,45 +13,10 @@ from plimsoll_operator.commands.splitting.split import split_command
 from plimsoll_operator.views.splitting_facts import MOST_SIZES, AskedJob
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.splitting.strategies.guided import Guided
-from plimsoll_predictor.splitting.strategies.leased_task import (
-    LastLeased,
-    leased_task_of,
-    taught_document,
-)
-from plimsoll_predictor.splitting.strategies.strategy import Chunk
+from plimsoll_predictor.splitting.strategies.leased_task import leased_task_of
 from plimsoll_predictor.store import Store
+from tests.builders.splitting.taught_chunks import a_taught, chunks_of, uneven_taught
 from tests.builders.stores import TRAIN
-from tests.operator.commands.test_split_command import chunks_of
-
-LAST = LastLeased(
-    items=4000, workers=4, shares=4, done=3990, leases=61, taken_back=2, refused=1, limit_bytes=GIB
-)
-
-
-def a_taught(
-    *,
-    limit_bytes: int | None = GIB,
-    measured: bool = True,
-    sizes: Sequence[int] = (1, 2, 4, 8, 16, 8, 4, 16),
-    item_s: float = 2.0,
-) -> dict[str, Any]:
-    """Items that all take as long; 50Mi, and 1Mi an item."""
-    guided = Guided(limit_bytes)
-    for items in sizes:
-        peak_bytes = (50 + items) * MIB if measured else None
-        guided.done(Chunk(items, item_s * items, peak_bytes, items))
-    return taught_document(guided, LAST)
-
-
-def uneven_taught(killed: tuple[int, int] | None = None) -> dict[str, Any]:
-    """Items of 2 s in the mean, some of them much longer. killed: items, and in how many bytes."""
-    guided = Guided(GIB)
-    for place, items in enumerate((1, 2, 4, 8, 16, 8, 4, 16)):
-        seconds = items * (5.0 if place % 3 == 0 else 1.0)
-        guided.done(Chunk(items, seconds, (50 + items) * MIB, items))
-    if killed is not None:
-        guided.killed(*killed)
-    return taught_document(guided, LAST)
 
 
 def stored(folder: Path, taught: dict[str, Any], job: str = "shop/train/run-1") -> str:

@@ -24,7 +24,7 @@ from plimsoll_predictor.deciding.cpu import CpuReason
 from plimsoll_predictor.store import Store
 from tests.builders.controller.ledgers import TRAIN, a_final, a_train, an_inside, ended
 from tests.builders.pods import APod
-from tests.predictor.store.attempts.test_store_usage import a_run
+from tests.builders.stores import a_run
 
 
 def decided_cpu(pod: APod) -> APod:

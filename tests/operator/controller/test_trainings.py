@@ -22,8 +22,7 @@ from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.store import Begun, SavedModel, Store, TaskSummary
 from plimsoll_predictor.store.writer import Novelty
 from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside
-from tests.operator.controller.tasks.test_task_book import MODEL_BYTES
-from tests.predictor.store.learned.test_store_models import a_model
+from tests.builders.training.models import MODEL_BYTES, a_model
 
 FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
 DONE = Trained(task=TRAIN, why="a test", failure=None, duration_s=1.0)

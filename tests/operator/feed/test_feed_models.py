@@ -23,7 +23,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
-from tests.predictor.store.learned.test_store_models import a_model
+from tests.builders.training.models import a_model
 from tests.rigs.drawing import examples
 from tests.rigs.servers.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 

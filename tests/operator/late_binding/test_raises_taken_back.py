@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,38 +14,26 @@ from plimsoll_operator.sizing.cpu_sizing import cpu_asked
 from plimsoll_operator.sizing.decision_note import memory_asked, note_to_json, read_note
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
-from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE, AdmissionState
+from plimsoll_operator.sizing.state import UNBOUNDED_NAMESPACE
 from plimsoll_predictor.core.decision import Reason
-from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.deciding.cpu import CpuAsk
 from plimsoll_predictor.knowledge.knowledge import Lift
-from tests.builders.controller.ledgers import a_cpu_note
 from tests.builders.kubernetes.autoscalers import a_vpa
-from tests.builders.pods import JOB_UID, APod, a_pod, memory_of
-from tests.rigs.servers.admission_servers import knowledge_of
+from tests.builders.kubernetes.waiting_pods import (
+    BEGAN_S,
+    LATE_S,
+    PASSED_OVER,
+    needing,
+    waiting,
+    with_cpu,
+)
+from tests.builders.pods import APod, a_pod, memory_of
 
-BEGAN_S = 1_767_225_600.0
-LATE_S = BEGAN_S + 6 * 3600
-PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
 WRITTEN = Memory(4000 * MIB, 4000 * MIB)
 AFTER_EVICTION = Lift(4000 * MIB, 2, 0, as_written=True)
 AFTER_KILL = Lift(4100 * MIB, 2, 4000 * MIB)
-
-
-def knowing(need_mib: int, lift: Lift | None = None) -> AdmissionState:
-    known = replace(knowledge_of(headroom=1.0), max_need_bytes=need_mib * MIB)
-    if lift is not None:
-        known = replace(known, lifts={f"job:{JOB_UID}": lift})
-    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
-
-
-def waiting(state: AdmissionState, limit: str | None = "4000Mi", **more: Any) -> APod:
-    """As admission left it; its author wrote a request of 4000Mi."""
-    pod = a_pod().named("train-1").owned_by_job().asking("4000Mi").limited(limit)
-    built = pod.patched(size(pod.built(), state).patch).with_spec(**more).built()
-    built["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
-    return APod(built).with_status(phase="Pending", **PASSED_OVER)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +46,7 @@ def waiting(state: AdmissionState, limit: str | None = "4000Mi", **more: Any) ->
     ],
 )
 def test_a_raise_is_given_back(lift: Lift | None, need_mib: int) -> None:
-    state = knowing(need_mib, lift)
+    state = needing(need_mib, lift)
     pod = waiting(state)
     assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
     found = resize_for(pod.built(), state, LATE_S)
@@ -70,15 +57,15 @@ def test_a_raise_is_given_back(lift: Lift | None, need_mib: int) -> None:
 
 
 def test_a_raise_is_given_back_that_would_not_be_made_any_more() -> None:
-    found = resize_for(waiting(knowing(4100)).built(), knowing(4000), LATE_S)
+    found = resize_for(waiting(needing(4100)).built(), needing(4000), LATE_S)
     assert isinstance(found, Resize)
     assert found.memory == WRITTEN
 
 
 @pytest.mark.parametrize("forgotten", [False, True], ids=["known", "forgotten since"])
 def test_a_lift_after_a_kill_at_what_was_written_is_no_raise(forgotten: bool) -> None:
-    pod = waiting(knowing(4100, AFTER_KILL))
-    state = knowing(4100, None if forgotten else AFTER_KILL)
+    pod = waiting(needing(4100, AFTER_KILL))
+    state = needing(4100, None if forgotten else AFTER_KILL)
     assert isinstance(resize_for(pod.built(), state, LATE_S), Left)
 
 
@@ -115,7 +102,7 @@ def test_a_lift_after_a_kill_below_what_was_written_is_given_back(
     limit: str | None, lift: Lift, memory: Memory
 ) -> None:
     """The request that was written may be enough, as the run was not killed at its limit."""
-    state = knowing(3900, lift)
+    state = needing(3900, lift)
     pod = waiting(state, limit)
     assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
     found = resize_for(pod.built(), state, LATE_S)
@@ -129,7 +116,7 @@ def test_a_lift_after_a_kill_below_what_was_written_is_given_back(
 def unasked(memory: str | None, attempts: int = 7) -> APod:
     """A pod that requests CPU and no memory, as admission has sized it: its task needs 5000Mi."""
     pod = a_pod().named("train-1").owned_by_job(attempts=attempts).asking(memory).with_cpu("100m")
-    built = pod.patched(size(pod.built(), knowing(5000)).patch).built()
+    built = pod.patched(size(pod.built(), needing(5000)).patch).built()
     built["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
     return APod(built).with_status(phase="Pending", **PASSED_OVER)
 
@@ -143,7 +130,7 @@ def test_a_memory_request_that_nobody_wrote_is_given_back_as_zero(
     asked: str | None, attempts: int, limit: int | None
 ) -> None:
     """The API server lets no request be removed, and no limit."""
-    state = knowing(5000)
+    state = needing(5000)
     pod = unasked(asked, attempts)
     assert memory_of(pod) == ("5000Mi", "5000Mi" if limit else None)
     assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
@@ -168,7 +155,7 @@ def test_a_memory_request_that_nobody_wrote_is_given_back_as_zero(
 
 def test_a_memory_request_that_nobody_wrote_goes_with_the_reason_for_it() -> None:
     """It is the same with a request that somebody wrote, and takes no hours."""
-    known = knowing(5000)
+    known = needing(5000)
     held = replace(known, default_policy=replace(known.default_policy, max_bytes=1000 * MIB))
     tasks = {task: replace(each, policy=held.default_policy) for task, each in known.tasks.items()}
     found = resize_for(unasked(None, attempts=1).built(), replace(held, tasks=tasks), BEGAN_S)
@@ -180,17 +167,9 @@ def test_a_request_that_alone_makes_the_pod_burstable_stays() -> None:
     """An older version may have given one to a BestEffort pod, whose class is set by now."""
     pod = unasked(None, attempts=1).built()
     del pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    assert resize_for(pod, knowing(5000), LATE_S) == Left(
+    assert resize_for(pod, needing(5000), LATE_S) == Left(
         "the size would change its QoS class, which is set when it is created"
     )
-
-
-def with_cpu(pod: APod, was: int | None = 1000, mode: Mode = Mode.ENFORCE) -> APod:
-    """Plimsoll decided on two cores."""
-    note = read_note(pod.built())
-    assert note is not None
-    cpu = a_cpu_note(was, mode)
-    return pod.annotated({DECISION: note_to_json(replace(note, cpu=cpu))}).with_cpu("2")
 
 
 def requests_of(resize: Resize) -> dict[str, str]:
@@ -204,7 +183,7 @@ def requests_of(resize: Resize) -> dict[str, str]:
                              pytest.param(3900, "3900Mi", id="its memory was lowered")]
 )  # fmt: skip
 def test_so_is_a_raise_of_its_cpu(need_mib: int, memory: str) -> None:
-    state = knowing(need_mib)
+    state = needing(need_mib)
     pod = with_cpu(waiting(state))
     assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
     found = resize_for(pod.built(), state, LATE_S)
@@ -224,7 +203,7 @@ def test_so_is_a_raise_of_its_cpu(need_mib: int, memory: str) -> None:
 @pytest.mark.parametrize("was", [None, 0], ids=["no request", "a request of zero"])
 def test_a_cpu_request_that_nobody_wrote_is_given_back_as_zero(was: int | None) -> None:
     """The API server lets no request be removed."""
-    state = knowing(3900)
+    state = needing(3900)
     pod = with_cpu(waiting(state), was=was)
     assert isinstance(resize_for(pod.built(), state, LATE_S - 1), Left)
     found = resize_for(pod.built(), state, LATE_S)
@@ -240,7 +219,7 @@ def test_a_cpu_request_that_nobody_wrote_is_given_back_as_zero(was: int | None) 
 
 def test_a_cpu_request_that_equals_a_later_limit_stays_where_none_was_written() -> None:
     """Another webhook wrote the limit. Without the request the pod would not be Guaranteed."""
-    state = knowing(3900)
+    state = needing(3900)
     pod = with_cpu(waiting(state), was=None).with_cpu("2", "2")
     assert qos_of(pod.built()) is Qos.GUARANTEED
     assert isinstance(resize_for(pod.built(), state, LATE_S), Left)
@@ -251,7 +230,7 @@ def test_a_cpu_request_that_equals_a_later_limit_stays_where_none_was_written() 
 def test_a_raise_of_cpu_is_given_back_also_where_memory_is_left_alone(
     by: str, asked: str | None
 ) -> None:
-    state = knowing(5000)
+    state = needing(5000)
     if by != "recommend":
         vpa = read_autoscaler(a_vpa())
         assert vpa is not None
@@ -280,14 +259,14 @@ def test_a_raise_of_cpu_is_given_back_also_where_memory_is_left_alone(
 @pytest.mark.parametrize(
     "pod",
     [
-        pytest.param(with_cpu(waiting(knowing(3900)), was=3000), id="lowered"),
-        pytest.param(with_cpu(waiting(knowing(3900)), mode=Mode.RECOMMEND), id="recommended"),
-        pytest.param(with_cpu(waiting(knowing(3900))).with_cpu("3"), id="somebody changed it"),
+        pytest.param(with_cpu(waiting(needing(3900)), was=3000), id="lowered"),
+        pytest.param(with_cpu(waiting(needing(3900)), mode=Mode.RECOMMEND), id="recommended"),
+        pytest.param(with_cpu(waiting(needing(3900))).with_cpu("3"), id="somebody changed it"),
         pytest.param(
-            with_cpu(waiting(knowing(3900), schedulingGates=[{"name": "g"}])), id="nobody looked"
+            with_cpu(waiting(needing(3900), schedulingGates=[{"name": "g"}])), id="nobody looked"
         ),
-        pytest.param(with_cpu(waiting(knowing(3900))).in_mode("off"), id="switched off"),
+        pytest.param(with_cpu(waiting(needing(3900))).in_mode("off"), id="switched off"),
     ],
 )
 def test_no_other_cpu_request_is_changed(pod: APod) -> None:
-    assert isinstance(resize_for(pod.built(), knowing(3900), LATE_S), Left)
+    assert isinstance(resize_for(pod.built(), needing(3900), LATE_S), Left)

@@ -10,8 +10,8 @@ from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
 from plimsoll_operator.late_binding.resizing import Resize, resize_for
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
 from plimsoll_predictor.core.task import TaskId
+from tests.builders.kubernetes.waiting_pods import GATED, KNOWN, PASSED_OVER, WAITING
 from tests.builders.pods import APod, a_pod
-from tests.operator.controller.waiting.test_late_binding import GATED, KNOWN, PASSED_OVER, WAITING
 
 TRAIN = TaskId("shop", "train")
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.builders.pods import a_pod
+from tests.rigs.processes.lean_servers import DRAIN_S, NEVER_LOADED, until_said
 from tests.rigs.servers.admission_servers import (
     Caller,
     a_server,
@@ -24,22 +25,7 @@ from tests.rigs.servers.admission_servers import (
 )
 from tests.rigs.servers.ports import free_port
 
-NEVER_LOADED = (
-    "xgboost",
-    "sklearn",
-    "scipy",
-    "skopt",
-    "imblearn",
-    "sqlalchemy",
-    "alembic",
-    "pandas",
-    "kubernetes",
-    "kubernetes_asyncio",
-    "pykube",
-)
 POD = a_pod().asking("4Gi").limited("4Gi")
-DRAIN_S = 5.0
-"""Longer than any pause of the machine while one question is answered."""
 MAIN = """
 import sys
 from pathlib import Path
@@ -66,17 +52,6 @@ def start(folder: Path, port: int) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-
-
-def until_said(process: subprocess.Popen[str], event: str) -> str:
-    """Read a process's log up to the line of an event; return what was read."""
-    assert process.stdout is not None
-    read: list[str] = []
-    for line in process.stdout:
-        read.append(line)
-        if event in line:
-            return "".join(read)
-    raise AssertionError(f"no {event} in {read}")
 
 
 async def answered(caller: Caller) -> list[dict[str, object]]:

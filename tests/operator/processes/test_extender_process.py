@@ -17,11 +17,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Placing
 from tests.builders.placing.told_nodes import tell_nodes
 from tests.builders.pods import a_pod
-from tests.operator.processes.test_admission_process import (
-    DRAIN_S,
-    NEVER_LOADED,
-    until_said,
-)
+from tests.rigs.processes.lean_servers import DRAIN_S, NEVER_LOADED, until_said
 from tests.rigs.servers.admission_servers import TRAIN, a_feed, knowledge_of
 from tests.rigs.servers.extenders import Scheduler, extender_settings
 from tests.rigs.servers.ports import free_port

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import sqlite3
 import subprocess
 import sys
@@ -20,15 +19,12 @@ from plimsoll_operator.training.limits import ONE_THREAD
 from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.core.policy import Policy
-from plimsoll_predictor.core.record import Observation, Outcome
-from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.modelled import bidders_of
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.attempts.lessons import LessonKind
+from tests.builders.stores import TRAIN, fill
 from tests.rigs.processes.command_lines import called_here
 
-TRAIN = TaskId("shop", "train-demand")
 WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.trainer")
 
 
@@ -46,32 +42,6 @@ def train(store: Path, *options: str) -> Ended:
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
     (line,) = done.stdout.splitlines()
     return Ended(done.returncode, json.loads(line), done.stderr)
-
-
-def fill(path: Path, runs: int, padding: str = "") -> None:
-    """Two kinds of runs, light and heavy, told apart by their feature; each asked for 4Gi."""
-    chance = random.Random(1)
-    store = Store.open(str(path))
-    rows = []
-    for run in range(runs):
-        size = chance.random()
-        peak_mib = (1500 if size > 0.7 else 200) + chance.random() * 50
-        rows.append(
-            Observation(
-                attempt_uid=f"run-{run}",
-                task=TRAIN,
-                run=f"run-{run}",
-                features={"size": size, **({"text": padding} if padding else {})},
-                outcome=Outcome.SUCCEEDED,
-                request_bytes=4 * GIB,
-                allocation_bytes=4 * GIB,
-                peak_bytes=int(peak_mib * MIB),
-                started_s=1.7e9 + run * 100,
-                finished_s=1.7e9 + run * 100 + 60,
-            )
-        )
-    store.observations.record(rows)
-    store.close()
 
 
 @pytest.fixture

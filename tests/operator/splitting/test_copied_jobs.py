@@ -7,8 +7,8 @@ import json
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome
-from tests.operator.splitting.test_items_jobs import (
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome
+from tests.builders.splitting.items_jobs import (
     ITEMS,
     Json,
     a_job,

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.job_attempts import notes_for_job, patch_with
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, CutOutcome, cut_new_job
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
 from plimsoll_operator.splitting.leased_job import (
@@ -24,33 +23,9 @@ from plimsoll_operator.splitting.leased_job import (
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
-from tests.builders.pods import APod
-from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, WORKERS, a_job, moment_of
+from tests.builders.splitting.items_jobs import ITEMS, SHARES, WORKERS, a_job, moment_of
+from tests.builders.splitting.leasing_jobs import KEY, LEASING, Json, a_leased_job, after, answered
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
-
-Json = dict[str, Any]
-KEY = b"k" * 32
-LEASING = Leasing("http://plimsoll-leases.plimsoll.svc:8083", KEY, "review-1")
-
-
-def a_leased_job(**spec: Any) -> Json:
-    job = a_job(**spec)
-    job["metadata"]["annotations"][labels.LEASES] = "true"
-    return job
-
-
-def answered(job: Json, leasing: Leasing | None = LEASING, mode: Mode = Mode.ENFORCE) -> CutJob:
-    found = cut_new_job(job, moment_of(mode), leasing)
-    assert found is not None
-    return found
-
-
-def after(job: Json, found: CutJob) -> Json:
-    """The Job as the API server keeps it."""
-    notes = {**(notes_for_job(found.job) or {}), **found.notes}
-    made = APod(job).patched([*patch_with(job, notes), *found.patch]).built()
-    made["metadata"]["uid"] = "uid-1"
-    return made
 
 
 def knowing(weight: float = 0.0, learned: Learned | None = None) -> Moment:

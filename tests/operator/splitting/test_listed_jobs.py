@@ -23,14 +23,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, learned_of
-from tests.operator.splitting.test_items_jobs import (
-    Json,
-    a_job,
-    after,
-    answered,
-    env_of,
-    moment_of,
-)
+from tests.builders.splitting.items_jobs import Json, a_job, after, answered, env_of, moment_of
 
 ITEMS, PODS = 64, 2
 INDEX = "batch.kubernetes.io/job-completion-index"

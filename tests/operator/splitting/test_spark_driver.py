@@ -22,17 +22,15 @@ from plimsoll_predictor.core.policy import Mode, Policy, Replaceable, SparkPolic
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
-from tests.rigs.servers.admission_servers import knowledge_of
-
-DRIVERS = TaskId("shop", "spark.sales.driver")
-EXECUTORS = TaskId("shop", "spark.sales.executor")
-SMALLER = (
-    "-Dspark.sql.shuffle.partitions=400"
-    " -Dspark.sql.adaptive.advisoryPartitionSizeInBytes=16m"
-    " -Dspark.sql.files.maxPartitionBytes=64m"
-    " -Dspark.plimsoll.partitions=400"
-    " -Dspark.kubernetes.executor.annotation.features.plimsoll.dev/partitions-step=1"
+from tests.builders.splitting.spark_drivers import (
+    DRIVER,
+    DRIVERS,
+    EXECUTORS,
+    SMALLER,
+    of_spark,
+    options_of,
 )
+from tests.rigs.servers.admission_servers import knowledge_of
 
 
 def a_state(
@@ -51,15 +49,6 @@ def a_state(
     return state
 
 
-def of_spark(role: str, name: str = "sales") -> APod:
-    app = {"spark-role": role, "spark-app-selector": "spark-1", "spark-app-name": name}
-    pod = a_pod().named(f"{name}-{role}").labelled(labels.AUTO).with_labels(app)
-    return pod.asking("1Gi").limited("1Gi").restarting("Never")
-
-
-DRIVER = of_spark("driver")
-
-
 def given(pod: APod, state: AdmissionState, unhealed: str | None = None) -> GivenDriver | None:
     return give_driver(pod.built(), size(pod.built(), state), state, unhealed)
 
@@ -72,11 +61,6 @@ def patched(
     assert found is not None
     assert found.outcome is outcome
     return pod.patched([*size(pod.built(), state).patch, *found.patch]).built()
-
-
-def options_of(pod: dict[str, Any]) -> str:
-    (variable,) = (v for v in pod["spec"]["containers"][0]["env"] if v["name"] == OPTIONS)
-    return str(variable["value"])
 
 
 def test_after_a_kill_partitions_are_smaller_at_the_same_memory() -> None:

@@ -24,8 +24,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
 from tests.builders.campaigns import a_record, keep_campaign, some_runs
+from tests.builders.checked_pages import asks_elsewhere, checked
 from tests.builders.reports import START_S, an_attempt
-from tests.operator.web.report.test_report import asks_elsewhere, checked
 from tests.rigs.browser.page_readers import asking, bare
 
 LEARN = TaskId("shop", "learn-join")

@@ -6,16 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_predictor.core.savings import (
-    Resource,
-    Way,
-    by_group,
-    run_level,
-    task_level,
-)
+from plimsoll_predictor.core.savings import Resource, Way, by_group, run_level, task_level
 from plimsoll_predictor.core.task_groups import TaskUse, group_tasks
 from plimsoll_predictor.core.units import GB
-from tests.predictor.core.test_task_groups import A_TASK, a_task
+from tests.builders.task_uses import A_TASK, a_task
 
 LIGHT = [a_task(f"light-{n}", 0.3, 4.2, request_bytes=55.0 * GB) for n in range(3)]
 MODERATE = [a_task(f"moderate-{n}", 1, 19.5, request_bytes=42.0 * GB) for n in range(2)]

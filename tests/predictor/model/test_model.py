@@ -19,7 +19,7 @@ from plimsoll_predictor.core.packing import digest, packed
 from plimsoll_predictor.model.boosted import MARGIN
 from plimsoll_predictor.model.task_model import Model, ModelError
 from tests.builders.experts.serving import a_model, bins_up_to, history, with_boosted
-from tests.predictor.model.test_svm import FittedSvm
+from tests.builders.training.fitted_svms import FittedSvm
 from tests.rigs.drawing import examples
 
 JSON_VALUES: st.SearchStrategy[Any] = (

@@ -11,16 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll_predictor.splitting.jobs import share_of
-from plimsoll_predictor.splitting.leases import (
-    Ack,
-    Heard,
-    Lease,
-    Leases,
-    NoLease,
-    Sizing,
-    Worker,
-)
-from tests.predictor.splitting.test_leases import ANY, a_worker, does, leased, whole
+from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Leases, NoLease, Sizing, Worker
+from tests.builders.splitting.leases import ANY, a_worker, does, leased, whole
 
 DEATHS = 3
 """After that many deaths an index has failed, and gets no other pod."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.splitting.lease_records import from_document, to_document
 from plimsoll_predictor.splitting.leases import Ack, Leases
-from tests.predictor.splitting.test_leases import a_worker, does, heard, leased
+from tests.builders.splitting.leases import a_worker, does, heard, leased
 
 
 def _written() -> dict[str, Any]:

@@ -24,39 +24,7 @@ from plimsoll_predictor.splitting.leases import (
     Sizing,
     Worker,
 )
-
-ANY = Sizing(lambda left: left)
-
-
-def a_worker(name: str = "a", index: int = 0, life: str = "1") -> Worker:
-    return Worker(name, index, life, goes_on=True)
-
-
-def leased(
-    leases: Leases, worker: Worker, heard: Heard | None = None, most: int = 10**9, now_s: float = 0
-) -> Lease:
-    found = leases.next(worker, heard, now_s, Sizing(lambda _: most))
-    assert isinstance(found, Lease)
-    return found
-
-
-def heard(lease: Lease) -> Heard:
-    return Heard(lease.number, lease.end)
-
-
-def does(leases: Leases, worker: Worker, lease: Lease) -> Ack:
-    return leases.acknowledge(worker, heard(lease), lease.first + lease.items)
-
-
-def whole(leases: Leases, worker: Worker) -> Lease:
-    """Let a worker do all that it gets; return the last lease."""
-    lease = leased(leases, worker)
-    while True:
-        assert does(leases, worker, lease) is Ack.DONE
-        found = leases.next(worker, heard(lease), 0, ANY)
-        if isinstance(found, NoLease):
-            return lease
-        lease = found
+from tests.builders.splitting.leases import ANY, a_worker, does, heard, leased, whole
 
 
 def test_ranges_are_of_a_workers_own_share_and_become_smaller() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -28,9 +27,11 @@ from plimsoll_predictor.splitting.spark.settings import (
 )
 from plimsoll_predictor.splitting.spark.small_tasks import SmallTasks
 from tests.builders.splitting.spark_logs import (
+    FILLED,
     KILLED,
     OFF,
     ON,
+    a_shuffle,
     a_stage,
     a_start,
     a_task,
@@ -40,37 +41,10 @@ from tests.builders.splitting.spark_logs import (
 )
 
 OFF_AT_200 = {ADAPTIVE: "false"}
-FILLED = {"JVMHeapMemory": GIB}
 
 
 def found_in(*lines: bytes) -> Found:
     return findings_of(read_application(lines))
-
-
-def a_shuffle(
-    tasks: int = 200,
-    took_ms: int = 20,
-    read_bytes: int = 1000,
-    query: bool = True,
-    session: Mapping[str, str] | None = None,
-    **metrics: Any,
-) -> list[bytes]:
-    """A stage of tasks that read a shuffle, four at a time, and had all of the heap.
-
-    session: what was set in the query's session alone.
-    """
-    made = [
-        a_task(
-            1,
-            took_ms,
-            peaks=FILLED,
-            Shuffle_Read_Metrics={"Local Bytes Read": read_bytes},
-            **metrics,
-        )
-        for _ in range(tasks)
-    ]
-    wall_ms = tasks * took_ms // 4
-    return a_stage(1, made, wall_ms=wall_ms, query=query, properties=session)
 
 
 def test_partitions_of_a_real_join_without_adaptive_execution() -> None:

@@ -29,8 +29,15 @@ from plimsoll_predictor.splitting.spark.steps import (
     executors_of,
     step_after,
 )
-from tests.builders.splitting.spark_logs import KILLED, OFF, ON, a_start, an_end, real_lines
-from tests.predictor.splitting.test_spark_findings import a_shuffle
+from tests.builders.splitting.spark_logs import (
+    KILLED,
+    OFF,
+    ON,
+    a_shuffle,
+    a_start,
+    an_end,
+    real_lines,
+)
 
 EXECUTORS = TaskId("shop", "spark.sales.executor")
 DRIVERS = TaskId("shop", "spark.sales.driver")

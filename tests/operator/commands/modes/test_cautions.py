@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,44 +13,17 @@ from plimsoll_operator.commands.modes.enforce import mode_command
 from plimsoll_operator.commands.modes.pause import pause_command
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import custom_path
-from plimsoll_operator.kube.errors import NotFound, Refused
 from plimsoll_operator.kube.own_objects import WEBHOOKS
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.namespaces import excluded_namespaces, selector_of
 from plimsoll_predictor.core.policy import Mode
 from tests.builders.kubernetes.cluster_status import a_profile, a_webhook
+from tests.builders.kubernetes.objects_by_path import Objects
 
 HERE = Installation(installed_in="plimsoll")
 CLUSTER = custom_path("sizingpolicies", "plimsoll", "cluster")
 SHOP = custom_path("sizingpolicies", "shop", "default")
 TRAIN = custom_path("taskprofiles", "shop", "train")
-
-
-@dataclass
-class Objects:
-    """An API server's objects by their paths. hidden: paths that may not be read."""
-
-    kept: dict[str, Any] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)
-
-    async def get(self, path: str) -> Any:
-        if path in self.hidden:
-            raise Refused("forbidden")
-        if path not in self.kept:
-            raise NotFound(path)
-        return self.kept[path]
-
-    async def items(self, path: str, _: Mapping[str, str] | None = None) -> list[Any]:
-        if path in self.hidden:
-            raise Refused("forbidden")
-        return [each for name, each in self.kept.items() if name.startswith(f"{path}/")]
-
-    async def patch(self, path: str, body: Mapping[str, Any]) -> None:
-        spec = {**(await self.get(path))["spec"], **body["spec"]}
-        self.kept[path]["spec"] = {name: value for name, value in spec.items() if value is not None}
-
-    async def create(self, path: str, body: Mapping[str, Any]) -> None:
-        self.kept[f"{path}/{body['metadata']['name']}"] = dict(body)
 
 
 @pytest.fixture

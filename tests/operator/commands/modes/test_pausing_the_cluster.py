@@ -16,7 +16,7 @@ from plimsoll_operator.kube.errors import NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
 from plimsoll_operator.processes.run_webhook import webhook_configuration
 from tests.builders.kubernetes.cluster_status import a_deployment, a_webhook
-from tests.operator.commands.modes.test_cautions import Objects
+from tests.builders.kubernetes.objects_by_path import Objects
 
 OURS = custom_path("sizingpolicies", "plimsoll", "cluster")
 WRONG = custom_path("sizingpolicies", "live", "cluster")

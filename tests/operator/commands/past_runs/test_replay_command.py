@@ -27,10 +27,10 @@ from plimsoll_predictor.replay.sizes.policies import POLICIES
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.traces import write_trace
 from plimsoll_predictor.store import Store
+from tests.builders.checked_pages import HOSTILE
 from tests.builders.replays import GB, START_S, a_run
 
 NOW_S = 1_750_000_000.0
-HOSTILE = "</style><script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 VOID = {"meta", "link", "br", "img"}
 FIELDS = {
     "trace",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Any, cast
 
 import pytest
@@ -15,26 +14,12 @@ from plimsoll_operator.commands.status.lending import any_lends, lending_check, 
 from plimsoll_operator.commands.status.summary import summary_of
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.kube.errors import NotFound
-from plimsoll_operator.metrics.controller import ControllerMetrics, metrics_route
 from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.units import GIB
+from tests.builders.controller.lent_metrics import scraped
 from tests.builders.kubernetes.cluster_status import NOW_S, a_deployment, what_is_seen
 
 LENDS: Any = {"metadata": {"name": "default", "namespace": "shop"}, "spec": {"lending": "auto"}}
-
-
-async def scraped(*, on: bool = True) -> bytes:
-    """Metrics of a leading controller: four pods on two nodes lend 3 GiB."""
-    metrics = ControllerMetrics()
-    lending = metrics.lending
-    lending.on.set(on)
-    for gauge, value in ((lending.lent, 3 * GIB), (lending.lenders, 4), (lending.nodes, 2)):
-        gauge.set(value)
-    lending.waiting.set(1)
-    lending.taken_back.labels("grew").inc(4)
-    lending.taken_back.labels("sibling").inc()
-    answer = await cast(Awaitable[Any], metrics_route(metrics).handler(cast(Any, None)))
-    return bytes(answer.body)
 
 
 async def test_what_the_leader_measures_is_read() -> None:

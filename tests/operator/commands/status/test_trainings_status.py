@@ -12,8 +12,8 @@ from plimsoll_operator.commands.status.trainings import (
     trains_in_rounds,
 )
 from plimsoll_operator.wording.training_words import TrainingsNow
+from tests.builders.controller.lent_metrics import scraped
 from tests.builders.kubernetes.cluster_status import NOW_S, what_is_seen
-from tests.operator.commands.status.test_lending_status import scraped
 
 ROUNDS = {"spec": {"template": {"spec": {"containers": [{"env": [{"name": SETTING}]}]}}}}
 

@@ -29,9 +29,9 @@ from tests.builders.controller.ledgers import (
     ended,
     killed,
 )
+from tests.builders.controller.retried_pods import lowered, retries
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod, memory_of
-from tests.operator.controller.attempts.test_own_failures import lowered, retries
 from tests.operator.sizing.admitted import after
 
 

@@ -26,15 +26,16 @@ from tests.builders.controller.ledgers import (
     killed,
     made,
 )
-from tests.builders.kubernetes.pod_servers import a_pod_server
-from tests.builders.pods import APod
-from tests.operator.controller.attempts.test_own_failures import (
+from tests.builders.controller.retried_pods import (
     AS_WRITTEN,
+    closed,
+    deleting,
     failed,
     lowered,
     retries,
 )
-from tests.operator.controller.attempts.test_retry_creation import closed, deleting
+from tests.builders.kubernetes.pod_servers import a_pod_server
+from tests.builders.pods import APod
 
 Said = dict[str, Any]
 

@@ -24,9 +24,8 @@ from tests.builders.controller.ledgers import (
     killed,
     made,
 )
+from tests.builders.controller.retried_pods import AS_WRITTEN, deleting, lowered, retries
 from tests.builders.pods import JOB_UID, APod
-from tests.operator.controller.attempts.test_own_failures import AS_WRITTEN, lowered, retries
-from tests.operator.controller.attempts.test_retry_creation import deleting
 
 
 def resized(pod: APod, from_mib: int | None) -> APod:

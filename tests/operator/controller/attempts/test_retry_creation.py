@@ -21,25 +21,14 @@ from plimsoll_operator.wording import event_words
 from plimsoll_operator.wording.event_words import EventReason
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import RetryIntent
-from tests.builders.controller.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
+from tests.builders.controller.ledgers import NOW_S, a_train, an_inside, decided, killed
+from tests.builders.controller.retried_pods import closed, deleting
 from tests.builders.kubernetes.pod_servers import a_pod_server
 from tests.builders.pods import APod
 
 
 def the_killed() -> APod:
     return killed(decided(a_train()))
-
-
-async def closed(inside: Inside, **results: int) -> None:
-    """Wait until no retry is open and the results are these; a missing result counts as none."""
-
-    def counted() -> dict[str, int]:
-        counts = inside.controller.retries.results
-        return {key.replace("-", "_"): count for key, count in counts.items() if count}
-
-    async with asyncio.timeout(120):
-        while inside.store.retries.waiting() or counted() != results:
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -58,14 +47,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
 
 
 Told = list[tuple[str, str, str]]
-
-
-def deleting(pod: APod) -> APod:
-    built = pod.built()
-    built["metadata"].update(
-        deletionTimestamp="2026-01-01T00:02:00Z", deletionGracePeriodSeconds=30
-    )
-    return APod(built)
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from tests.builders.campaigns import a_record, keep_campaign
+from tests.builders.controller.campaign_looks import Rig, a_document, looking
 from tests.builders.stores import an_attempt
-from tests.operator.controller.campaigns.test_campaign_looks import Rig, a_document, looking
 
 Cause = Callable[[Rig, bool], None]
 """Adds a cause, or removes it again."""

@@ -15,9 +15,8 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.profile.status import changed, status_of
 from plimsoll_predictor.store import Store
+from tests.builders.splitting.taught_chunks import a_taught, chunks_of
 from tests.builders.stores import NOON_S, TRAIN
-from tests.operator.commands.test_split_command import chunks_of
-from tests.operator.commands.test_split_leased import a_taught
 
 
 @dataclass(slots=True)

@@ -13,9 +13,8 @@ from plimsoll_operator.views.splitting_facts import leased_facts, splitting_fact
 from plimsoll_operator.wording.splitting_words import words_for_splitting
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun
 from plimsoll_predictor.store import Store
+from tests.builders.splitting.taught_chunks import a_taught, chunks_of
 from tests.builders.stores import NOON_S, TRAIN
-from tests.operator.commands.test_split_command import chunks_of
-from tests.operator.commands.test_split_leased import a_taught
 
 
 @pytest.fixture

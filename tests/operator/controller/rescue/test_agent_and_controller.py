@@ -11,9 +11,9 @@ import pytest
 
 from plimsoll_operator.attempts.alarms import Alarms
 from plimsoll_predictor.core.units import MIB
+from tests.builders.agent.nearing_nodes import Node
 from tests.builders.controller.ledgers import a_final
 from tests.builders.controller.rescues import Scene, a_scene, running
-from tests.operator.agent.test_near_limit import Node
 
 UID = "uid-train-1"
 LOOKS = 10

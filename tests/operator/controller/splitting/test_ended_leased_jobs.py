@@ -14,15 +14,9 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.splitting.leases import Ack, Heard, Worker
 from plimsoll_predictor.splitting.strategies.leased_task import leased_task_of
+from tests.builders.controller.leased_jobs import NAME, Api, a_leasing_job, a_leasing_pod, following
+from tests.builders.splitting.leasing_jobs import LEASING, a_leased_job, after, answered
 from tests.builders.stores import open_store
-from tests.operator.controller.splitting.test_leased_jobs import (
-    NAME,
-    Api,
-    a_leasing_job,
-    a_pod,
-    following,
-)
-from tests.operator.splitting.test_leased_job import LEASING, a_leased_job, after, answered
 from tests.rigs.servers.admission_servers import until_true
 
 TASK = TaskId("shop", "train")
@@ -60,7 +54,7 @@ def end(api: Api, how: str) -> None:
 async def test_what_a_job_taught_is_kept_if_it_ends_while_no_controller_leads(
     tmp_path: Path, how: str
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     await do_one_lease(tmp_path, api)
     end(api, how)
     async with following(tmp_path, api) as rig:
@@ -78,7 +72,7 @@ async def test_what_a_job_taught_is_kept_if_it_ends_while_no_controller_leads(
 async def test_while_the_api_server_is_away_a_record_stays_for_the_next_start(
     tmp_path: Path,
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     await do_one_lease(tmp_path, api)
     api.away = True
     async with following(tmp_path, api) as rig:
@@ -93,7 +87,7 @@ async def test_while_the_api_server_is_away_a_record_stays_for_the_next_start(
 async def test_a_job_that_ended_is_closed_once_the_api_server_answers_after_the_start(
     tmp_path: Path,
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     await do_one_lease(tmp_path, api)
     end(api, "deleted")
     api.away = True
@@ -106,7 +100,7 @@ async def test_a_job_that_ended_is_closed_once_the_api_server_answers_after_the_
 
 
 async def test_a_job_that_a_worker_opens_meanwhile_ends_once(tmp_path: Path) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     await do_one_lease(tmp_path, api)
     api.away = True
     async with following(tmp_path, api) as rig:
@@ -135,7 +129,7 @@ async def test_the_record_of_an_older_version_goes_with_its_deleted_job(tmp_path
 async def test_a_job_that_ended_is_closed_once_while_lists_of_pods_fail(
     tmp_path: Path, fails: int
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     await do_one_lease(tmp_path, api)
     end(api, "Complete")
     api.lists_that_fail = fails

@@ -3,153 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, NotWritten, UnknownJob, WorkerReport
+from plimsoll_operator.chunks.lease_keeper import NotWritten, Told, UnknownJob
 from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
-from plimsoll_operator.controller.splitting.job_shelf import JobShelf
-from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs, over_of
+from plimsoll_operator.controller.splitting.leased_jobs import over_of
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
-from plimsoll_operator.kube.errors import NotFound, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting.job_tokens import JobName
-from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, NoLease, Worker
+from plimsoll_predictor.splitting.leases import Ack, Lease, NoLease, Worker
 from plimsoll_predictor.splitting.strategies.leased_task import LastLeased, leased_task_of
 from plimsoll_predictor.splitting.strategies.strategy import Chunk
-from plimsoll_predictor.store import Store, Writer
-from tests.builders.stores import open_store
-from tests.operator.splitting.test_leased_job import a_leased_job, after, answered
+from tests.builders.controller.leased_jobs import (
+    NAME,
+    Api,
+    Json,
+    a_leasing_job,
+    a_leasing_pod,
+    following,
+)
+from tests.builders.splitting.leasing_jobs import a_leased_job
 from tests.rigs.servers.admission_servers import until_true
 
-Json = dict[str, Any]
-NAME = JobName("shop", "train", "review-1")
 ITEMS = 400
-
-
-@dataclass
-class Api:
-    """The part of the API server that is needed here."""
-
-    job: Json | None = None
-    pods: list[Json] = field(default_factory=list)
-    away: bool = False
-    asked: int = 0
-    answers: asyncio.Event | None = None
-    """Lists are not answered before it is set."""
-    lists_that_fail: int = 0
-
-    async def get(self, path: str) -> Json:
-        self.asked += 1
-        if self.away:
-            raise Unreachable("away")
-        if self.job is None or not path.endswith("/jobs/train"):
-            raise NotFound(path)
-        return self.job
-
-    async def items(self, path: str, query: Mapping[str, str]) -> list[Json]:
-        assert path.endswith("/pods")
-        assert query["labelSelector"].endswith("=uid-1")
-        if self.answers is not None:
-            self.asked += 1
-            await self.answers.wait()
-        if self.lists_that_fail:
-            self.lists_that_fail -= 1
-            raise Unreachable("a list timed out")
-        return self.pods
-
-
-@dataclass
-class Kube:
-    """Its client."""
-
-    api: Api
-
-
-@dataclass
-class Rig:
-    """The controller's part, beside its store."""
-
-    leased: LeasedJobs
-    api: Api
-    store: Store
-    told: list[str]
-    taught: list[TaskId]
-
-    async def next(self, worker: Worker) -> Lease | NoLease:
-        return await self.leased.keeper.next(NAME, worker, None, WorkerReport())
-
-    async def lease(self, worker: Worker) -> Lease:
-        found = await self.next(worker)
-        assert isinstance(found, Lease)
-        return found
-
-    async def done(self, worker: Worker, lease: Lease, to: int | None = None) -> Ack:
-        heard = Heard(lease.number, lease.end)
-        return await self.leased.keeper.done(NAME, worker, heard, to, WorkerReport())
-
-    @property
-    def number_done(self) -> int:
-        return self.leased.keeper.find(NAME).leases.done
-
-
-def a_leasing_job() -> Json:
-    job = a_leased_job()
-    return after(job, answered(job))
-
-
-def a_pod(name: str, index: int, phase: str = "Running", reason: str = "Error") -> Json:
-    spec = a_leasing_job()["spec"]["template"]["spec"]
-    ended: Json = {"terminated": {"exitCode": 137, "reason": reason}}
-    state = {"running": {}} if phase == "Running" else ended
-    container = spec["containers"][0]["name"]
-    return {
-        "metadata": {
-            "namespace": "shop",
-            "name": name,
-            "uid": f"uid-of-{name}",
-            "labels": {
-                "batch.kubernetes.io/job-name": "train",
-                "batch.kubernetes.io/controller-uid": "uid-1",
-            },
-            "annotations": {
-                labels.LEASE_RUN: NAME.run,
-                "batch.kubernetes.io/job-completion-index": str(index),
-            },
-        },
-        "spec": spec,
-        "status": {"phase": phase, "containerStatuses": [{"name": container, "state": state}]},
-    }
-
-
-@asynccontextmanager
-async def following(folder: Path, api: Api) -> AsyncIterator[Rig]:
-    store, told = open_store(folder), list[str]()
-    writer = Writer(store)
-    shelf = JobShelf(store, writer)
-
-    def tell(happening: event_words.Happening, regarding: event_words.Regarding, task: Any) -> None:
-        told.append(f"{regarding.kind} {regarding.name} of {task}: {happening.note}")
-
-    taught = list[TaskId]()
-    keeper = Keeper(shelf, asyncio.get_running_loop().time)
-    jobs = LeasedJobs(Kube(api), keeper, shelf, tell, lambda task, _: taught.append(task))  # type: ignore[arg-type]
-    running = asyncio.create_task(jobs.run())
-    try:
-        yield Rig(jobs, api, store, told, taught)
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await writer.close()
-        store.close()
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +40,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_job_is_opened_by_its_first_worker_and_closed_when_it_has_ended(
     tmp_path: Path,
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         worker = Worker("p-0", 0)
@@ -205,13 +85,13 @@ async def test_while_the_api_server_is_away_workers_ask_again(tmp_path: Path) ->
 
 
 async def test_what_a_pod_had_is_free_when_it_is_seen_to_be_over(tmp_path: Path) -> None:
-    pods = [a_pod("p-0", 0)]
+    pods = [a_leasing_pod("p-0", 0)]
     async with following(tmp_path, Api(a_leasing_job(), pods)) as rig:
         await rig.leased.open(NAME)
         lost = await rig.lease(Worker("p-0", 0))
         rig.leased.see(pods[0], gone=False)
         assert await rig.done(Worker("p-0", 0), lost) is Ack.DONE, "it runs"
-        rig.leased.see(a_pod("p-0", 0, "Failed"), gone=False)
+        rig.leased.see(a_leasing_pod("p-0", 0, "Failed"), gone=False)
         kept = rig.leased.keeper.find(NAME)
         await until_true(lambda: not kept.leases.parts)
         again = await rig.lease(Worker("p-0-next", 0))
@@ -222,31 +102,31 @@ async def test_a_pod_killed_with_several_items_is_spared_more_memory_and_one_kil
     tmp_path: Path,
 ) -> None:
     # A lease without a pod would be taken back at the next look, without a kill.
-    pods = [a_pod("p-0", 0), a_pod("p-0-next", 0)]
+    pods = [a_leasing_pod("p-0", 0), a_leasing_pod("p-0-next", 0)]
     async with following(tmp_path, Api(a_leasing_job(), pods)) as rig:
         await rig.leased.open(NAME)
-        killed = a_pod("p-0", 0, "Failed", "OOMKilled")
+        killed = a_leasing_pod("p-0", 0, "Failed", "OOMKilled")
         assert not await rig.leased.spares(killed), "it had nothing"
         worker = Worker("p-0", 0)
         rig.leased.keeper.find(NAME).guided.done(Chunk(1, 4.0, 20 * MIB))
         assert (await rig.lease(worker)).items == 5
-        assert not await rig.leased.spares(a_pod("p-0", 0)), "it runs"
+        assert not await rig.leased.spares(a_leasing_pod("p-0", 0)), "it runs"
         assert await rig.leased.spares(killed)
         assert await rig.leased.spares(killed), "seen again"
         again = await rig.lease(Worker("p-0-next", 0))
         assert again.items == 2
-        assert not await rig.leased.spares(a_pod("p-0-next", 0, "Failed", "OOMKilled"))
-        assert not await rig.leased.spares(a_pod("other", 1, "Failed", "OOMKilled"))
+        assert not await rig.leased.spares(a_leasing_pod("p-0-next", 0, "Failed", "OOMKilled"))
+        assert not await rig.leased.spares(a_leasing_pod("other", 1, "Failed", "OOMKilled"))
 
 
 async def test_what_a_pod_died_of_is_for_pods_of_its_share_and_the_job_ends_without(
     tmp_path: Path,
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0), a_pod("p-1", 1)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0), a_leasing_pod("p-1", 1)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         lost = await rig.lease(Worker("p-0", 0))
-        api.pods[0] = a_pod("p-0", 0, "Failed")
+        api.pods[0] = a_leasing_pod("p-0", 0, "Failed")
         leases = rig.leased.keeper.find(NAME).leases
         await until_true(lambda: "p-0" not in leases.parts)
         other, given = Worker("p-1", 1), list[int]()
@@ -264,7 +144,7 @@ async def test_what_a_pod_died_of_is_for_pods_of_its_share_and_the_job_ends_with
 
 
 async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         await rig.lease(Worker("p-0", 0))
@@ -275,7 +155,7 @@ async def test_a_pod_whose_end_nobody_saw_is_missed_in_a_list(tmp_path: Path) ->
 async def test_a_worker_of_which_there_is_no_pod_is_forgotten_although_it_has_nothing(
     tmp_path: Path,
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         api.away = True
@@ -295,8 +175,8 @@ async def test_what_a_pod_had_on_a_node_that_is_away_is_free_when_it_should_have
 ) -> None:
     """The pod is being deleted, and its phase is Running: its kubelet no longer reports."""
     monkeypatch.setattr(leaving_pods, "MARGIN_S", 0.1)
-    lost = a_pod("p-0", 0)
-    api = Api(a_leasing_job(), [lost, a_pod("p-0-next", 0)])
+    lost = a_leasing_pod("p-0", 0)
+    api = Api(a_leasing_job(), [lost, a_leasing_pod("p-0-next", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         await rig.lease(Worker("p-0", 0))
@@ -325,16 +205,16 @@ def test_a_pod_that_does_not_go_is_given_up_once() -> None:
 async def test_the_share_of_a_pod_that_succeeded_without_a_word_is_done(tmp_path: Path) -> None:
     async with following(tmp_path, Api(a_leasing_job())) as rig:
         await rig.leased.open(NAME)
-        rig.leased.see(a_pod("p-3", 3, "Succeeded"), gone=False)
+        rig.leased.see(a_leasing_pod("p-3", 3, "Succeeded"), gone=False)
         await until_true(lambda: rig.number_done == 10)
-        rig.leased.see(a_pod("p-3", 3, "Succeeded"), gone=True)
-        rig.leased.see(a_pod("p-4", 4, "Failed"), gone=True)
-        rig.leased.see(a_pod("p-5", 5, "Succeeded"), gone=True)
+        rig.leased.see(a_leasing_pod("p-3", 3, "Succeeded"), gone=True)
+        rig.leased.see(a_leasing_pod("p-4", 4, "Failed"), gone=True)
+        rig.leased.see(a_leasing_pod("p-5", 5, "Succeeded"), gone=True)
         await until_true(lambda: rig.number_done == 20)
 
 
 async def test_a_restart_goes_on_where_the_store_has_it(tmp_path: Path) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         lease = await rig.lease(Worker("p-0", 0))
@@ -357,7 +237,7 @@ async def test_a_job_that_cannot_be_read_for_a_while_keeps_its_record(
     tmp_path: Path, how: str
 ) -> None:
     """A person who pauses a Job says that none of its pods shall run."""
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         lease = await rig.lease(Worker("p-0", 0))
@@ -378,7 +258,7 @@ async def test_a_job_that_cannot_be_read_for_a_while_keeps_its_record(
 
 
 async def test_a_job_that_copies_a_deleted_one_begins_anew(tmp_path: Path) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         worker = Worker("p-0", 0)
@@ -393,8 +273,8 @@ async def test_a_job_that_copies_a_deleted_one_begins_anew(tmp_path: Path) -> No
 
 
 def test_a_pod_tells_whether_it_was_killed_for_memory() -> None:
-    killed = over_of(a_pod("p-7", 7, "Failed", "OOMKilled"))
+    killed = over_of(a_leasing_pod("p-7", 7, "Failed", "OOMKilled"))
     assert (killed.worker, killed.index, killed.succeeded) == ("p-7", 7, False)
     assert killed.killed_bytes == 1024 * MIB
-    assert over_of(a_pod("p-7", 7, "Failed")).killed_bytes is None
+    assert over_of(a_leasing_pod("p-7", 7, "Failed")).killed_bytes is None
     assert over_of({"metadata": {"name": "bare"}}).index is None

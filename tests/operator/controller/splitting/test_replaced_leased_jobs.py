@@ -11,12 +11,12 @@ from plimsoll_operator.controller.splitting import leased_jobs
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.leases import Worker
 from plimsoll_predictor.splitting.strategies.leased_task import leased_task_of
-from tests.operator.controller.splitting.test_leased_jobs import (
+from tests.builders.controller.leased_jobs import (
     NAME,
     Api,
     Rig,
     a_leasing_job,
-    a_pod,
+    a_leasing_pod,
     following,
 )
 
@@ -48,7 +48,7 @@ async def do_a_share(rig: Rig) -> None:
 async def test_the_next_job_begins_anew_and_what_the_first_taught_is_kept(
     tmp_path: Path, at_once: int
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await do_a_share(rig)
         replace(api)
@@ -68,14 +68,14 @@ async def test_the_next_job_begins_anew_and_what_the_first_taught_is_kept(
 async def test_what_became_of_the_first_jobs_pods_says_nothing_of_the_next_ones_shares(
     tmp_path: Path,
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await do_a_share(rig)
-        rig.leased.see(a_pod("p-1", 1, "Succeeded"), gone=False)
+        rig.leased.see(a_leasing_pod("p-1", 1, "Succeeded"), gone=False)
         replace(api)
         await rig.leased.open(NAME)
-        rig.leased.see(a_pod("p-2", 2, "Succeeded"), gone=False)
-        other = a_pod("q-3", 3, "Succeeded")
+        rig.leased.see(a_leasing_pod("p-2", 2, "Succeeded"), gone=False)
+        other = a_leasing_pod("q-3", 3, "Succeeded")
         other["metadata"]["labels"]["batch.kubernetes.io/controller-uid"] = "uid-2"
         rig.leased.see(other, gone=False)
         leases = rig.leased.keeper.find(NAME).leases
@@ -86,7 +86,7 @@ async def test_what_became_of_the_first_jobs_pods_says_nothing_of_the_next_ones_
 
 
 async def test_a_job_that_stays_keeps_its_record_however_often_it_is_opened(tmp_path: Path) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await do_a_share(rig)
         await rig.leased.open(NAME)

@@ -14,13 +14,13 @@ from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_predictor.splitting.leases import Lease, Worker
-from tests.operator.controller.splitting.test_leased_jobs import (
+from tests.builders.controller.leased_jobs import (
     NAME,
     Api,
     Json,
     Rig,
     a_leasing_job,
-    a_pod,
+    a_leasing_pod,
     following,
 )
 from tests.rigs.servers.admission_servers import until_true
@@ -45,7 +45,7 @@ class SlowShelf:
 
 
 def that_went_well(phase: str) -> Json:
-    pod = a_pod("p-0", 0, phase)
+    pod = a_leasing_pod("p-0", 0, phase)
     ended = {"terminated": {"exitCode": 0, "reason": "Completed"}}
     pod["status"]["containerStatuses"][0]["state"] = ended
     return pod
@@ -77,7 +77,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_nobody_gets_items_of_a_share_that_is_done_while_that_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0), a_pod("p-1", 1)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0), a_leasing_pod("p-1", 1)])
     async with following(tmp_path, api) as rig:
         await begins(rig)
         shelf = SlowShelf(monkeypatch)
@@ -92,7 +92,7 @@ async def test_nobody_gets_items_of_a_share_that_is_done_while_that_is_written(
 async def test_a_share_is_done_although_that_could_not_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0), a_pod("p-1", 1)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0), a_leasing_pod("p-1", 1)])
     async with following(tmp_path, api) as rig:
         await begins(rig)
         with monkeypatch.context() as meanwhile:
@@ -111,18 +111,18 @@ async def test_a_pod_whose_containers_went_well_keeps_its_items_until_its_phase_
     tmp_path: Path,
 ) -> None:
     """The kubelet writes first that the containers have ended, and the phase later."""
-    pods = [that_went_well("Running"), a_pod("p-1", 1), a_pod("p-2", 2)]
+    pods = [that_went_well("Running"), a_leasing_pod("p-1", 1), a_leasing_pod("p-2", 2)]
     api = Api(a_leasing_job(), pods)
     async with following(tmp_path, api) as rig:
         await begins(rig)
         leases = rig.leased.keeper.find(NAME).leases
         await rig.lease(Worker("p-2", 2))
         rig.leased.see(pods[0], gone=False)
-        rig.leased.see(a_pod("p-2", 2, "Failed"), gone=False)
+        rig.leased.see(a_leasing_pod("p-2", 2, "Failed"), gone=False)
         await until_true(lambda: "p-2" not in leases.parts)
         assert "p-0" in leases.parts, "in the watch"
         await rig.lease(Worker("p-2", 2))
-        pods[2] = a_pod("p-2", 2, "Failed")
+        pods[2] = a_leasing_pod("p-2", 2, "Failed")
         await until_true(lambda: "p-2" not in leases.parts)
         assert "p-0" in leases.parts, "in the list"
         rig.leased.see(that_went_well("Succeeded"), gone=False)
@@ -136,7 +136,7 @@ async def test_a_pod_whose_phase_never_says_so_is_taken_back_when_it_has_gone_or
 ) -> None:
     monkeypatch.setattr(leaving_pods, "MARGIN_S", 0.1)
     lost = that_went_well("Running")
-    api = Api(a_leasing_job(), [lost, a_pod("p-1", 1)])
+    api = Api(a_leasing_job(), [lost, a_leasing_pod("p-1", 1)])
     async with following(tmp_path, api) as rig:
         await begins(rig)
         leases = rig.leased.keeper.find(NAME).leases
@@ -150,15 +150,15 @@ async def test_a_pod_whose_phase_never_says_so_is_taken_back_when_it_has_gone_or
 
 
 async def test_what_a_pod_that_succeeded_had_of_other_shares_is_free(tmp_path: Path) -> None:
-    api = Api(a_leasing_job(), [a_pod("p-0", 0), a_pod("p-1", 1)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0), a_leasing_pod("p-1", 1)])
     async with following(tmp_path, api) as rig:
         await begins(rig)
         leases = rig.leased.keeper.find(NAME).leases
-        api.pods[0] = a_pod("p-0", 0, "Failed")
+        api.pods[0] = a_leasing_pod("p-0", 0, "Failed")
         await until_true(lambda: "p-0" not in leases.parts)
         helping = await rig.lease(OTHER)
         assert helping.first in SHARE
-        rig.leased.see(a_pod("p-1", 1, "Succeeded"), gone=False)
+        rig.leased.see(a_leasing_pod("p-1", 1, "Succeeded"), gone=False)
         await until_true(lambda: OTHER.name not in leases.parts)
         assert leases.has_left(0)
         assert helping.first in leases.begun

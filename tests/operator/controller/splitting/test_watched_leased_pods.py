@@ -9,13 +9,7 @@ import pytest
 
 from plimsoll_operator.controller.splitting import leased_jobs
 from plimsoll_predictor.splitting.leases import Worker
-from tests.operator.controller.splitting.test_leased_jobs import (
-    NAME,
-    Api,
-    a_leasing_job,
-    a_pod,
-    following,
-)
+from tests.builders.controller.leased_jobs import NAME, Api, a_leasing_job, a_leasing_pod, following
 from tests.rigs.servers.admission_servers import until_true
 
 
@@ -26,20 +20,20 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_what_is_seen_waits_for_no_look_at_another_job(tmp_path: Path) -> None:
     """A round of looks takes long with many Jobs, and a call to the API server may, too."""
-    api = Api(a_leasing_job(), [a_pod("p-0", 0)])
+    api = Api(a_leasing_job(), [a_leasing_pod("p-0", 0)])
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
         await rig.lease(Worker("p-0", 0))
         api.answers, asked = asyncio.Event(), api.asked
         await until_true(lambda: api.asked > asked + 1)
-        rig.leased.see(a_pod("p-0", 0, "Failed"), gone=False)
+        rig.leased.see(a_leasing_pod("p-0", 0, "Failed"), gone=False)
         await until_true(lambda: not rig.leased.keeper.find(NAME).leases.parts, within_s=5)
         assert not api.answers.is_set()
 
 
 async def test_a_pod_that_leaves_the_watch_and_runs_on_keeps_its_items(tmp_path: Path) -> None:
     """Somebody took its label off: the API server tells such a watch that the pod was deleted."""
-    pods = [a_pod("p-0", 0), a_pod("p-1", 1)]
+    pods = [a_leasing_pod("p-0", 0), a_leasing_pod("p-1", 1)]
     api = Api(a_leasing_job(), pods)
     async with following(tmp_path, api) as rig:
         await rig.leased.open(NAME)
@@ -47,7 +41,7 @@ async def test_a_pod_that_leaves_the_watch_and_runs_on_keeps_its_items(tmp_path:
         for at, worker in enumerate(("p-0", "p-1")):
             await rig.lease(Worker(worker, at))
         rig.leased.see(pods[0], gone=True)
-        rig.leased.see(a_pod("p-1", 1, "Failed"), gone=False)
+        rig.leased.see(a_leasing_pod("p-1", 1, "Failed"), gone=False)
         await until_true(lambda: "p-1" not in leases.parts)
         assert "p-0" in leases.parts
         del pods[0]

@@ -6,7 +6,6 @@ import asyncio
 import time
 from contextlib import suppress
 
-import orjson
 import pytest
 
 from plimsoll_operator.controller.attempts.living import Placed, Placement
@@ -26,12 +25,10 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.store import StoreError
 from tests.builders.controller.books import books
-from tests.predictor.store.learned.test_store_models import a_model
+from tests.builders.training.models import MODEL_BYTES, a_model
 
 TRAIN = TaskId("shop", "train")
 LIFT = Lift(200 * MIB, 2, 100 * MIB)
-MODEL_BYTES = len(orjson.dumps(a_model().to_dict(), option=orjson.OPT_SERIALIZE_NUMPY)) + 20
-"""As the feed has it, with its task's name."""
 
 
 def test_looking_at_a_task_makes_it_not_known() -> None:

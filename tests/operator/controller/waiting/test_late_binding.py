@@ -32,25 +32,18 @@ from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
-from plimsoll_predictor.core.policy import Limits, Mode, Policy
+from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.cpu import CpuReason
-from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.kubernetes.waiting_pods import GATED, KNOWN, PASSED_OVER, WAITING, knowing
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 FITS = 1127 * MIB
 """The size by knowledge_of(): 1.1 times its largest need of 1Gi."""
-WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
-PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
-GATED = {"schedulingGates": [{"name": "example.com/later"}]}
 
 
-def knowing(known: Knowledge) -> AdmissionState:
-    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
-
-
-KNOWN = knowing(knowledge_of())
 COLD = knowing(replace(knowledge_of(), runs=0, max_need_bytes=None))
 
 

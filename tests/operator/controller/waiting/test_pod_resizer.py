@@ -25,8 +25,8 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
+from tests.builders.kubernetes.waiting_pods import LATE_S, needing, waiting, with_cpu
 from tests.builders.pods import POD_UID, a_pod
-from tests.operator.late_binding.test_raises_taken_back import LATE_S, knowing, waiting, with_cpu
 from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
@@ -153,7 +153,7 @@ class KeepsCpu(RefusingServer):
 
 
 async def test_where_no_cpu_request_may_fall_memory_is_given_back_all_the_same() -> None:
-    state = knowing(5000)
+    state = needing(5000)
     pod = with_cpu(waiting(state), was=None).built()
     server = KeepsCpu(pod)
     resizer = resizing(server)

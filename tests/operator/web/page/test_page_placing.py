@@ -10,9 +10,9 @@ import pytest
 from plimsoll_operator.web.page import learned_placing
 from plimsoll_operator.web.page.learned_placing import FRESH_S, LearnedPlacing
 from plimsoll_predictor.store import Store
+from tests.builders.checked_pages import checked
 from tests.builders.placing.placed_runs import keep, placed_runs
 from tests.builders.reports import START_S, a_life
-from tests.operator.web.report.test_report import checked
 from tests.rigs.browser.page_readers import asking, bare
 
 

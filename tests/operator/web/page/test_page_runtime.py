@@ -19,6 +19,7 @@ from plimsoll_operator.web.page.what_if_query import WhatIfQuery, what_if_query_
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store, TaskSummary
+from tests.builders.checked_pages import checked
 from tests.builders.reports import START_S
 from tests.builders.runtimes.telling_pasts import (
     AFTER_S,
@@ -30,7 +31,6 @@ from tests.builders.runtimes.telling_pasts import (
     steady_runs,
     telling_runs,
 )
-from tests.operator.web.report.test_report import checked
 from tests.rigs.browser.page_readers import asking, bare, statements_of
 
 PATH = f"/tasks/{NIGHTLY}"

@@ -19,9 +19,9 @@ from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store
+from tests.builders.checked_pages import HOSTILE, checked
 from tests.builders.page_stores import ACluster, a_cluster
 from tests.builders.reports import START_S, a_life
-from tests.operator.web.report.test_report import HOSTILE, checked
 from tests.rigs.browser.page_readers import asking, bare
 
 TASK_PATH = "/tasks/shop/train-demand"

@@ -22,9 +22,8 @@ from plimsoll_operator.web.page.splitting_section import (
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
+from tests.builders.splitting.taught_chunks import a_taught, chunks_of, uneven_taught
 from tests.builders.stores import NOON_S, TRAIN, an_attempt
-from tests.operator.commands.test_split_command import chunks_of
-from tests.operator.commands.test_split_leased import a_taught, uneven_taught
 from tests.rigs.browser.page_readers import asking, bare
 
 

@@ -14,6 +14,7 @@ from plimsoll_operator.views.training_facts import facts_of, past_trainings
 from plimsoll_operator.web.plots.search_plot import DRAWN_TRIALS, search_plot
 from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.store import Store, Training
+from tests.builders.checked_pages import HOSTILE, checked
 from tests.builders.reports import (
     START_S,
     TASK,
@@ -25,7 +26,6 @@ from tests.builders.reports import (
     an_attempt,
     some_trainings,
 )
-from tests.operator.web.report.test_report import HOSTILE, checked
 
 
 def showing(trainings: list[Training]) -> TaskReport:

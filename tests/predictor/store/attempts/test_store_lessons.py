@@ -16,7 +16,7 @@ from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 from tests.builders.older_stores import insert, make_store_of
 from tests.builders.stores import JOIN, NOON_S, TRAIN, AnAttempt, an_attempt, open_store_at
-from tests.predictor.store.learned.test_store_models import a_model
+from tests.builders.training.models import a_model
 
 
 @pytest.fixture

@@ -11,19 +11,7 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store
 from tests.builders.older_stores import insert, make_store_of
-from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
-
-
-def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0) -> Observation:
-    """An attempt that used half a core for an hour, asked for four, and ran with one."""
-    at_s = NOON_S + 4000 * place
-    return replace(
-        an_attempt(f"uid-{place}").running(at_s, at_s + runtime_s).built,
-        cpu_s=cpu_s,
-        peak_cores=0.9,
-        request_cores=4.0,
-        allocated_cores=1.0,
-    )
+from tests.builders.stores import JOIN, TRAIN, a_run, an_attempt, open_store_at
 
 
 @pytest.mark.slow

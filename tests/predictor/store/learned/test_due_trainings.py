@@ -24,7 +24,7 @@ from plimsoll_predictor.store import (
 from plimsoll_predictor.store.database.schema import due_trainings
 from tests.builders.older_stores import writing_to
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
-from tests.predictor.store.learned.test_store_models import a_model
+from tests.builders.training.models import a_model
 
 ROUND = "round-1"
 

@@ -10,12 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.model.bins import Bins
-from plimsoll_predictor.model.features import FeatureSchema
-from plimsoll_predictor.model.task_model import Model, ModelMetrics
 from plimsoll_predictor.store import BadRecordError, Begun, Store, TaskSummary
 from plimsoll_predictor.store.database.schema import trainings
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
+from tests.builders.training.models import a_model
 
 
 @pytest.fixture
@@ -23,28 +21,6 @@ def store(store_url: str) -> Iterator[Store]:
     opened = open_store_at(store_url)
     yield opened
     opened.close()
-
-
-def a_model(ceiling_mib: int = 512) -> Model:
-    return Model(
-        task=str(TRAIN),
-        schema=FeatureSchema.fit([{"rows": 1.0}, {"rows": 2.0}]),
-        bins=Bins((ceiling_mib * 2**20,), (10,), (1e8,), (60.0,)),
-        predictor=None,
-        trained_s=NOON_S,
-        observations=10,
-        metrics=ModelMetrics(
-            u_score=0.2,
-            accuracy=0.998,
-            u_rate=0.0,
-            optimal_improvement=0.5,
-            estimated_improvement=0.499,
-            confusion=((10,),),
-            classifier="none",
-            sampler="none",
-            penalty=10.0,
-        ),
-    )
 
 
 def damage(store: Store, **columns: str | None) -> None:

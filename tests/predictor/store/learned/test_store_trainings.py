@@ -20,7 +20,7 @@ from plimsoll_predictor.store.learned.trainings import (
 from plimsoll_predictor.store.migrations import HEAD
 from tests.builders.older_stores import insert, make_store_of, writing_to
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
-from tests.predictor.store.learned.test_store_models import a_model
+from tests.builders.training.models import a_model
 
 DAY_S = 24 * 3600.0
 
