@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_predictor.core.units import counted
+
 LEAST_NEW_RUNS: Final = 5
 """Also for a task never trained: the simple experts serve it well enough until then."""
 GROWTH: Final = 0.1
@@ -39,7 +41,7 @@ def should_train(since: Since) -> str | None:
     if since.trained_runs is None:
         return f"{since.runs} runs known and never trained"
     if since.new_kills > 0:
-        return f"{since.new_kills} OOM kills since the last training"
+        return f"{counted(since.new_kills, 'OOM kill')} since the last training"
     # Runs may have been forgotten since: then their number says nothing until it has grown.
     new_runs = since.runs - since.trained_runs
     if new_runs >= max(LEAST_NEW_RUNS, math.ceil(GROWTH * since.trained_runs)):

@@ -23,8 +23,13 @@ from plimsoll_predictor.training.when_due import Since, should_train
         ),
         pytest.param(
             Since(runs=100, min_runs=5, trained_runs=100, new_kills=1),
-            "1 OOM kills since the last training",
+            "1 OOM kill since the last training",
             id="a kill",
+        ),
+        pytest.param(
+            Since(runs=100, min_runs=5, trained_runs=100, new_kills=2),
+            "2 OOM kills since the last training",
+            id="two kills",
         ),
         pytest.param(
             Since(runs=100, min_runs=5, trained_runs=100), None, id="nothing new is no reason"
