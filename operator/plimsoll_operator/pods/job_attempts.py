@@ -95,16 +95,6 @@ def notes_for_unlabelled_job(job: Mapping[str, Any]) -> dict[str, str] | None:
     return None if not HOOKS.isdisjoint(written) else _notes(job)
 
 
-def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
-    """Return the operations that write the number on the template; none if it is not Plimsoll's."""
-    return patch_with(job, notes_for_job(job))
-
-
-def patch_for_unlabelled_job(job: Mapping[str, Any]) -> list[Operation]:
-    """Return the same for a Job without the label, in a namespace whose pods are recognised."""
-    return patch_with(job, notes_for_unlabelled_job(job))
-
-
 def may_start_late(job: Mapping[str, Any]) -> bool:
     """Say whether only its author decides when the Job starts.
 

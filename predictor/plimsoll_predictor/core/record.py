@@ -82,11 +82,6 @@ class Cause(StrEnum):
         return self in _OWN_HEAPS
 
     @property
-    def may_be_too_small(self) -> bool:
-        """Whether a larger limit may have carried it."""
-        return self.is_kill or self.is_own_heap
-
-    @property
     def is_unknown(self) -> bool:
         """Whether nobody knows: only other attempts, at other sizes, say if the limit did it."""
         return self in _UNKNOWN

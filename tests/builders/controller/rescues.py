@@ -178,7 +178,12 @@ class Scene:
 
     async def alarmed(self, *alarms: Alarm, node: str = "node-1") -> None:
         await self.rescues.hear(Alarms(node=node, pods_used_bytes=self.used_bytes, alarms=alarms))
-        await self.rescues.idle()
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Wait until all raises that were begun are carried out."""
+        while works := tuple(self.rescues._works):
+            await asyncio.gather(*works)
 
     def limit(self, name: str = "train-1") -> int:
         pod = self.server.pods.get(name, running(name).built())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from plimsoll_operator.pods.job_attempts import patch_for_unlabelled_job
+from tests.builders.engines.job_patches import patch_for_unlabelled_job
 from tests.builders.engines.runs import Chance, Json, Task, a_jobs_pod
 from tests.builders.pods import APod
 

@@ -332,7 +332,7 @@ def test_what_may_have_been_too_small_is_told_from_what_was_not() -> None:
     heaps = {Cause.JVM, Cause.SPARK, Cause.DOTNET, Cause.NODEJS, Cause.PYTHON, Cause.ALLOCATION}
     assert {each for each in Cause if each.is_kill} == kills
     assert {each for each in Cause if each.outcome is Outcome.OOM_KILLED} == kills
-    assert {each for each in Cause if each.may_be_too_small} == kills | heaps
+    assert {each for each in Cause if each.is_own_heap} == heaps
     assert {each for each in Cause if each.is_unknown} == {Cause.KILLED, Cause.OWN_MISTAKE}
 
 

@@ -9,12 +9,9 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.identity import INDEX_FAILURES, Retrier, RunIdentity, identify
-from plimsoll_operator.pods.job_attempts import (
-    attempts_of_job,
-    patch_for_job,
-    patch_for_unlabelled_job,
-)
+from plimsoll_operator.pods.job_attempts import attempts_of_job
 from plimsoll_predictor.core.policy import Policy
+from tests.builders.engines.job_patches import patch_for_job, patch_for_unlabelled_job
 from tests.builders.pods import JOB_UID, APod, a_pod
 
 FAIL_AT_42 = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}

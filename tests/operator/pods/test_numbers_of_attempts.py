@@ -11,8 +11,9 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.pods.job_attempts import attempts_of_job, patch_for_job
+from plimsoll_operator.pods.job_attempts import attempts_of_job
 from plimsoll_predictor.core.policy import Policy, Retry
+from tests.builders.engines.job_patches import patch_for_job
 from tests.builders.pods import APod, a_pod
 
 POLICY = Policy(max_lifts=3)

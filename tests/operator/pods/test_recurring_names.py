@@ -10,8 +10,8 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.generated import recurring_name
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.pods.job_attempts import patch_for_job
 from plimsoll_operator.pods.recurring_names import TEMPLATE_HASH
+from tests.builders.engines.job_patches import patch_for_job
 from tests.builders.pods import APod, a_pod
 
 AUTO = a_pod().labelled("auto")

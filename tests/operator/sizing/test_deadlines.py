@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.job_attempts import notes_for_job, patch_for_job
+from plimsoll_operator.pods.job_attempts import notes_for_job
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode
+from tests.builders.engines.job_patches import patch_for_job
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
 from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, state_of
 from tests.rigs.servers.admission_servers import knowledge_of

@@ -14,6 +14,7 @@ from sqlalchemy import event
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, forgetting, pruning
+from plimsoll_predictor.store.attempts.observations import mark
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
 from tests.builders.stores import NOON_S, an_attempt
@@ -213,7 +214,8 @@ def test_a_kill_at_any_moment_of_it_loses_and_doubles_nothing(
         store.unlearn(JUNK)
         assert runs_taught(store) == once
         assert store.observations.imported(0).forgotten == ()
-        store.observations.mark_forgotten(JUNK)
+        with database.write() as connection:
+            mark(connection, [JUNK], forgotten=1)
 
 
 @pytest.mark.slow

@@ -185,11 +185,6 @@ class Rescues:
             self.see(lowered, gone=False)
         await self._repeat_undone(pod.uid, before, lowered)
 
-    async def idle(self) -> None:
-        """Wait until all work in progress is done; for tests."""
-        while self._works:
-            await asyncio.gather(*tuple(self._works))
-
     def _begin(self, work: Awaitable[None]) -> None:
         async def carefully() -> None:
             try:

@@ -96,11 +96,6 @@ class Settings:
         return self.size(SPLIT) or DEFAULT_SPLIT_BYTES
 
     @property
-    def advisory_bytes(self) -> int:
-        """The size of a partition that adaptive execution aims at."""
-        return self.size(ADVISORY) or DEFAULT_ADVISORY_BYTES
-
-    @property
     def heap_bytes(self) -> int:
         """The most that an executor's JVM takes for its heap."""
         return self.size(HEAP, MIB) or _DEFAULT_HEAP_BYTES

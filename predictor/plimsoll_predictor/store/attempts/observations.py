@@ -90,11 +90,6 @@ class ObservationRecords(Records):
         rows = self._database.rows(ours.distinct())
         return frozenset((TaskId.parse(row.task), row.run) for row in rows)
 
-    def mark_forgotten(self, task: TaskId) -> None:
-        """Have a controller forget what it has learned of the task; see ``Store.unlearn``."""
-        with self._database.write() as connection:
-            mark(connection, [task], forgotten=1)
-
     def imported(self, after: int) -> Imported:
         """Tasks given a past from outside, or forgotten, since ``after``: an earlier serial, or 0.
 

@@ -51,7 +51,7 @@ async def limits_of(
         if alarms:
             said = Alarms(node="node-1", pods_used_bytes=1024 * MIB, alarms=tuple(alarms))
             node.near.raised(await scene.rescues.hear(said), node.now_s)
-        await scene.rescues.idle()
+        await scene.idle()
         if limits[-1] != scene.limit() // MIB:
             limits.append(scene.limit() // MIB)
     return limits

@@ -65,7 +65,7 @@ async def test_a_raise_whose_answer_alone_was_lost_is_noted(tmp_path: Path) -> N
         scene.server.pods["train-1"] = made.with_status(containerStatuses=[status]).built()
         scene.sees(APod(scene.server.pods["train-1"]))
         scene.rescues.look()
-        await scene.rescues.idle()
+        await scene.idle()
         note = json.loads(noted(scene))
         assert (note["request"], note["limit"], note["raises"]) == ("128Mi", "128Mi", 1)
         assert scene.told.reasons == ["Rescued"]
@@ -85,9 +85,9 @@ async def test_a_raise_that_is_seen_before_its_answer_is_lost_is_noted(
         made = running().asking("165Mi").limited("165Mi").with_status(containerStatuses=[status])
         scene.sees(made)
         scene.server.pods["train-1"] = made.built()
-        await scene.rescues.idle()
+        await scene.idle()
         scene.rescues.look()
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.told.reasons == ["Rescued"]
         assert json.loads(noted(scene))["limit"] == "128Mi"
 
@@ -129,7 +129,7 @@ async def both_raised(scene: Scene, *, slow: str | None = None) -> None:
         for _ in range(20):
             await asyncio.sleep(0)  # the other raise fails meanwhile
         scene.server.slow[slow].set()
-    await scene.rescues.idle()
+    await scene.idle()
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ async def test_two_raises_in_flight_that_fail_are_none(
         await both_raised(scene, slow=slow)
         assert not scene.rescues.raised("uid-train-1")
         scene.rescues.look()
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.server.notes == 0
         assert len(scene.told.reasons) <= 1
 
@@ -162,7 +162,7 @@ async def test_of_two_raises_the_one_that_is_made_is_counted(
         assert format_bytes(scene.limit()) == limit
         scene.sees(APod(scene.server.pods["train-1"]))
         scene.rescues.look()
-        await scene.rescues.idle()
+        await scene.idle()
         assert json.loads(noted(scene))["raises"] == 1
 
 
@@ -179,11 +179,11 @@ async def test_a_raise_that_stands_is_told_if_the_next_one_fails(tmp_path: Path)
         status = {**RUNNING, "resources": {"limits": {"memory": "165Mi"}}}
         granted = APod(scene.server.pods["train-1"]).with_status(containerStatuses=[status])
         scene.sees(granted)
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.told.reasons == ["NotRescued", "Rescued"]
         assert scene.told.raised == [(128, 165)]
         scene.sees(granted)
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.told.reasons == ["NotRescued", "Rescued"], "once"
 
 
@@ -201,7 +201,7 @@ async def test_a_raise_that_was_granted_meanwhile_is_told_if_the_next_one_fails(
         assert await scene.rescues.hear(said) == ["uid-train-1"]
         status = {**RUNNING, "resources": {"limits": {"memory": "165Mi"}}}
         scene.sees(APod(scene.server.pods["train-1"]).with_status(containerStatuses=[status]))
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.told.reasons == ["NotRescued", "Rescued"]
 
 
@@ -215,7 +215,7 @@ async def test_of_two_lost_raises_the_smaller_may_be_made(tmp_path: Path) -> Non
         scene.server.pods["train-1"] = made.built()
         scene.sees(made)
         scene.rescues.look()
-        await scene.rescues.idle()
+        await scene.idle()
         note = json.loads(noted(scene))
         assert (note["limit"], note["raises"]) == ("128Mi", 1)
         assert scene.told.reasons == ["Rescued"]
@@ -265,7 +265,7 @@ async def test_a_deferred_raise_leaves_the_pod_the_one_before_that_was_granted(
     async with a_scene(tmp_path) as scene:
         await deferred(scene, "165Mi")
         scene.sees(APod(scene.server.pods["train-1"]))
-        await scene.rescues.idle()
+        await scene.idle()
         assert sorted(scene.told.reasons) == ["NotRescued", "Rescued"]
         assert scene.told.raised == [(128, 165)]
         (container,) = scene.server.pods["train-1"]["spec"]["containers"]
@@ -282,7 +282,7 @@ async def test_a_deferred_raise_leaves_the_pod_the_one_before_that_is_carried_ou
         pod = APod(scene.server.pods["train-1"]).built()
         scene.sees(APod(pod))
         scene.sees(APod(pod))
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.limit() == 165 * MIB
         assert scene.told.raised == [(128, 165)]
 
@@ -304,7 +304,7 @@ async def test_a_raise_that_lands_after_a_larger_one_does_not_undo_it(tmp_path: 
         await alarmed_at_once(scene, an_alarm(), FAST)
         assert scene.limit() == 384 * MIB
         hangs.set()
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.server.raises == ["165Mi", "384Mi", "384Mi"]
         assert scene.limit() == 384 * MIB
         assert json.loads(noted(scene))["limit"] == "128Mi"
@@ -320,7 +320,7 @@ async def test_a_raise_is_not_tried_again_once(tmp_path: Path, *, larger: bool) 
         scene.now_s += 1 if larger else PENDING_S + 1
         scene.server.refuses = [Unreachable("no answer")]
         hangs.set()
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.server.raises.count("165Mi") == 1
         assert scene.limit() == (384 * MIB if larger else LIMIT)
 
@@ -343,7 +343,7 @@ async def test_what_is_given_back_late_does_not_undo_a_newer_raise(tmp_path: Pat
         more = scene.limit()
         assert more > 210 * MIB
         hangs.set()
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.limit() == more
 
 
@@ -360,4 +360,4 @@ async def test_a_raise_that_was_undone_is_repeated_before_anything_is_noted(tmp_
             await asyncio.sleep(0)
         assert scene.limit() == 384 * MIB
         scene.server.noting.set()
-        await scene.rescues.idle()
+        await scene.idle()

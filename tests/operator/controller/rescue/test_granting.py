@@ -23,7 +23,7 @@ UID = "uid-train-1"
 
 async def grants(scene: Scene, *raised: OwnRaise, node: str = "node-1") -> tuple[Grant, ...]:
     found = await scene.rescues.grant(AskedGrants(node=node, raised=raised, pods=(UID,)))
-    await scene.rescues.idle()
+    await scene.idle()
     return found.grants
 
 
@@ -64,7 +64,7 @@ async def test_what_an_agent_raised_is_noted_told_and_learned_as_if_it_were_its_
         note = json.loads(scene.server.pods["train-1"]["metadata"]["annotations"][RESCUED])
         assert (note["request"], note["limit"], note["raises"]) == ("128Mi", "128Mi", 1)
         scene.sees(APod(scene.server.pods["train-1"]))
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.told.reasons == ["Rescued"]
         assert "128Mi → 165Mi" in scene.told.words[0]
         assert (scene.answered("raised_by_agent"), scene.result("granted")) == (1, 1)
@@ -105,7 +105,7 @@ async def test_a_raise_by_an_agent_that_its_node_refuses_is_withdrawn_and_rememb
         said = await raised_by_agent(scene, (await grants(scene))[0])
         await grants(scene, said)
         scene.sees(APod(scene.server.pods["train-1"]))
-        await scene.rescues.idle()
+        await scene.idle()
         assert scene.limit() == LIMIT
         assert scene.told.reasons == ["NotRescued"]
         assert await grants(scene) == ()

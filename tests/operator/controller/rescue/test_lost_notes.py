@@ -30,7 +30,7 @@ async def looked(scene: Scene, seconds: float) -> None:
     scene.now_s += seconds
     scene.sees(APod(scene.server.pods["train-1"]))
     scene.rescues.look()
-    await scene.rescues.idle()
+    await scene.idle()
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ async def looked(scene: Scene, seconds: float, *, heard: bool = True, need_mib: 
     if heard:
         scene.heard.hear("node-1")
     scene.rescues.look()
-    await scene.rescues.idle()
+    await scene.idle()
 
 
 async def test_what_its_agent_does_not_report_may_grow(tmp_path: Path) -> None:

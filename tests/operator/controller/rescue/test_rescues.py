@@ -113,7 +113,7 @@ async def grown(scene: Scene, need_mib: int, seconds: float = 1.0) -> None:
     for _ in range(2):
         scene.heard.hear("node-1")
         scene.rescues.look()
-        await scene.rescues.idle()
+        await scene.idle()
         scene.now_s += seconds
 
 
