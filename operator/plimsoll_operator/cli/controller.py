@@ -15,6 +15,7 @@ from plimsoll_operator.cli.options import (
     given_only,
     setting,
 )
+from plimsoll_operator.training.limits import BUDGET_S
 from plimsoll_predictor.core.policy import Mode
 
 app = typer.Typer()
@@ -84,7 +85,7 @@ def controller(
             "--training-budget",
             words="Seconds per training.",
             env="PLIMSOLL_TRAINING_BUDGET_S",
-            default="60",
+            default=f"{BUDGET_S:g}",
         ),
     ] = None,
     lease: Annotated[

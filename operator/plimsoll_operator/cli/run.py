@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only
+from plimsoll_operator.training.limits import BUDGET_S
 from plimsoll_predictor.core.policy import Mode
 
 app = typer.Typer()
@@ -25,7 +26,7 @@ def run(
     ] = "",
     training_budget_s: Annotated[
         float, typer.Option("--training-budget", help="Seconds per training.")
-    ] = 60.0,
+    ] = BUDGET_S,
     agent: Annotated[bool, typer.Option(help="Also measure this machine's pods.")] = False,
     node_name: Annotated[str, typer.Option(help="This machine's node name.")] = "node-1",
     admission_port: Annotated[int, typer.Option(help="The webhook's HTTPS port.")] = 9443,

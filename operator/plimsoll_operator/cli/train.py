@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from plimsoll_operator.cli.options import PROCESSES, Task, needs_store
+from plimsoll_operator.training.limits import BUDGET_S, MEMORY_MIB, SEED
 
 app = typer.Typer()
 
@@ -14,9 +15,9 @@ app = typer.Typer()
 @needs_store()
 def train(
     task: Task,
-    budget: Annotated[float, typer.Option(help="Seconds to search.")] = 60.0,
-    memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB.")] = 1024,
-    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same model.")] = 1,
+    budget: Annotated[float, typer.Option(help="Seconds to search.")] = BUDGET_S,
+    memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB.")] = MEMORY_MIB,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same model.")] = SEED,
     policy: Annotated[str | None, typer.Option(help="The task's policy as JSON.")] = None,
     *,
     store: str,
@@ -36,8 +37,10 @@ def train_shard(
         int | None,
         typer.Option(envvar="JOB_COMPLETION_INDEX", help="The worker's index in the round."),
     ] = None,
-    budget: Annotated[float, typer.Option(help="Seconds to search, for each training.")] = 60.0,
-    memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB of each training.")] = 1024,
+    budget: Annotated[float, typer.Option(help="Seconds to search, for each training.")] = BUDGET_S,
+    memory_mib: Annotated[
+        int, typer.Option(help="Memory cap in MiB of each training.")
+    ] = MEMORY_MIB,
     *,
     store: str,
 ) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, StringConstraints, field_validator, model
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from plimsoll_operator.names.namespaces import excluded_namespaces
+from plimsoll_operator.training.limits import BUDGET_S, MEMORY_MIB
 from plimsoll_predictor.core.policy import Mode
 
 NINETY_DAYS_S = 90 * 86_400.0
@@ -44,9 +45,9 @@ class ControllerSettings(BaseSettings):
     written to no file."""
     mode: Mode = Mode.RECOMMEND
     """The cluster-wide default if no SizingPolicy, profile or pod says otherwise."""
-    training_budget_s: float = Field(default=60.0, gt=0)
+    training_budget_s: float = Field(default=BUDGET_S, gt=0)
     """Seconds of processor time that one training may search; far over it, it is ended."""
-    training_memory_mib: int = Field(default=1024, ge=300)
+    training_memory_mib: int = Field(default=MEMORY_MIB, ge=300)
     """Memory cap of a training; its libraries alone take most of the least allowed."""
     training_job: Path | None = None
     """A Job as YAML, the template of rounds of trainings; without it the controller trains."""

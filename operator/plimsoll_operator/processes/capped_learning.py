@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from plimsoll_operator.processes.trainer import print_result
-from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
+from plimsoll_operator.training.limits import MEMORY_MIB, STORE_BUSY_TIMEOUT_S, cap_memory, give_way
 from plimsoll_operator.training.spawning import STORE_URL
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Learning:
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """The command, as the controller starts it; the store's address is in the environment."""
         parser = argparse.ArgumentParser(prog=f"{self.what}_trainer")
-        parser.add_argument("--memory-mib", type=int, default=1024)
+        parser.add_argument("--memory-mib", type=int, default=MEMORY_MIB)
         given = parser.parse_args(arguments)
         give_way(ENDS_ITSELF_S)
         return print_result(lambda: self.result(os.environ[STORE_URL], given.memory_mib))

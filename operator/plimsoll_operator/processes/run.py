@@ -35,6 +35,7 @@ from plimsoll_operator.processes.run_claims import (
 )
 from plimsoll_operator.processes.run_processes import Command, keep_running
 from plimsoll_operator.processes.run_webhook import webhook_configuration
+from plimsoll_operator.training.limits import BUDGET_S
 from plimsoll_predictor.core.policy import Mode
 
 log = structlog.get_logger()
@@ -64,7 +65,7 @@ class RunSettings:
     leases_port: int = 8083
     mode: Mode = Mode.RECOMMEND
     excluded_namespaces: str = ""
-    training_budget_s: float = 60.0
+    training_budget_s: float = BUDGET_S
     agent: bool = False
     node_name: str = "node-1"
 

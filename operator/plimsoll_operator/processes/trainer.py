@@ -21,8 +21,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from plimsoll_operator.training.limits import (
+    BUDGET_S,
     GRACE_S,
+    MEMORY_MIB,
     PATIENCE,
+    SEED,
     STORE_BUSY_TIMEOUT_S,
     cap_memory,
     give_way,
@@ -215,9 +218,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=os.environ.get(STORE_URL),
         help=f"default: the environment's {STORE_URL}",
     )
-    parser.add_argument("--budget", type=budget, default=60.0, metavar="SECONDS", dest="budget_s")
-    parser.add_argument("--memory-mib", type=int, default=1024)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--budget", type=budget, default=BUDGET_S, metavar="SECONDS", dest="budget_s"
+    )
+    parser.add_argument("--memory-mib", type=int, default=MEMORY_MIB)
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--policy", type=_policy, default=Policy(), metavar="JSON")
     order = TrainingOrder(**vars(parser.parse_args(arguments)))
     if not order.store_url:

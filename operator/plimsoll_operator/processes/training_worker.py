@@ -27,10 +27,13 @@ from plimsoll_operator.processes.trainer import (
     train_one,
 )
 from plimsoll_operator.training.limits import (
+    BUDGET_S,
     GRACE_S,
+    MEMORY_MIB,
     NICENESS,
     ONE_THREAD,
     PATIENCE,
+    SEED,
     STORE_BUSY_TIMEOUT_S,
 )
 from plimsoll_operator.training.spawning import STORE_URL
@@ -259,9 +262,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--store", metavar="URL", dest="store_url", default=os.environ.get(STORE_URL)
     )
-    parser.add_argument("--budget", type=budget, default=60.0, metavar="SECONDS", dest="budget_s")
-    parser.add_argument("--memory-mib", type=int, default=1024)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--budget", type=budget, default=BUDGET_S, metavar="SECONDS", dest="budget_s"
+    )
+    parser.add_argument("--memory-mib", type=int, default=MEMORY_MIB)
+    parser.add_argument("--seed", type=int, default=SEED)
     order = WorkerOrder(**vars(parser.parse_args(arguments)))
     if not order.store_url:
         parser.error(f"no store: give --store, or set {STORE_URL}")

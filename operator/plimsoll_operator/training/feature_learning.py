@@ -16,6 +16,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.training.features import known_runs
+from plimsoll_operator.training.limits import MEMORY_MIB
 from plimsoll_operator.training.spawning import Ended, LearnedBy, here, result_of, start
 from plimsoll_predictor.runtimes.features.fitting import is_due
 from plimsoll_predictor.store import LastTry, Store, StoreError, Writer
@@ -36,7 +37,7 @@ class FeatureRules:
     """How the expert is fitted. memory_mib: cap of the process."""
 
     store_url: str
-    memory_mib: int = 1024
+    memory_mib: int = MEMORY_MIB
     command: Sequence[str] = COMMAND
 
 

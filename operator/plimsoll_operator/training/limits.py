@@ -17,6 +17,10 @@ ONE_THREAD: Final[Mapping[str, str]] = {
 }
 """Numeric libraries read these when they are loaded, not later."""
 
+BUDGET_S: Final = 60.0
+MEMORY_MIB: Final = 1024
+SEED: Final = 1
+"""What a training gets if nobody says otherwise."""
 STORE_BUSY_TIMEOUT_S: Final = 30.0
 """The controller writes, too, and a training's result is worth some patience."""
 NICENESS: Final = 10

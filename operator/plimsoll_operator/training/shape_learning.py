@@ -14,6 +14,7 @@ from typing import Final
 
 import structlog
 
+from plimsoll_operator.training.limits import MEMORY_MIB
 from plimsoll_operator.training.spawning import Ended, LearnedBy, here, result_of, start
 from plimsoll_predictor.runtimes.shapes.normalising import SUPPORT
 from plimsoll_predictor.store import Store, StoreError, Writer
@@ -34,7 +35,7 @@ class ShapeRules:
     """How shapes are learned. memory_mib: cap of the process."""
 
     store_url: str
-    memory_mib: int = 1024
+    memory_mib: int = MEMORY_MIB
     command: Sequence[str] = COMMAND
 
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.training.limits import ONE_THREAD
+from plimsoll_operator.training.limits import BUDGET_S, MEMORY_MIB, ONE_THREAD, SEED
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 
@@ -38,9 +38,9 @@ class Spawner:
     """How trainers are started. budget_s, memory_mib: of each training."""
 
     store_url: str
-    budget_s: float = 60.0
-    memory_mib: int = 1024
-    seed: int = 1
+    budget_s: float = BUDGET_S
+    memory_mib: int = MEMORY_MIB
+    seed: int = SEED
     command: Sequence[str] = COMMAND
 
     async def __call__(self, task: TaskId, policy: Policy) -> asyncio.subprocess.Process:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from typer.main import get_command
 from plimsoll_operator import __main__
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.agent.settings import SettingsError
+from plimsoll_operator.cli.past_runs import import_
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import document_text
 from plimsoll_operator.controller.settings import ControllerSettings
@@ -285,6 +287,14 @@ def test_import_refuses_what_it_would_ignore(words: str, told: str, tmp_path: Pa
     assert done.returncode == 2, done
     assert told in " ".join(done.stderr.replace("│", " ").split())
     assert [each.name for each in tmp_path.iterdir()] == ["history.csv"]
+
+
+def test_what_import_refuses_is_what_the_help_shows_for_other_sources() -> None:
+    shown = defaultdict(set)
+    for each in get_command(import_.app).params:
+        shown[getattr(each, "rich_help_panel", None)].add(each.name)
+    assert shown[import_.OF_PROMETHEUS] == {*import_.FOR_PROMETHEUS}
+    assert shown[import_.OF_PROMETHEUS] | shown[import_.OF_PAST] == {*import_.FOR_PAST}
 
 
 @pytest.mark.parametrize(

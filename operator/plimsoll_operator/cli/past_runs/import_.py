@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,10 @@ app = typer.Typer()
 
 OF_PROMETHEUS: Final = "From a Prometheus"
 OF_PAST: Final = "From a Prometheus or an Airflow"
+FOR_PROMETHEUS: Final = ("prometheus", "task_label", "match", "margin", "token_file", "ca_file")
+"""Parameters that say how a Prometheus is read, and nothing else."""
+FOR_PAST: Final = (*FOR_PROMETHEUS, "airflow", "since", "until", "save")
+"""Parameters that say how a Prometheus or an Airflow is read; a file has no use for them."""
 from_prometheus = partial(typer.Option, rich_help_panel=OF_PROMETHEUS)
 from_past = partial(typer.Option, rich_help_panel=OF_PAST)
 
@@ -112,7 +117,7 @@ def import_history(
     """Import past runs as training data, so that tasks get sizes on day one."""
     taken_in = _TakenIn(strict, unobserved, store, installation)
     if history is not None:
-        _check_none_given(ctx, OF_PROMETHEUS, OF_PAST)
+        _check_none_given(ctx, FOR_PAST, "a Prometheus or an Airflow, not for a file")
         from plimsoll_operator.commands.past_runs.history_files import given_history
 
         with given_history(history, stdin_bytes) as path:
@@ -175,21 +180,20 @@ def _is_from_airflow(ctx: typer.Context, prometheus: str | None, airflow: str | 
                 " --prometheus URL or --airflow URL"
             )
     if wants_airflow:
-        _check_none_given(ctx, OF_PROMETHEUS)
+        _check_none_given(ctx, FOR_PROMETHEUS, "a Prometheus")
     return wants_airflow
 
 
-def _check_none_given(ctx: typer.Context, *panels: str) -> None:
-    """Refuse options of these panels of the help: they would be ignored."""
+def _check_none_given(ctx: typer.Context, names: Collection[str], whose: str) -> None:
+    """Refuse options that would be ignored. names: of their parameters. whose: who reads them."""
     given = [
         each.opts[0]
         for each in ctx.command.params
-        if getattr(each, "rich_help_panel", None) in panels and _was_given(ctx, str(each.name))
+        if each.name in names and _was_given(ctx, each.name)
     ]
     if not given:
         return
     named = " and ".join(given) + (" is" if len(given) == 1 else " are")
-    whose = "a Prometheus or an Airflow, not for a file" if OF_PAST in panels else "a Prometheus"
     raise typer.BadParameter(f"{named} for {whose}; leave out what is not wanted")
 
 
