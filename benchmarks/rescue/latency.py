@@ -13,7 +13,7 @@ from kubernetes_asyncio import client, config
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.pods.spec import SizedContainer
-from plimsoll_operator.rescue.raising import after_raise, raise_body
+from plimsoll_operator.rescue.raising import resize_body_by_uid, with_limit
 from tests.conftest import Cluster
 from tests.rigs.images.eater import an_eating_pod
 from tests.rigs.node.enforced_limits import limit_file, limit_in
@@ -76,9 +76,9 @@ async def _runs(kube: Kube, core: client.CoreV1Api, namespace: str, name: str) -
 async def _raise(kube: Kube, pod: dict[str, Any], limit_mib: int) -> tuple[float, float]:
     file = limit_file(pod["metadata"]["uid"])
     now = SizedContainer(0, "main", (limit_mib - 16) * MIB, (limit_mib - 16) * MIB)
-    body = raise_body(pod, "main", after_raise(now, limit_mib * MIB))
+    body = resize_body_by_uid(pod, "main", with_limit(now, limit_mib * MIB))
     began_s = time.perf_counter()
-    asked = asyncio.create_task(PodWriter(kube.api).raise_pod(pod, body))
+    asked = asyncio.create_task(PodWriter(kube.api).resize_in_place(pod, body))
     answered_s: float | None = None
     while limit_in(file) != limit_mib * MIB:
         if answered_s is None and asked.done():

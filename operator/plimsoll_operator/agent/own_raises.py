@@ -29,7 +29,7 @@ from plimsoll_operator.attempts.grants import (
 )
 from plimsoll_operator.pods.spec import SizedContainer
 from plimsoll_operator.rescue.allowance import Allowance, Spent
-from plimsoll_operator.rescue.raising import after_raise, raise_body
+from plimsoll_operator.rescue.raising import resize_body_by_uid, with_limit
 from plimsoll_predictor.core.documents import from_document, to_document
 
 log = structlog.get_logger()
@@ -150,7 +150,7 @@ class OwnRaises:
 def _body(grant: Grant, limit_bytes: int) -> dict[str, Any]:
     container = SizedContainer(0, grant.container, grant.request_bytes, grant.limit_bytes)
     pod = {"metadata": {"uid": grant.pod_uid}}
-    return raise_body(pod, grant.container, after_raise(container, limit_bytes))
+    return resize_body_by_uid(pod, grant.container, with_limit(container, limit_bytes))
 
 
 def _granted(words: str) -> Granted:

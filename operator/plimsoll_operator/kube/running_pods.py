@@ -18,7 +18,9 @@ class PodWriter:
 
     api: ApiServer
 
-    async def raise_pod(self, pod: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    async def resize_in_place(
+        self, pod: Mapping[str, Any], body: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Patch the resize subresource of a pod; ``body`` names its UID."""
         meta = pod["metadata"]
         path = path_of(CORE, "pods", meta["namespace"], meta["name"], "resize")

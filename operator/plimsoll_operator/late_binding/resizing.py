@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.attempts.watched_pod import read_pod
-from plimsoll_operator.late_binding.giving_back import (
+from plimsoll_operator.late_binding.restoring_written import (
     NO_ROOM,
     as_written,
     has_waited_long,

@@ -1,4 +1,4 @@
-"""How a running pod's memory is raised: the most that it may get, and the patch."""
+"""How a running pod's memory is changed: the most that it may get, and the patch."""
 
 from __future__ import annotations
 
@@ -33,21 +33,23 @@ def most_bytes(
     return Range.of(policy, bounds, written.request_bytes).lift(2**50)
 
 
-def after_raise(container: SizedContainer, limit_bytes: int) -> Memory:
-    """Return request and limit after a raise: both grow by the same amount, so the class stays.
+def with_limit(container: SizedContainer, limit_bytes: int) -> Memory:
+    """Return request and limit at a new limit: both change alike, so the class stays.
 
-    The scheduler and the kubelet count the added memory, so no neighbour loses what it requested.
+    The scheduler and the kubelet count what a raise adds, so no neighbour loses what it requested.
 
-    >>> after_raise(SizedContainer(0, "main", 100, 100), 120)
+    >>> with_limit(SizedContainer(0, "main", 100, 100), 120)
     Memory(request_bytes=120, limit_bytes=120)
-    >>> after_raise(SizedContainer(0, "main", 60, 100), 120)
+    >>> with_limit(SizedContainer(0, "main", 60, 100), 120)
     Memory(request_bytes=80, limit_bytes=120)
+    >>> with_limit(SizedContainer(0, "main", 80, 120), 100)
+    Memory(request_bytes=60, limit_bytes=100)
     """
     added = limit_bytes - (container.limit_bytes or 0)
     return Memory((container.request_bytes or 0) + added, limit_bytes)
 
 
-def raise_body(pod: Pod, container: str, memory: Memory) -> dict[str, Any]:
+def resize_body_by_uid(pod: Pod, container: str, memory: Memory) -> dict[str, Any]:
     """Return the strategic merge patch of the ``resize`` subresource.
 
     It names the pod's UID and no version: it must not fail because a status changed, and it must

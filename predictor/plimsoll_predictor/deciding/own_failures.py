@@ -8,7 +8,7 @@ attempts are as its author wrote them, and their ends tell which it was (experts
 from __future__ import annotations
 
 from plimsoll_predictor.core.record import Observation
-from plimsoll_predictor.deciding.giving_back import no_less_than_written
+from plimsoll_predictor.deciding.restoring_written import no_less_than_written
 from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Lift
 

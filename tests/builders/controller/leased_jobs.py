@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, Told
+from plimsoll_operator.chunks.lease_keeper import Keeper, WorkerReport
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.kube.errors import NotFound, Unreachable
@@ -17,7 +17,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.splitting.job_tokens import JobName
 from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, Worker
+from plimsoll_predictor.splitting.leases import Ack, Heard, Lease, NoLease, Worker
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.splitting.leasing_jobs import a_leased_job, after, answered
 from tests.builders.stores import open_store
@@ -75,14 +75,17 @@ class Rig:
     told: list[str]
     taught: list[TaskId]
 
+    async def next(self, worker: Worker) -> Lease | NoLease:
+        return await self.leased.keeper.next(NAME, worker, None, WorkerReport())
+
     async def lease(self, worker: Worker) -> Lease:
-        found = await self.leased.keeper.next(NAME, worker, None, Told())
+        found = await self.next(worker)
         assert isinstance(found, Lease)
         return found
 
     async def done(self, worker: Worker, lease: Lease, to: int | None = None) -> Ack:
         heard = Heard(lease.number, lease.end)
-        return await self.leased.keeper.done(NAME, worker, heard, to, Told())
+        return await self.leased.keeper.done(NAME, worker, heard, to, WorkerReport())
 
     @property
     def number_done(self) -> int:

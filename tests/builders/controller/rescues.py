@@ -69,7 +69,7 @@ class Server:
     notes: int = 0
     """Calls that write what a pod had before."""
 
-    async def raise_pod(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
+    async def resize_in_place(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
         kept = self._kept(pod, body)
         (container,) = body["spec"]["containers"]
         self.raises.append(container["resources"]["limits"]["memory"])

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from plimsoll_operator.chunks.lease_keeper import Keeper, Told
+from plimsoll_operator.chunks.lease_keeper import Keeper, WorkerReport
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of, token_for
 from plimsoll_operator.splitting.leased_job import LeasedJob

@@ -10,7 +10,7 @@ import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.split import split_command
-from plimsoll_operator.views.splitting_facts import Asked
+from plimsoll_operator.views.splitting_facts import AskedJob
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store

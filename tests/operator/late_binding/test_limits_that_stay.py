@@ -12,8 +12,8 @@ from itertools import permutations
 import pytest
 
 from plimsoll_operator.attempts.watched_pod import read_pod
-from plimsoll_operator.late_binding.giving_back import WAITS_RAISED_S
 from plimsoll_operator.late_binding.resizing import Resize, resize_for, unapplied
+from plimsoll_operator.late_binding.restoring_written import WAITS_RAISED_S
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import SizedContainer, sized_container

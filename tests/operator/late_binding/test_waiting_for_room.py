@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.late_binding.giving_back import has_waited_long
 from plimsoll_operator.late_binding.resizing import Left, Resize, resize_for
+from plimsoll_operator.late_binding.restoring_written import has_waited_long
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy

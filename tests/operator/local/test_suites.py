@@ -278,7 +278,7 @@ class Noting(Run):
     """A run whose targets note their cluster; those that are ``long`` end when ``last`` begins."""
 
     last = "fourth"
-    long = ("long",)
+    long: tuple[str, ...] = ("long",)
     long_ends: asyncio.Event
     gone: list[str]
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome
 from tests.builders.splitting.items_jobs import (
     ITEMS,
     Json,

@@ -14,7 +14,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import NamespaceState
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome, cut_new_job
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome, cut_new_job
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of

@@ -11,7 +11,7 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.job_sizing import Moment
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, Outcome, cut_new_job
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome, cut_new_job
 from plimsoll_operator.splitting.items_job import NotOverItems
 from plimsoll_operator.splitting.job_tokens import JobName, is_token_of
 from plimsoll_operator.splitting.leased_job import (

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.deciding.giving_back import lift_to_written, no_less_than_written
+from plimsoll_predictor.deciding.restoring_written import lift_to_written, no_less_than_written
 from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.stores import an_attempt
 

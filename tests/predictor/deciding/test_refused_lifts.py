@@ -10,8 +10,8 @@ import pytest
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.deciding.giving_back import exactly_written
 from plimsoll_predictor.deciding.memory import decide
+from plimsoll_predictor.deciding.restoring_written import exactly_written
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.experts.serving import AKnownTask
 from tests.builders.stores import TRAIN, an_attempt, open_store

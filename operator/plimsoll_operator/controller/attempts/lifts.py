@@ -62,13 +62,13 @@ from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.deciding.giving_back import (
+from plimsoll_predictor.deciding.own_failures import lift_after_failure
+from plimsoll_predictor.deciding.restoring_written import (
     after_used,
     exactly_written,
     lift_to_written,
     no_less_than_written,
 )
-from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, Writer
 from plimsoll_predictor.store.attempts.lifts import KEPT_S

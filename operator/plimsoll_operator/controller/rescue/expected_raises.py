@@ -8,7 +8,7 @@ from typing import Final
 
 from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable
 from plimsoll_operator.pods.spec import Pod, SizedContainer, sized_container
-from plimsoll_operator.rescue.raising import after_raise
+from plimsoll_operator.rescue.raising import with_limit
 
 PENDING_S: Final = 15.0
 """A raise that its node has neither granted nor refused after this time is given up."""
@@ -109,5 +109,5 @@ def is_note_due(rescuable: Rescuable, now_s: float) -> bool:
 
 
 def _raised(container: SizedContainer, limit_bytes: int) -> SizedContainer:
-    memory = after_raise(container, limit_bytes)
+    memory = with_limit(container, limit_bytes)
     return replace(container, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes)

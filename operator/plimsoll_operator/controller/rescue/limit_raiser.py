@@ -1,4 +1,4 @@
-"""Raises a running pod's memory by one call, with nothing read before it.
+"""Changes a running pod's memory by one call, with nothing read before it.
 
     PATCH pods/resize ──┬─► the node grants it ──► Rescued
                         │   the node refuses it ─► PATCH pods/resize, back to what it has
@@ -25,7 +25,7 @@ from plimsoll_operator.metrics.rescues import RescueMetrics
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.pods.spec import Pod, SizedContainer
-from plimsoll_operator.rescue.raising import after_raise, raise_body
+from plimsoll_operator.rescue.raising import resize_body_by_uid, with_limit
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.rescued_note import Rescued, rescued_to_json
 from plimsoll_operator.wording import event_words
@@ -51,8 +51,8 @@ class LimitRaiser:
 
         is_wanted: says whether it is worth a second try: one may have hung for long.
         """
-        memory = after_raise(pending.before, pending.limit_bytes)
-        body = raise_body(rescuable.pod, pending.before.name, memory)
+        memory = with_limit(pending.before, pending.limit_bytes)
+        body = resize_body_by_uid(rescuable.pod, pending.before.name, memory)
         began_s = time.monotonic()
         try:
             resized = await self._patch(rescuable.pod, body, is_wanted)
@@ -75,8 +75,8 @@ class LimitRaiser:
         """Ask for what the pod has, after its node refused a raise: this frees the room again."""
         memory = Memory(before.request_bytes, before.limit_bytes)
         try:
-            body = raise_body(rescuable.pod, before.name, memory)
-            pod = await self.pods.raise_pod(rescuable.pod, body)
+            body = resize_body_by_uid(rescuable.pod, before.name, memory)
+            pod = await self.pods.resize_in_place(rescuable.pod, body)
         except ApiError as error:
             # A server that lets no limit fall (1.33) keeps the raise as asked for, not granted.
             log.info("raise not withdrawn", pod=rescuable.uid, error=str(error))
@@ -84,10 +84,10 @@ class LimitRaiser:
         self._count(why.lower())
         return pod
 
-    async def give_back(self, rescuable: Rescuable, before: SizedContainer, memory: Memory) -> Pod:
+    async def lower(self, rescuable: Rescuable, before: SizedContainer, memory: Memory) -> Pod:
         """Lower a pod that has stopped growing to what it needs; ApiError if refused."""
-        pod = await self.pods.raise_pod(
-            rescuable.pod, raise_body(rescuable.pod, before.name, memory)
+        pod = await self.pods.resize_in_place(
+            rescuable.pod, resize_body_by_uid(rescuable.pod, before.name, memory)
         )
         self._count("given_back")
         log.info(
@@ -102,7 +102,7 @@ class LimitRaiser:
     async def _patch(self, pod: Pod, body: Mapping[str, Any], is_wanted: Callable[[], bool]) -> Pod:
         for number in range(TRIES):
             try:
-                return await self.pods.raise_pod(pod, body)
+                return await self.pods.resize_in_place(pod, body)
             except (Changed, Unreachable):
                 if number + 1 == TRIES or not is_wanted():
                     raise

@@ -35,9 +35,9 @@ from plimsoll_operator.controller.rescue.expected_raises import (
     take_off,
     undone,
 )
-from plimsoll_operator.controller.rescue.giving_back import GivingBack
 from plimsoll_operator.controller.rescue.granting import grant
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
+from plimsoll_operator.controller.rescue.lowering import Lowering
 from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
 from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
@@ -75,7 +75,7 @@ class Rescues:
         self._pods = pods
         self._raiser = raiser
         self._needs = TaskNeeds(experts, monotonic_s)
-        self._giving_back = GivingBack(pods, raiser, self._needs, monotonic_s)
+        self._lowering = Lowering(pods, raiser, self._needs, monotonic_s)
         self._now_s = monotonic_s
         self._full_s: dict[str, float] = {}
         """Node -> until when it is not asked for a raise, because it refused one."""
@@ -163,9 +163,9 @@ class Rescues:
                 forget_pending(pod)
                 pod.given_up = "its node has not answered a raise"
             elif pod.pending is None and pod.raises:
-                kept = self._giving_back.due(pod)
+                kept = self._lowering.due(pod)
                 if kept is not None:
-                    self._begin(self._give_back(pod, kept))
+                    self._begin(self._lower(pod, kept))
 
     def raised(self, pod_uid: str) -> bool:
         """Say whether a pod was raised: then its agent must report every reading of it."""
@@ -177,10 +177,10 @@ class Rescues:
         pod = self._pods.get(pod_uid)
         return pod is not None and (pod.raises > 0 or pod.granted is not None)
 
-    async def _give_back(self, pod: Rescuable, limit_bytes: int) -> None:
+    async def _lower(self, pod: Rescuable, limit_bytes: int) -> None:
         before = newest(pod)
         with self._calls.one(pod.uid):
-            lowered = await self._giving_back.carry_out(pod, limit_bytes)
+            lowered = await self._lowering.carry_out(pod, limit_bytes)
         if lowered is not None:
             self.see(lowered, gone=False)
         await self._repeat_undone(pod.uid, before, lowered)

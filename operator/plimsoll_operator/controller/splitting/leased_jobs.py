@@ -26,6 +26,7 @@ from plimsoll_operator.chunks.lease_keeper import (
     UnknownJob,
     recorded_job,
 )
+from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
 from plimsoll_operator.kube.api_server import BATCH, CORE, path_of
 from plimsoll_operator.kube.client import Kube

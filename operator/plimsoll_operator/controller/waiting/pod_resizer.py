@@ -32,7 +32,6 @@ from plimsoll_operator.kube.errors import (
     NotFound,
     Unreachable,
 )
-from plimsoll_operator.late_binding.giving_back import NO_ROOM
 from plimsoll_operator.late_binding.resizing import (
     Left,
     Place,
@@ -41,6 +40,7 @@ from plimsoll_operator.late_binding.resizing import (
     resize_for,
     unapplied,
 )
+from plimsoll_operator.late_binding.restoring_written import NO_ROOM
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
 from plimsoll_operator.metrics.controller import LateBindingMetrics
 from plimsoll_operator.names import labels

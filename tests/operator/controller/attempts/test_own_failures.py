@@ -237,7 +237,7 @@ async def test_a_sibling_that_was_made_before_the_failure_does_not_end_the_lift(
 async def test_what_ended_as_written_while_its_task_was_not_enforced_is_not_retried_later(
     tmp_path: Path, end: Callable[[APod], APod]
 ) -> None:
-    """For a pod that had less than was written, see test_giving_back.py."""
+    """For a pod that had less than was written, see test_restoring_written.py."""
     async with an_inside(tmp_path, Mode.RECOMMEND) as inside:
         await inside.see(end(decided(a_train())))
         assert inside.controller.retries.results["passed-over"] == 1

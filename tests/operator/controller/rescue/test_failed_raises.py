@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
 from plimsoll_operator.controller.rescue.expected_raises import PENDING_S
-from plimsoll_operator.controller.rescue.giving_back import FLAT_S
+from plimsoll_operator.controller.rescue.lowering import FLAT_S
 from plimsoll_operator.kube.errors import Changed, NotFound, Refused, Unreachable
 from plimsoll_operator.names.labels import RESCUED
 from plimsoll_operator.names.quantity import format_bytes

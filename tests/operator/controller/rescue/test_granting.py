@@ -39,7 +39,7 @@ async def raised_by_agent(scene: Scene, granted: Grant, *, seen_first: bool = Fa
         "metadata": {"uid": UID},
         "spec": {"containers": [{"name": "main", "resources": memory}]},
     }
-    pod = await scene.server.raise_pod(running().built(), body)
+    pod = await scene.server.resize_in_place(running().built(), body)
     if seen_first:
         scene.sees(APod(pod))
     return OwnRaise(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.rescue.giving_back import AGAIN_S, FLAT_PAST_S, FLAT_S
+from plimsoll_operator.controller.rescue.lowering import AGAIN_S, FLAT_PAST_S, FLAT_S
 from plimsoll_operator.controller.rescue.task_needs import TaskNeeds
 from plimsoll_operator.kube.errors import Unknown, Unreachable
 from plimsoll_operator.pods.resizes import IN_PROGRESS

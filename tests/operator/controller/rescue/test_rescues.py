@@ -12,7 +12,7 @@ import pytest
 
 from plimsoll_operator.attempts.alarms import Alarm
 from plimsoll_operator.controller.rescue.expected_raises import PENDING_S
-from plimsoll_operator.controller.rescue.giving_back import FLAT_S
+from plimsoll_operator.controller.rescue.lowering import FLAT_S
 from plimsoll_operator.controller.rescue.rescues import FULL_S
 from plimsoll_operator.controller.tasks.autoscalers import by_namespace
 from plimsoll_operator.kube.errors import Refused

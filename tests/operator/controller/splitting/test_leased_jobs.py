@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.chunks.lease_keeper import NotWritten, Told, UnknownJob
+from plimsoll_operator.chunks.lease_keeper import NotWritten, UnknownJob
 from plimsoll_operator.controller.splitting import leased_jobs, leaving_pods
 from plimsoll_operator.controller.splitting.leased_jobs import over_of
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods

@@ -13,7 +13,7 @@ from plimsoll_operator.controller.rescue.rescuable_pods import Rescuable, Rescua
 from plimsoll_operator.controller.rescue.task_needs import TaskNeeds
 from plimsoll_operator.kube.errors import ApiError, Refused, Unknown
 from plimsoll_operator.pods.spec import Pod
-from plimsoll_operator.rescue.raising import after_raise
+from plimsoll_operator.rescue.raising import with_limit
 from plimsoll_predictor.rescue.deciding import kept_bytes
 
 log = structlog.get_logger()
@@ -27,7 +27,7 @@ AGAIN_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class GivingBack:
+class Lowering:
     """Asked once a second about each pod that was raised. now_s: a clock that never jumps."""
 
     pods: RescuablePods
@@ -59,10 +59,10 @@ class GivingBack:
     async def carry_out(self, pod: Rescuable, limit_bytes: int) -> Pod | None:
         """Lower a pod, and return it as it is then; None if it keeps what it has."""
         before = pod.container
-        memory = after_raise(before, limit_bytes)
+        memory = with_limit(before, limit_bytes)
         pod.container = replace(before, request_bytes=memory.request_bytes, limit_bytes=limit_bytes)
         try:
-            return await self.raiser.give_back(pod, before, memory)
+            return await self.raiser.lower(pod, before, memory)
         except ApiError as error:
             log.info("nothing given back", pod=pod.uid, error=str(error))
             now = self.pods.get(pod.uid)
