@@ -106,6 +106,7 @@ class ControllerParts:
         self._make_what_shows()
         self._make_what_learns(settings, spawn)
         self._make_what_resizes(settings)
+        self._make_what_follows_ends()
         self._make_what_watches(settings)
 
     def _make_what_knows_tasks(self, settings: ControllerSettings) -> None:
@@ -236,7 +237,7 @@ class ControllerParts:
             self.rescues.may_have_raised,
         )
 
-    def _make_what_watches(self, settings: ControllerSettings) -> None:
+    def _make_what_follows_ends(self) -> None:
         self.retries = Retries(
             kube=self.kube,
             store=self.store,
@@ -272,7 +273,7 @@ class ControllerParts:
             profiles=self.profiles,
             now_s=self.now_s,
         )
-        ledger = AttemptLedger(
+        self.ledger = AttemptLedger(
             store=self.store,
             writer=self.writer,
             hub=self.hub,
@@ -286,7 +287,9 @@ class ControllerParts:
             nodes=self.nodes,
             lifts=lifts,
         )
-        self.late_peaks = LatePeaks(self.writer, self.peaks, self.hub, ledger.look_again)
+        self.late_peaks = LatePeaks(self.writer, self.peaks, self.hub, self.ledger.look_again)
+
+    def _make_what_watches(self, settings: ControllerSettings) -> None:
         ordered = OrderedTasks(
             self.encounters,
             self.runtimes,
@@ -304,7 +307,7 @@ class ControllerParts:
             now_s=self.now_s,
         )
         self.watch = ClusterWatch(
-            ledger=ledger,
+            ledger=self.ledger,
             book=self.book,
             bounds=self.bounds,
             profiles=self.profiles,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
@@ -72,6 +72,15 @@ class _Running:
     sandbox_limit_bytes: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Lingering:
+    """An attempt that ended and still counts. until_s: Unix seconds."""
+
+    task: TaskId
+    run: str
+    until_s: float
+
+
 @dataclass(slots=True, kw_only=True)
 class LiveNeeds:
     """The attempts in flight of every task. Belongs to one event loop.
@@ -90,10 +99,8 @@ class LiveNeeds:
     pods_kept: int = PODS_KEPT
     _pods: OrderedDict[str, _Running] = field(init=False, default_factory=OrderedDict)
     _tasks: dict[TaskId, InFlight] = field(init=False, default_factory=dict)
-    _lingering: OrderedDict[str, tuple[TaskId, str, float]] = field(
-        init=False, default_factory=OrderedDict
-    )
-    """Attempts that ended and still count: task, run, and until when."""
+    _lingering: OrderedDict[str, _Lingering] = field(init=False, default_factory=OrderedDict)
+    """Attempts by their UID; those that ended first come first."""
     _climbs: Climbs = field(init=False, default_factory=Climbs)
     _marked: dict[TaskId, None] = field(init=False, default_factory=dict)
     _young: dict[TaskId, bool] = field(init=False, default_factory=dict)
@@ -164,7 +171,7 @@ class LiveNeeds:
         if (in_flight := self._tasks.get(running.task)) is not None:
             in_flight.climbs(running.attempt_uid, still=False)
         until_s = self.now_s() + LINGERS_S
-        self._lingering[running.attempt_uid] = running.task, running.run, until_s
+        self._lingering[running.attempt_uid] = _Lingering(running.task, running.run, until_s)
 
     def observation_amended(self, event: ObservationAmended) -> None:
         """Stop counting an attempt whose need is known now; a killed attempt's need is not."""
@@ -182,8 +189,8 @@ class LiveNeeds:
         """Forget what the task's attempts showed; its pods show it again if it comes back."""
         self._tasks.pop(event.task, None)
         self._marked.pop(event.task, None)
-        for attempt_uid in [uid for uid, each in self._lingering.items() if each[0] == event.task]:
-            del self._lingering[attempt_uid]
+        for uid in [uid for uid, each in self._lingering.items() if each.task == event.task]:
+            del self._lingering[uid]
         self._young.pop(event.task, None)
         for uid in [uid for uid, each in self._pods.items() if each.task == event.task]:
             self._climbs.ended(self._pods.pop(uid).attempt_uid)
@@ -196,8 +203,7 @@ class LiveNeeds:
     async def show(self) -> None:
         """Tell the book what changed enough to matter; before each publication."""
         now_s = self.now_s()
-        while self._lingering and next(iter(self._lingering.values()))[2] < now_s:
-            self._leave(next(iter(self._lingering)))
+        self._leave_old(now_s)
         if not self.on:
             self._marked.clear()
             return
@@ -214,11 +220,20 @@ class LiveNeeds:
                 self._show(task, experts)
         self._look_at_the_clock(now_s)
 
+    def _leave_old(self, now_s: float) -> None:
+        while self._lingering:
+            uid, oldest = next(iter(self._lingering.items()))
+            if oldest.until_s >= now_s:
+                return
+            self._leave(uid)
+
     def _take_lifts(self) -> None:
-        for uid, (task, run, _) in self._lingering.items():
-            lift = self.book.look(task).lifts.get(run) if task in self._marked else None
-            in_flight = self._tasks.get(task)
-            if in_flight is not None and lift is not None and lift.tells_need:
+        for uid, each in self._lingering.items():
+            in_flight = self._tasks.get(each.task)
+            if in_flight is None or each.task not in self._marked:
+                continue
+            lift = self.book.look(each.task).lifts.get(each.run)
+            if lift is not None and lift.tells_need:
                 in_flight.lifted(uid, lift)
 
     def _take_climbs(self, now_s: float) -> None:
@@ -248,7 +263,7 @@ class LiveNeeds:
             before_bytes=before.floor_bytes,
             running=len(in_flight or ()),
         )
-        self.book.learn(task, shown=shown)
+        self.book.learn(replace(self.book.get(task), shown=shown))
         if shown.floor_bytes != before.floor_bytes:
             self.hub.publish(ProfileOutdated(task))
 
@@ -299,13 +314,13 @@ class LiveNeeds:
                 uid, after_bytes = running.attempt_uid, lift.after_bytes
                 self._climbs.follow(uid, running.task, started_s, after_bytes)
             self._marked[running.task] = None
-        run = running.task, running.run
-        for uid in [uid for uid, each in self._lingering.items() if each[:2] == run]:
-            self._leave(uid)
+        for uid, each in tuple(self._lingering.items()):
+            if each.task == running.task and each.run == running.run:
+                self._leave(uid)
 
     def _leave(self, attempt_uid: str) -> None:
         if (lingering := self._lingering.pop(attempt_uid, None)) is not None:
-            self._forget(lingering[0], attempt_uid)
+            self._forget(lingering.task, attempt_uid)
 
     def _forget(self, task: TaskId, attempt_uid: str) -> None:
         self._climbs.ended(attempt_uid)

@@ -36,6 +36,8 @@ log = structlog.get_logger()
 
 HELD_TASKS: Final = 1000
 UNKNOWN_TASKS: Final = 10_000
+_REFRESHED_AFTER: Final = frozenset({LessonKind.EXCEEDED, LessonKind.CORRECTED, LessonKind.TRAINED})
+"""Lessons after which the experts are compared anew; to learn a run's need does so by itself."""
 
 
 class Standings(LogFold):
@@ -219,28 +221,13 @@ class Standings(LogFold):
         self._unsaved.pop(task, None)
 
     def _learn(self, lesson: Lesson) -> None:
-        task, pool = str(lesson.task), self._experts.pool_of(str(lesson.task))
+        task = str(lesson.task)
+        pool = self._experts.pool_of(task)
         standing = self._experts.standing(task)
         try:
             self._learn_restart(lesson)
-            if lesson.kind is LessonKind.ENDED:
-                self._experts.learn(task, self._ended(lesson, standing))
-                _learn_floor(standing, lesson)
-            elif lesson.kind is LessonKind.FAILED:
-                standing.floors.failed(_attempt_of(lesson, lesson.run))
-            elif lesson.kind is LessonKind.PRESSED_OUT:
-                spent_at, request_bytes = float(lesson.need_bytes), lesson.request_bytes
-                standing.spending.kill(lesson.run, spent_at, request_bytes, lesson.cause)
-            elif lesson.kind is LessonKind.UNKNOWN:
-                log.warning("a lesson of a newer version is passed over", task=task)
-            else:
-                if lesson.kind is LessonKind.EXCEEDED:
-                    self._experts.exceeded(task, _exceeded(lesson))
-                elif lesson.kind is LessonKind.CORRECTED:
-                    before_bytes, need_bytes = float(lesson.before_bytes), float(lesson.need_bytes)
-                    standing.correct(before_bytes, need_bytes, lesson.features)
-                else:
-                    _take_in_training(standing, lesson.times)
+            self._take_in(lesson, standing)
+            if lesson.kind in _REFRESHED_AFTER:
                 standing.refresh(pool, self._overhead_s(lesson.task))
         except (ArithmeticError, LookupError, TypeError, ValueError):
             # The lesson is half learned, but just the same after a restart; stopping is worse.
@@ -250,6 +237,26 @@ class Standings(LogFold):
         self._unsaved[task] = self._used[task] = None
         self._unsaved_pools[lesson.task.namespace] = None
         self._used.move_to_end(task)
+
+    def _take_in(self, lesson: Lesson, standing: Standing) -> None:
+        task = str(lesson.task)
+        need_bytes = float(lesson.need_bytes)
+        match lesson.kind:
+            case LessonKind.ENDED:
+                self._experts.learn(task, self._ended(lesson, standing))
+                _learn_floor(standing, lesson)
+            case LessonKind.EXCEEDED:
+                self._experts.exceeded(task, _exceeded(lesson))
+            case LessonKind.FAILED:
+                standing.floors.failed(_attempt_of(lesson, lesson.run))
+            case LessonKind.PRESSED_OUT:
+                standing.spending.kill(lesson.run, need_bytes, lesson.request_bytes, lesson.cause)
+            case LessonKind.CORRECTED:
+                standing.correct(float(lesson.before_bytes), need_bytes, lesson.features)
+            case LessonKind.TRAINED:
+                _take_in_training(standing, lesson.times)
+            case LessonKind.UNKNOWN:
+                log.warning("a lesson of a newer version is passed over", task=task)
 
     def _learn_restart(self, lesson: Lesson) -> None:
         """Count how long the attempt's run had waited after a kill; prices use it from now on."""

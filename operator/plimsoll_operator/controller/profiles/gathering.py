@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from plimsoll_operator.controller.learning.standings import Standings
@@ -114,7 +114,7 @@ class ProfileGatherer:
         if task in self.book:
             # It is read when a profile changes: as often as runs end, but not more often.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
-            self.book.learn(task, cpu=use_of(runs[task]))
+            self.book.learn(replace(self.book.get(task), cpu=use_of(runs[task])))
         look = functools.partial(
             self.splitting.of,
             has_chunks=stored.has_chunks,

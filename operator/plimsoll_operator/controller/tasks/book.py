@@ -24,12 +24,10 @@ from plimsoll_operator.controller.hub.hub import (
 from plimsoll_operator.controller.tasks.fleet import Fleet
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.names.profile_names import profile_name
-from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
-from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store.attempts import lifts
 
@@ -104,16 +102,10 @@ class TaskBook:
         runs = knowledge.runs + new_runs
         self._learn(replace(knowledge, runs=runs, max_need_bytes=max_need_bytes), new_runs)
 
-    def learn(self, task: TaskId, **news: CpuUse | Shown | None) -> None:
-        """Note what is known of a task beside its runs' needs.
-
-        news: ``cpu``, what its newest runs used, as the store has it; ``shown``, what its running
-            attempts show.
-        """
-        knowledge = self.get(task)
-        learned = replace(knowledge, **news)  # type: ignore[arg-type]
-        if learned != knowledge:
-            self._learn(learned)
+    def learn(self, knowledge: Knowledge) -> None:
+        """Note what is known of a task now, if it is new. Runs and needs come by ``observed``."""
+        if knowledge != self.get(knowledge.task):
+            self._learn(knowledge)
 
     def inform(self, task: TaskId, standing: Standing) -> None:
         """Note what the task's experts say now. Runs and needs are counted by ``observed``."""
@@ -121,13 +113,8 @@ class TaskBook:
             return  # excluded since the store learned it: not shown or served
         knowledge = self.get(task)
         self.fleet.note(task, standing.guard.request)
-        informed = replace(
-            standing.inform(knowledge),
-            runs=knowledge.runs,
-            max_need_bytes=knowledge.max_need_bytes,
-        )
-        if informed != knowledge:
-            self._learn(informed)
+        informed = standing.inform(knowledge)
+        self.learn(replace(informed, runs=knowledge.runs, max_need_bytes=knowledge.max_need_bytes))
 
     def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
         """Note the store's sums after an import. The experts learn first; see ``Publications``."""
@@ -148,8 +135,11 @@ class TaskBook:
         lifts = {**_without(knowledge.lifts, run), run: lift}
         oldest = tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]
         gone = [(task, old, lifts.pop(old)) for old in oldest]
-        # The same size after another kill concerns only the book.
-        (self._keep if told else self._change)(replace(knowledge, lifts=lifts))
+        lifted = replace(knowledge, lifts=lifts)
+        if told:
+            self._keep(lifted)  # the same size after another kill concerns only the book
+        else:
+            self._change(lifted)
         return gone + self._make_room()
 
     def settle(
