@@ -110,8 +110,12 @@ def unscheduled(pod: Pod) -> Mapping[str, Any]:
     return EMPTY
 
 
-def read_time(text: str | None) -> float | None:
-    """Read RFC 3339 as Unix seconds; None for absent or unreadable text."""
+def read_time(text: object) -> float | None:
+    """Read RFC 3339 as Unix seconds; None for absent or unreadable text.
+
+    >>> read_time("1970-01-01T00:01:00.500000Z"), read_time(None)
+    (60.5, None)
+    """
     if not isinstance(text, str):
         return None
     try:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from plimsoll_operator.commands.status.checks import Check, Level, unix_s
+from plimsoll_operator.commands.status.checks import Check, Level
 from plimsoll_operator.commands.status.cluster_state import ClusterState, Object, part
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.namespaces import NAME_LABEL
-from plimsoll_operator.pods.status import has_final_phase
+from plimsoll_operator.pods.status import has_final_phase, read_time
 from plimsoll_predictor.core.units import counted
 
 PART: Final = "asked"
@@ -51,7 +51,7 @@ def asked_check(cluster: ClusterState) -> Check | None:
     excluded = excluded_by(webhooks[0]) if webhooks else None
     if since_s is None or not webhooks or excluded is None:
         return None
-    made_s = unix_s(part(webhooks[0], "metadata", "creationTimestamp"))
+    made_s = read_time(part(webhooks[0], "metadata", "creationTimestamp"))
     due_s = max(since_s, made_s or 0.0) + SETTLED_S
     missed = [each for each in cluster.pods_of_tasks if _is_missed(each, due_s, excluded)]
     if not missed:
@@ -79,13 +79,13 @@ def _is_missed(pod: Object, due_s: float, excluded: frozenset[str]) -> bool:
 
 
 def _created_s(pod: Object) -> float:
-    return unix_s(part(pod, "metadata", "creationTimestamp")) or 0.0
+    return read_time(part(pod, "metadata", "creationTimestamp")) or 0.0
 
 
 def _ready_since_s(replica: Object) -> float | None:
     for each in part(replica, "status", "conditions") or []:
         if part(each, "type") == "Ready" and part(each, "status") == "True":
-            return unix_s(part(each, "lastTransitionTime"))
+            return read_time(part(each, "lastTransitionTime"))
     return None
 
 

@@ -7,7 +7,6 @@ import binascii
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from typing import Final, TypeVar
@@ -22,6 +21,7 @@ from plimsoll_operator.commands.status.cluster_state import (
 from plimsoll_operator.commands.status.tasks import is_paused
 from plimsoll_operator.names.conditions import ConditionType
 from plimsoll_operator.names.labels import COMPONENT, NAME
+from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 from plimsoll_predictor.core.durations import words_for_duration
 
@@ -215,13 +215,13 @@ def _leader(now_s: float, lease: Object) -> Judgement:
     holder = part(lease, "spec", "holderIdentity")
     if not holder:
         return Level.BAD, "no controller leads: nothing is learned, lifted or retried now", todo
-    renewed_s = unix_s(part(lease, "spec", "renewTime"))
+    renewed_s = read_time(part(lease, "spec", "renewTime"))
     lasts_s = float(part(lease, "spec", "leaseDurationSeconds") or LEASE_S)
     if renewed_s is None or now_s - renewed_s > lasts_s + SKEW_S:
         ago = "never" if renewed_s is None else f"{words_for_duration(now_s - renewed_s)} ago"
         words = f"{holder} led, but last said so {ago}: nothing is learned or retried now"
         return Level.BAD, words, todo
-    since_s = unix_s(part(lease, "spec", "acquireTime"))
+    since_s = read_time(part(lease, "spec", "acquireTime"))
     since = "" if since_s is None else f", for {words_for_duration(now_s - since_s)}"
     return Level.GOOD, f"{holder} leads{since}", None
 
@@ -308,18 +308,6 @@ def _absent(cluster: ClusterState) -> Check:
         " --set image.repository=REGISTRY/plimsoll; docs/install.md tells how to build the image"
     )
     return Check("installation", Level.BAD, words, todo)
-
-
-def unix_s(text: object) -> float | None:
-    """A time of Kubernetes as Unix seconds; None if it is no time.
-
-    >>> unix_s("1970-01-01T00:01:00.500000Z"), unix_s(None)
-    (60.5, None)
-    """
-    try:
-        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None
 
 
 def _authority_ends_s(bundles: Sequence[str]) -> float | None:

@@ -7,7 +7,7 @@ pulled. A pod that ends sooner counts as any other.
 
 from __future__ import annotations
 
-import datetime
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
@@ -19,6 +19,7 @@ from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
 from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.conditions import timestamp
 from plimsoll_operator.pods.spec import Pod, annotations_of, metadata_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -53,9 +54,8 @@ class Sparing:
             return
         if not is_to_be_marked(pod, watched, len(self._failed.get(run, ()))):
             return
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
-            await self._pods.set_condition(pod, mark(now))
+            await self._pods.set_condition(pod, mark(timestamp(time.time())))
         except (NotFound, Changed):
             return
         except ApiError as error:
