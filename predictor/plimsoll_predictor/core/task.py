@@ -26,3 +26,12 @@ class TaskId:
         if not (namespace and slash and name) or "/" in name:
             raise ValueError(f"task {text!r} is not 'namespace/name'; write 'shop/train', say")
         return cls(namespace, name)
+
+
+def namespace_of(task: str) -> str:
+    """Return the namespace of a task that is written as ``namespace/name``.
+
+    >>> namespace_of("shop/train")
+    'shop'
+    """
+    return task.partition("/")[0]

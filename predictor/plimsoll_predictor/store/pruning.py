@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.task import TaskId, namespace_of
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store.attempts import (
@@ -150,7 +150,7 @@ class _Pruning:
             for key in self.database.values(sa.select(column).where(condition))
         ]
         tasks = self.database.values(sa.select(schema.totals.c.task))
-        living = {task.partition("/")[0] for task in tasks}
+        living = {namespace_of(task) for task in tasks}
         for column, key, namespace in shared:
             if namespace not in living:
                 yield from self.delete(column.table, column == key)
@@ -242,7 +242,7 @@ def _beyond(latest_first: Sequence[str], keep: int, forgotten: frozenset[str]) -
     ranked: list[tuple[int, str]] = []
     for task in latest_first:
         if task not in forgotten:
-            namespace = task.partition("/")[0]
+            namespace = namespace_of(task)
             ranked.append((places[namespace], task))
             places[namespace] += 1
     ranked.sort(key=lambda each: each[0])  # stable: at one place, the latest first

@@ -20,7 +20,7 @@ from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.shared_keys import key_of
-from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.task import TaskId, namespace_of
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.deciding.modelled import modelled_bids
 from plimsoll_predictor.experts.charging import DECIDED, GIVEN, EndedRun
@@ -59,6 +59,7 @@ class Standings(LogFold):
         self._store = store
         self._book = book
         self._restart_seconds = restart_seconds
+        # Other teams' runs do not concern a task: its pool is its namespace.
         self._experts = TaskStandings(namespace_of)
         self._unknown: set[str] = set()
         """Tasks without a saved state, so that not each of their pods causes a look-up."""
@@ -293,11 +294,6 @@ class Standings(LogFold):
 
     def _overhead_s(self, task: TaskId) -> float | None:
         return self._book.look(task).policy.overhead_s
-
-
-def namespace_of(task: str) -> str:
-    """Return the pool of a task: its namespace, because other teams' runs do not concern it."""
-    return task.partition("/")[0]
 
 
 def _learn_floor(standing: Standing, lesson: Lesson) -> None:

@@ -101,11 +101,6 @@ def path_of_pod(pod: Pod) -> str:
     return path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
 
 
-def namespace_of(task: str) -> str:
-    """Return the namespace of a task, which is given as ``namespace/name``."""
-    return task.partition("/")[0]
-
-
 def pods_of(pod: Pod) -> int:
     """Return how many pods start when it is released."""
     return max(1, int(pod.get("podsAtOnce", 1))) if is_job(pod) else 1

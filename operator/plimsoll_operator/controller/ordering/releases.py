@@ -22,7 +22,6 @@ from plimsoll_operator.controller.ordering.held_pods import (
     HeldPods,
     is_job,
     is_one,
-    namespace_of,
     path_of_pod,
 )
 from plimsoll_operator.controller.ordering.ordered_tasks import LONGEST_S, OrderedTasks
@@ -54,6 +53,7 @@ from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import Pod, metadata_of
 from plimsoll_operator.wording import event_words
+from plimsoll_predictor.core.task import namespace_of
 
 log = structlog.get_logger()
 

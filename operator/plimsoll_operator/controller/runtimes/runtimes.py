@@ -21,7 +21,7 @@ from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, RanLong
 from plimsoll_operator.controller.learning.log_fold import LogFold
 from plimsoll_operator.controller.runtimes.runtimes_folding import Folding
-from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.task import TaskId, namespace_of
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store import SightingKind, Store, Writer
@@ -167,7 +167,7 @@ class Runtimes(LogFold):
     async def _hold(self, tasks: Iterable[str]) -> None:
         """Restore the saved state of tasks and of their owners, unless it is held."""
         names, read, state = sorted(tasks), self._writer.read, self._folding.forecaster.state
-        owners = sorted({name.partition("/")[0] for name in names} - self._owners)
+        owners = sorted({namespace_of(name) for name in names} - self._owners)
         if owners:
             saved = await read(self._records.owner_states, owners)
             for owner, data in saved.items():

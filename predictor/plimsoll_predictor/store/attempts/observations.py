@@ -13,7 +13,7 @@ from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.cpu import RunCpu
 from plimsoll_predictor.core.item_needs import MOST_EARLIER
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
-from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.task import TaskId, namespace_of
 from plimsoll_predictor.store.attempts import executions, observation_rows, totals
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.database.database import Records
@@ -245,6 +245,6 @@ def _item_rows(connection: sa.Connection, limit: int) -> list[sa.Row[Any]]:
 
 def _crowding(tasks: Iterable[str]) -> list[str]:
     """The namespaces with most rows, as far as each has at least an equal share of all."""
-    counts = Counter(task.partition("/")[0] for task in tasks)
+    counts = Counter(namespace_of(task) for task in tasks)
     most = counts.most_common(_MOST_CROWDING)
     return [name for name, count in most if count * len(counts) >= counts.total()]
