@@ -43,7 +43,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _MOST_VERSION_BYTES: Final = 64
 _LONGEST_S: Final = 2**53
-_SAME_BYTES: Final = 1 << 16
+SAME_BYTES: Final = 1 << 16
 """Limits in a spec and in the kernel differ by less than this: the kernel counts pages."""
 _BESIDE_BYTES: Final = 16 * MIB
 """A pod's peak is above its container's by less than this: its pause container, and the runtime."""
@@ -113,7 +113,7 @@ class WatchedPod:
         if best is not None and best.kernel_peak_bytes > limit_bytes + _BESIDE_BYTES:
             limit_bytes = max(limit_bytes, min(best.kernel_peak_bytes, self.raised_bytes))
         for exact_bytes in (self.limit_bytes, self.raised_bytes):
-            if abs(limit_bytes - exact_bytes) <= _SAME_BYTES:
+            if abs(limit_bytes - exact_bytes) <= SAME_BYTES:
                 limit_bytes = exact_bytes
         return replace(self, attempt=replace(self.attempt, limit_bytes=limit_bytes))
 

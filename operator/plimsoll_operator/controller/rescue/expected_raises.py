@@ -6,14 +6,13 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
+from plimsoll_operator.attempts.watched_pod import SAME_BYTES
 from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable
 from plimsoll_operator.pods.spec import Pod, SizedContainer, sized_container
 from plimsoll_operator.rescue.raising import with_limit
 
 PENDING_S: Final = 15.0
 """A raise that its node has neither granted nor refused after this time is given up."""
-SAME_BYTES: Final = 1 << 16
-"""Limits in a spec and in the kernel differ by less than this: the kernel counts pages."""
 NOTE_AGAIN_S: Final = 2.0
 """A pod without the annotation of its raises is noted again after this pause, which then grows."""
 LONGEST_NOTE_PAUSE_S: Final = 60.0

@@ -19,12 +19,12 @@ import structlog
 
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
 from plimsoll_operator.attempts.grants import AskedGrants, Grant, Granted, OwnRaise
+from plimsoll_operator.attempts.watched_pod import SAME_BYTES
 from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
 from plimsoll_operator.controller.rescue.calls_in_flight import CallsInFlight
 from plimsoll_operator.controller.rescue.expected_raises import (
     NOTE_AGAIN_S,
     PENDING_S,
-    SAME_BYTES,
     expect,
     fall_back,
     find_again,
