@@ -110,15 +110,7 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     try:
         header, entries = _parse(text)
         read = AdmissionState()
-        told = (
-            *_placing_in(header),
-            *_order_in(header),
-            *_smaller_in(header),
-            *_crowded_in(header),
-            *_learned_in(header, ChangeKind.CHUNKS),
-            *_learned_in(header, ChangeKind.LEASED),
-        )
-        bad = (*_fill(read, entries), *_fill(read, told))
+        bad = (*_fill(read, entries), *_fill(read, _told_in(header)))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
         read.unread.update(map(TaskId.parse, header.get("unread", ())))
@@ -176,7 +168,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
 
 
 def _line(kind: ChangeKind, name: str, data: Mapping[str, Any]) -> bytes:
-    return orjson.dumps({"kind": kind.value, "name": name, "data": data}) + b"\n"
+    return orjson.dumps(_entry(kind, name, data)) + b"\n"
 
 
 def _parse(text: bytes) -> tuple[Mapping[str, Any], list[Any]]:
@@ -197,36 +189,28 @@ def _fill(state: AdmissionState, entries: Iterable[Any]) -> Iterator[str]:
             yield str(error)
 
 
-def _placing_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _told_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return the header's part of the state, as entries like those of the other lines."""
     placing = mapping(header.get("placing"))
     if placing.get("pairs") is not None:
-        yield {"kind": ChangeKind.PAIRS.value, "name": "", "data": placing["pairs"]}
+        yield _entry(ChangeKind.PAIRS, "", placing["pairs"])
     for host, residents in mapping(placing.get("hosts")).items():
-        yield {"kind": ChangeKind.HOST.value, "name": host, "data": {"residents": residents}}
+        yield _entry(ChangeKind.HOST, host, {"residents": residents})
     for host, load in mapping(placing.get("loads")).items():
-        yield {"kind": ChangeKind.LOAD.value, "name": host, "data": load}
-
-
-def _order_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    tasks = header.get("ordered")
-    if tasks:
-        data = {"tasks": tasks, "jobs": header.get("orders_jobs") is True}
-        yield {"kind": ChangeKind.ORDER.value, "name": "", "data": data}
-
-
-def _smaller_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        yield _entry(ChangeKind.LOAD, host, load)
+    if header.get("ordered"):
+        data = {"tasks": header["ordered"], "jobs": header.get("orders_jobs") is True}
+        yield _entry(ChangeKind.ORDER, "", data)
     for name, steps in mapping(header.get("smaller")).items():
-        yield {"kind": ChangeKind.SMALLER.value, "name": name, "data": {"steps": steps}}
+        yield _entry(ChangeKind.SMALLER, name, {"steps": steps})
+    yield _entry(ChangeKind.CROWDED, "", {"namespaces": header.get("crowded", [])})
+    for kind in (ChangeKind.CHUNKS, ChangeKind.LEASED):
+        for name, learned in mapping(header.get(kind.value)).items():
+            yield _entry(kind, name, learned)
 
 
-def _crowded_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    data = {"namespaces": header.get("crowded", [])}
-    yield {"kind": ChangeKind.CROWDED.value, "name": "", "data": data}
-
-
-def _learned_in(header: Mapping[str, Any], kind: ChangeKind) -> Iterator[dict[str, Any]]:
-    for name, learned in mapping(header.get(kind.value)).items():
-        yield {"kind": kind.value, "name": name, "data": learned}
+def _entry(kind: ChangeKind, name: str, data: object) -> dict[str, Any]:
+    return {"kind": kind.value, "name": name, "data": data}
 
 
 def _put_aside(path: Path) -> str:

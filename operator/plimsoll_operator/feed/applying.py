@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -36,6 +36,7 @@ _Data: TypeAlias = Mapping[str, Any] | None
 
 OF_THE_MOMENT: Final = (ChangeKind.PAIRS, ChangeKind.HOST, ChangeKind.LOAD)
 """These change each second, and say nothing about any task."""
+_MAKE_ROOM: Final = (ChangeKind.HOST, ChangeKind.LOAD)
 UNREAD_DEFAULTS: Final = "the controller's defaults cannot be read here: upgrade admission"
 """Why sizes are not lowered: the cluster's policy may forbid it by now."""
 _WORDS_CHARS: Final = 200
@@ -76,39 +77,18 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
     if message.defaults is not None:
         yield ChangeKind.DEFAULTS, "", message.defaults
     # Removed before new ones come: there is room for so many and no more.
-    for name in message.removed.hosts:
-        yield ChangeKind.HOST, name, None
-    for name in message.removed.loads:
-        yield ChangeKind.LOAD, name, None
-    for kind, entries in (
-        (ChangeKind.NAMESPACE, message.namespaces),
-        # Models come before tasks, so that no task lacks the model that it uses.
-        (ChangeKind.MODEL, message.models),
-        (ChangeKind.TASK, message.tasks),
-        (ChangeKind.ITEM, message.items),
-        (ChangeKind.PAIRS, message.pairs),
-        (ChangeKind.HOST, message.hosts),
-        (ChangeKind.LOAD, message.loads),
-        (ChangeKind.ORDER, message.orders),
-        (ChangeKind.CHUNKS, message.chunks),
-        (ChangeKind.LEASED, message.leased),
-        (ChangeKind.SMALLER, message.smaller),
-        (ChangeKind.CROWDED, message.crowded),
-    ):
-        for name, data in entries.items():
+    yield from _removals(message, _MAKE_ROOM)
+    for kind in _IN_TURN:
+        for name, data in message.given(kind).items():
             yield kind, name, data
-    for kind, names in (
-        (ChangeKind.PAIRS, message.removed.pairs),
-        (ChangeKind.ORDER, message.removed.orders),
-        (ChangeKind.CHUNKS, message.removed.chunks),
-        (ChangeKind.LEASED, message.removed.leased),
-        (ChangeKind.SMALLER, message.removed.smaller),
-        (ChangeKind.CROWDED, message.removed.crowded),
-        (ChangeKind.TASK, message.removed.tasks),
-        (ChangeKind.MODEL, message.removed.models),
-        (ChangeKind.NAMESPACE, message.removed.namespaces),
-    ):
-        for name in names:
+    yield from _removals(message, (kind for kind in reversed(_IN_TURN) if kind not in _MAKE_ROOM))
+
+
+def _removals(
+    message: FeedMessage, kinds: Iterable[ChangeKind]
+) -> Iterator[tuple[ChangeKind, str, None]]:
+    for kind in kinds:
+        for name in message.removed.names(kind):
             yield kind, name, None
 
 
@@ -325,3 +305,6 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.SMALLER: _apply_smaller,
     ChangeKind.CROWDED: _apply_crowded,
 }
+_IN_TURN: Final = tuple(kind for kind in _APPLY if kind is not ChangeKind.DEFAULTS)
+"""The order of a message's news. Models come before tasks, and go after them, so that no task lacks
+the model that it uses."""

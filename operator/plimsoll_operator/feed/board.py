@@ -143,10 +143,7 @@ class FeedBoard:
 
     def set_pairs(self, costs: Costs | None) -> None:
         """Publish what tasks cost each other on a node; None if that is not to be used."""
-        if costs is None:
-            self._drop((ChangeKind.PAIRS, ""))
-        else:
-            self._put((ChangeKind.PAIRS, ""), costs.to_document())
+        self._set(ChangeKind.PAIRS, "", None if costs is None else costs.to_document())
 
     def set_host(self, host: str, residents: Sequence[tuple[int, int]] | None) -> None:
         """Publish what runs on a node: places of kinds in ``Costs``, and how many.
@@ -154,54 +151,38 @@ class FeedBoard:
         residents: None if the node takes no pods any more. The caller bounds the number of nodes,
         and names one by its label with the host's name.
         """
-        if residents is None:
-            self._drop((ChangeKind.HOST, host))
-        else:
-            self._put((ChangeKind.HOST, host), {"residents": residents})
+        self._set(ChangeKind.HOST, host, None if residents is None else {"residents": residents})
 
     def set_load(self, host: str, load: NodeLoad | None) -> None:
         """Publish what is left of a node; None if unknown. The caller bounds their number."""
-        if load is None:
-            self._drop((ChangeKind.LOAD, host))
-        else:
-            self._put((ChangeKind.LOAD, host), load.to_document())
+        self._set(ChangeKind.LOAD, host, None if load is None else load.to_document())
 
     def set_ordered(self, tasks: Collection[str] | None, *, jobs: bool = False) -> None:
         """Publish whose new pods may wait for their turn; None while nothing would let them go.
 
         jobs: whether their Jobs may wait as well. The caller bounds the number of tasks.
         """
-        if not tasks:
-            self._drop((ChangeKind.ORDER, ""))
-        else:
-            self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks), "jobs": jobs})
+        data = {"tasks": sorted(tasks), "jobs": jobs} if tasks else None
+        self._set(ChangeKind.ORDER, "", data)
 
     def set_learned(self, kind: ChangeKind, task: TaskId, learned: Learned | None) -> None:
         """Publish what chunks or leases of a task's Jobs took; None if nothing is known.
 
         kind: CHUNKS or LEASED. The caller bounds the number of tasks.
         """
-        if learned is None:
-            self._drop((kind, str(task)))
-        else:
-            self._put((kind, str(task)), learned.to_document())
+        self._set(kind, str(task), None if learned is None else learned.to_document())
 
     def set_smaller(self, task: TaskId, steps: int) -> None:
         """Publish how often executors were killed with ever smaller partitions; 0 for not at all.
 
         task: the executors'. The caller bounds their number.
         """
-        if not steps:
-            self._drop((ChangeKind.SMALLER, str(task)))
-        else:
-            self._put((ChangeKind.SMALLER, str(task)), {"steps": steps})
+        self._set(ChangeKind.SMALLER, str(task), {"steps": steps} if steps else None)
 
     def set_crowded(self, namespaces: Collection[str]) -> None:
         """Publish which namespaces may soon take no new tasks, so that none gets a first size."""
-        if not namespaces:
-            self._drop((ChangeKind.CROWDED, ""))
-        else:
-            self._put((ChangeKind.CROWDED, ""), {"namespaces": sorted(namespaces)})
+        data = {"namespaces": sorted(namespaces)} if namespaces else None
+        self._set(ChangeKind.CROWDED, "", data)
 
     def set_defaults(
         self,
@@ -311,6 +292,13 @@ class FeedBoard:
         self._models.pop(name, None)
         self._model_room.drop(owner_of(name), name)
         self._drop((ChangeKind.MODEL, name))
+
+    def _set(self, kind: ChangeKind, name: str, value: Mapping[str, Any] | None) -> None:
+        """Publish what is known of a subject now; None if nothing is."""
+        if value is None:
+            self._drop((kind, name))
+        else:
+            self._put((kind, name), value)
 
     def _put(self, key: _Key, value: Mapping[str, Any]) -> int | None:
         """Publish a change, and return its bytes; None if it is too large: the one before stays."""

@@ -44,7 +44,7 @@ run, so its pods get no first size. Older readers do not read it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -120,6 +120,11 @@ class Removed(msgspec.Struct, frozen=True):
     smaller: Sequence[str] = ()
     crowded: Sequence[str] = ()
 
+    def names(self, kind: ChangeKind) -> Sequence[str]:
+        """Return what was removed of a kind; nothing of a kind that is never removed."""
+        names: Sequence[str] = getattr(self, kind.value, ())
+        return names
+
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of the feed, its entries still plain JSON."""
@@ -142,6 +147,11 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     leased: dict[str, Any] = {}
     smaller: dict[str, Any] = {}
     crowded: dict[str, Any] = {}
+
+    def given(self, kind: ChangeKind) -> Mapping[str, Any]:
+        """Return the news of a kind that has names, by them."""
+        news: Mapping[str, Any] = getattr(self, kind.value)
+        return news
 
 
 class BadMessage(ValueError):
