@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, given_only
+from plimsoll_operator.cli.options import PROCESSES
 
 app = typer.Typer()
 
@@ -69,11 +69,22 @@ def agent(
     ] = Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
 ) -> None:
     """Measure the memory of this node's pods, and tell page cache from need."""
-    given = given_only(**locals())  # as the first line: so far there are only the options
-
     from plimsoll_operator.agent.settings import AgentSettings
     from plimsoll_operator.processes.agent import serve
     from plimsoll_operator.processes.logs import log_as_records
 
     log_as_records()
-    serve(AgentSettings(**given))
+    settings = AgentSettings(
+        controller_url=controller_url,
+        token_file=token_file,
+        node_name=node_name,
+        state_dir=state_dir,
+        cgroup_root=cgroup_root,
+        interval_s=interval_s,
+        metrics_listen_host=metrics_listen_host,
+        metrics_listen_port=metrics_listen_port,
+        api_server=api_server,
+        api_token_file=api_token_file,
+        api_ca_file=api_ca_file,
+    )
+    serve(settings)

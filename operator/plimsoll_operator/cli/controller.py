@@ -105,11 +105,26 @@ def controller(
     ] = None,
 ) -> None:
     """Run the operator: it observes, lifts, retries, trains and keeps TaskProfiles."""
-    given = given_only(**locals())  # as the first line: so far there are only the options
-
     from plimsoll_operator.controller.settings import ControllerSettings
     from plimsoll_operator.processes.controller import serve
     from plimsoll_operator.processes.logs import log_as_records
 
     log_as_records()
+    given = given_only(
+        store_url=store_url,
+        kubeconfig=kubeconfig,
+        context=context,
+        listen_host=listen_host,
+        listen_port=listen_port,
+        page_host=page_host,
+        page_port=page_port,
+        leases_host=leases_host,
+        leases_port=leases_port,
+        token_file=token_file,
+        mode=mode,
+        excluded_namespaces=excluded_namespaces,
+        training_budget_s=training_budget_s,
+        lease=lease,
+        instance=instance,
+    )
     serve(ControllerSettings(**given))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only
+from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig
 from plimsoll_operator.training.limits import BUDGET_S
 from plimsoll_predictor.core.policy import Mode
 
@@ -40,11 +40,25 @@ def run(
     ] = 8083,
 ) -> None:
     """Run controller, admission and agent together, on a laptop or a one-node cluster."""
-    given = given_only(**locals())  # as the first line: so far there are only the options
-
     from plimsoll_operator.processes.logs import log_as_records
     from plimsoll_operator.processes.run import RunSettings
     from plimsoll_operator.processes.run import run as run_all
 
     log_as_records()
-    run_all(RunSettings(**given))
+    settings = RunSettings(
+        state_dir=state_dir,
+        kubeconfig=kubeconfig,
+        context=context,
+        mode=mode,
+        host=host,
+        excluded_namespaces=excluded_namespaces,
+        training_budget_s=training_budget_s,
+        agent=agent,
+        node_name=node_name,
+        admission_port=admission_port,
+        controller_port=controller_port,
+        page_port=page_port,
+        metrics_port=metrics_port,
+        leases_port=leases_port,
+    )
+    run_all(settings)

@@ -97,17 +97,6 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     quiet = QuietLog(time.monotonic)
     excluded = settings.excluded_namespaces
     watches = _gate_watches(settings, metrics)
-    clients: list[FeedClient] = []
-    answerer = Answerer(
-        state,
-        freshness,
-        metrics,
-        quiet,
-        time.monotonic,
-        excluded,
-        watched={resource: watch.watched for resource, watch in watches.items()},
-        leases=lambda run: _leasing(settings.leases_url, clients[0].token, run),
-    )
     client = FeedClient(
         source=feed_source(settings.feed_url, settings.feed_token_file, settings.feed_ca_file),
         state=state,
@@ -116,7 +105,16 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         jitter=random.Random(),
         asked=lambda wait_s: freshness.ask(time.monotonic() + wait_s),
     )
-    clients.append(client)
+    answerer = Answerer(
+        state,
+        freshness,
+        metrics,
+        quiet,
+        time.monotonic,
+        excluded,
+        watched={resource: watch.watched for resource, watch in watches.items()},
+        leases=lambda run: _leasing(settings.leases_url, client.token, run),
+    )
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if snapshot.load(time.time()):
         freshness.load(time.monotonic())

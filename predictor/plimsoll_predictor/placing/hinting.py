@@ -153,7 +153,10 @@ class Neighbourhoods:
         if node not in self._loads and len(self._loads) >= MOST_LOADS:
             raise ValueError(f"there are loads of more than {MOST_LOADS} nodes")
         self._loads[node] = load
-        (self._avoided.add if load.pressed else self._avoided.discard)(node)
+        if load.pressed:
+            self._avoided.add(node)
+        else:
+            self._avoided.discard(node)
         row = self._rows.get(node)
         if row is not None:
             self._load_rows[row] = load.row()

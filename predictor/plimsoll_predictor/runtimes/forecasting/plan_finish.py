@@ -37,6 +37,8 @@ _MOST_NARROWINGS: Final = 8
 _BEYOND_BOUND: Final = 1e-4
 _TILT: Final = 24.0
 """Sums that run off the grid come back with a weight of e^-_TILT: below 1e-10."""
+_SOON_S: Final = 1e-9
+"""Stands for no time at all, which has no logarithm."""
 _NEARLY_ALL: Final = 1 - 1e-6
 """If so many plans have no run beyond the forecasts' grid, the rest is not computed apart."""
 
@@ -224,9 +226,6 @@ class _Left:
         """Seconds left within which such a share of runs ends."""
         left_s = np.exp(np.interp(shares, self.cumulated, np.log(self.edges_s))) - self.elapsed_s
         return np.maximum(left_s, 0.0)
-
-
-_SOON_S: Final = 1e-9
 
 
 def _convolved(plan: Plan, forecasts: Mapping[str, Forecast]) -> Finish:

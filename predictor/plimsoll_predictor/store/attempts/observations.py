@@ -171,8 +171,10 @@ class ObservationRecords(Records):
         )
         refused, tried = set[int](), set[int]()
         for row in self._database.rows(before.distinct()):
-            never = row.cause == Cause.NEVER_STARTED.value and row.exit_code is None
-            (refused if never else tried).add(row.attempt)
+            if row.cause == Cause.NEVER_STARTED.value and row.exit_code is None:
+                refused.add(row.attempt)
+            else:
+                tried.add(row.attempt)
         return len(refused - tried)
 
     def run_cpus(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[RunCpu]]:
