@@ -204,7 +204,7 @@ class ClassifierSizer:
             model=self.model,
         )
         failed = FailedAttempt(
-            allocation_bytes=failed_bytes,
+            killed_at_bytes=failed_bytes,
             attempt=attempt,
             request_bytes=asked.preset_bytes,
             attempts_left=self.policy.max_lifts + 1 - attempt,

@@ -38,7 +38,7 @@ class Kill:
         killed, watched = self.observation, self.watched
         assert killed.allocation_bytes is not None
         return FailedAttempt(
-            allocation_bytes=killed.allocation_bytes,
+            killed_at_bytes=killed.allocation_bytes,
             attempt=killed.attempt,
             request_bytes=killed.request_bytes,
             limit_bytes=watched.written_limit_bytes,

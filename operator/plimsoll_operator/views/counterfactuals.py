@@ -238,7 +238,7 @@ def _after_kill(now: Situation, size_bytes: int | None) -> str:
     if size_bytes is None:
         return "nothing: without an allocation there is no limit of ours to raise"
     failed = FailedAttempt(
-        allocation_bytes=size_bytes,
+        killed_at_bytes=size_bytes,
         attempt=1,
         request_bytes=now.ask.request_bytes,
         attempts_left=now.knowledge.policy.max_lifts,

@@ -22,6 +22,7 @@ LIFTING_OFF: Final = "lifting is switched off (maxLifts 0)"
 class FailedAttempt:
     """An attempt the kernel killed at its memory limit.
 
+    killed_at_bytes: that limit; it was decided, raised by a rescue, or written by its author.
     attempt: 1 for a run's first pod.
     request_bytes: what the user had asked for; None if nothing.
     limit_bytes: the limit as its author wrote it; None if there was none.
@@ -30,7 +31,7 @@ class FailedAttempt:
     refused: how many attempts before it tried nothing, as their nodes refused their pods.
     """
 
-    allocation_bytes: int
+    killed_at_bytes: int
     attempt: int
     run: str | None = None
     request_bytes: int | None = None
@@ -51,7 +52,7 @@ class FailedAttempt:
     @property
     def was_lowered(self) -> bool:
         """Whether the run might have lived as its author wrote it."""
-        return self.limit_bytes is None or self.allocation_bytes < self.written_bytes
+        return self.limit_bytes is None or self.killed_at_bytes < self.written_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,9 @@ def may_be_held(failed: FailedAttempt, policy: Policy) -> bool:
 def held_lift(failed: FailedAttempt) -> Lift:
     """Return the next attempt's allocation: what the killed one had."""
     return Lift(
-        allocation_bytes=failed.allocation_bytes,
+        allocation_bytes=failed.killed_at_bytes,
         attempt=failed.attempt + 1,
-        after_bytes=failed.allocation_bytes,
+        after_bytes=failed.killed_at_bytes,
     )
 
 
@@ -116,19 +117,19 @@ def next_allocation(
         ceilings_bytes=knowledge.model.bins.ceilings_bytes if knowledge.model else (),
         request_bytes=failed.request_bytes,
         in_burst=fails_in_burst(failed.run, knowledge, constants),
-        curve_bytes=knowledge.rule.after_curve(failed.allocation_bytes) if knowledge.rule else 0,
+        curve_bytes=knowledge.rule.after_curve(failed.killed_at_bytes) if knowledge.rule else 0,
     )
-    wanted_bytes = lifted_bytes(failed.allocation_bytes, lifts + 1, climb)
+    wanted_bytes = lifted_bytes(failed.killed_at_bytes, lifts + 1, climb)
     wanted_bytes = over_shown(wanted_bytes, failed.request_bytes, knowledge, constants)
     left = failed.attempts_left
     if lifts + 1 == policy.max_lifts or left is None or left <= 1:
         wanted_bytes = max(wanted_bytes, failed.written_bytes)
     allowed = Range.of(policy, bounds, failed.request_bytes)
     allocation_bytes = allowed.lift(wanted_bytes)
-    if allocation_bytes < USEFUL_STEP * failed.allocation_bytes:
-        if not failed.was_lowered or allowed.is_cut(USEFUL_STEP * failed.allocation_bytes):
+    if allocation_bytes < USEFUL_STEP * failed.killed_at_bytes:
+        if not failed.was_lowered or allowed.is_cut(USEFUL_STEP * failed.killed_at_bytes):
             # So little room is left that the next attempt would be killed like the last one.
-            at = words_for_bytes(failed.allocation_bytes)
+            at = words_for_bytes(failed.killed_at_bytes)
             told = f"killed at {at} and already at {allowed.cap_words}"
             return Leaking(told, allowed.remedy)
         if allocation_bytes <= (failed.request_bytes or 0):
@@ -137,18 +138,18 @@ def next_allocation(
             return Lift(
                 allocation_bytes=failed.request_bytes or 0,
                 attempt=failed.attempt + 1,
-                after_bytes=failed.allocation_bytes,
+                after_bytes=failed.killed_at_bytes,
                 as_written=True,
             )
         # Only the author's own limit is larger than what Plimsoll may set: the last attempt gets
         # it. The step only makes the lift differ from the killed attempt.
         return Lift(
-            allocation_bytes=math.ceil(USEFUL_STEP * failed.allocation_bytes),
+            allocation_bytes=math.ceil(USEFUL_STEP * failed.killed_at_bytes),
             attempt=policy.max_lifts + 1 + failed.refused,
-            after_bytes=failed.allocation_bytes,
+            after_bytes=failed.killed_at_bytes,
         )
     return Lift(
         allocation_bytes=allocation_bytes,
         attempt=failed.attempt + 1,
-        after_bytes=failed.allocation_bytes,
+        after_bytes=failed.killed_at_bytes,
     )

@@ -27,7 +27,7 @@ def test_the_last_attempt_of_a_run_that_a_cap_kept_from_its_own_limit_has_that_l
     known = knowledge_of(max_bytes=2 * GIB)
     pod = a_pod().asking("1Gi").limited("8Gi")
     failed = FailedAttempt(
-        allocation_bytes=2 * GIB,
+        killed_at_bytes=2 * GIB,
         attempt=1,
         request_bytes=GIB,
         limit_bytes=8 * GIB,

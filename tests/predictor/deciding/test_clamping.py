@@ -109,7 +109,7 @@ def test_a_lift_is_not_held_back_below_the_request(allowed: Range, expected_byte
 
 
 def test_a_run_killed_below_its_request_on_small_nodes_is_lifted_and_not_given_up() -> None:
-    failed = FailedAttempt(allocation_bytes=7 * GIB, attempt=3, request_bytes=64 * GIB)
+    failed = FailedAttempt(killed_at_bytes=7 * GIB, attempt=3, request_bytes=64 * GIB)
     known = Knowledge(task=TRAIN, policy=Policy(), runs=20, max_need_bytes=7 * GIB)
     lift = next_allocation(failed, known, Bounds(room_bytes=7 * GIB, room_of=NODE))
     assert isinstance(lift, Lift)

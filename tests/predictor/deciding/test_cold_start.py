@@ -62,7 +62,7 @@ def test_a_kill_at_the_first_size_is_answered_with_the_request(share: float) -> 
     assert killed_bytes is not None
     # The kill taught only that more than this is needed.
     known = Knowledge(task=TaskId("shop", "train"), policy=policy, max_need_bytes=killed_bytes)
-    failed = FailedAttempt(allocation_bytes=killed_bytes, attempt=1, request_bytes=4 * GIB)
+    failed = FailedAttempt(killed_at_bytes=killed_bytes, attempt=1, request_bytes=4 * GIB)
     lift = next_allocation(failed, known, Bounds())
     assert isinstance(lift, Lift)
     assert lift.allocation_bytes == 4 * GIB
@@ -89,7 +89,7 @@ def leak(standing: Standing, pool: Pool, *, limit_bytes: int | None = None) -> N
         standing.exceeded(killed)
         standing.refresh(pool, overhead_s=None)
         failed = FailedAttempt(
-            allocation_bytes=size_bytes, attempt=attempt, request_bytes=REQUEST_BYTES
+            killed_at_bytes=size_bytes, attempt=attempt, request_bytes=REQUEST_BYTES
         )
         answer = next_allocation(failed, standing.inform(TRAIN), Bounds())
         if isinstance(answer, Leaking):

@@ -151,7 +151,7 @@ def lifted_from(size_mib: int, *, needed_mib: int | None, killed_at_mib: int) ->
         max_need_bytes=killed_at_mib * MIB,
         largest_bytes=None if needed_mib is None else needed_mib * MIB,
     )
-    failed = FailedAttempt(allocation_bytes=size_mib * MIB, attempt=1)
+    failed = FailedAttempt(killed_at_bytes=size_mib * MIB, attempt=1)
     lift = next_allocation(failed, known, ANYWHERE)
     assert isinstance(lift, Lift)
     return lift.allocation_bytes // MIB

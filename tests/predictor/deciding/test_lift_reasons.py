@@ -19,7 +19,7 @@ from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.knowledge.shown import Shown
 
 FAILED = FailedAttempt(
-    allocation_bytes=100 * MIB, attempt=1, request_bytes=1000 * MIB, attempts_left=5, run="r"
+    killed_at_bytes=100 * MIB, attempt=1, request_bytes=1000 * MIB, attempts_left=5, run="r"
 )
 BY_ROWS = Rule(base_bytes=1.0, curves=(Straight(("rows",), (1.0,), 0.0, factor=1.05),))
 

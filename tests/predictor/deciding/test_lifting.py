@@ -28,7 +28,7 @@ def killed_at(
 ) -> FailedAttempt:
     return FailedAttempt(
         attempts_left=left,
-        allocation_bytes=size_mib * MIB,
+        killed_at_bytes=size_mib * MIB,
         attempt=attempt,
         request_bytes=None if request_mib is None else request_mib * MIB,
         limit_bytes=None if limit_mib is None else limit_mib * MIB,
@@ -103,7 +103,7 @@ def test_allocations_rise_until_the_lifts_are_used_up() -> None:
     failed, sizes = killed_at(100), []
     while isinstance(step := lifted(failed, binned()), Lift):
         sizes.append(step.allocation_bytes / MIB)
-        failed = FailedAttempt(allocation_bytes=step.allocation_bytes, attempt=step.attempt)
+        failed = FailedAttempt(killed_at_bytes=step.allocation_bytes, attempt=step.attempt)
     assert sizes == [300, 600, 848]
     assert step == Leaking("lifted 3 times and killed again", "raise maxLifts")
 
@@ -187,7 +187,7 @@ def test_a_run_killed_below_its_own_limit_is_not_given_up_for_a_cap(limit_mib: i
         step = lifted(failed, task, bounds)
         assert isinstance(step, Lift)
         assert step.attempt == task.built.policy.max_lifts + 1
-        assert step.allocation_bytes > failed.allocation_bytes
+        assert step.allocation_bytes > failed.killed_at_bytes
 
 
 @pytest.mark.parametrize("limit_mib", [None, 4096])

@@ -201,7 +201,7 @@ def test_a_kill_is_always_answered_by_more_memory_within_the_cap_or_by_a_reason(
     limit_bytes: int | None,
 ) -> None:
     failed = FailedAttempt(
-        allocation_bytes=killed_bytes,
+        killed_at_bytes=killed_bytes,
         attempt=1,
         request_bytes=request_bytes,
         limit_bytes=limit_bytes,

@@ -85,7 +85,7 @@ def _point(each: Observation, following: Observation | None) -> AttemptPoint:
         outcome=each.outcome,
         cause=each.cause,
         request_bytes=each.request_bytes,
-        allocation_bytes=each.reserved_bytes,
+        reserved_bytes=each.reserved_bytes,
         need_bytes=None if need is None else need.size_bytes,
         lifted_to_bytes=None if lifted is None else lifted.allocation_bytes,
         lift_outcome=None if lifted is None else lifted.outcome,

@@ -51,7 +51,7 @@ class Figures:
 class AttemptPoint:
     """One attempt as the plots draw it. None if a value is unknown.
 
-    allocation_bytes: the request that it ran with; its limit may be larger.
+    reserved_bytes: the request that it ran with; its limit may be larger.
     need_bytes: the peak of a success; the limit that was exceeded if ``killed``.
     lifted_to_bytes, lift_outcome, lift_cause: the limit of the attempt that followed a kill, how it
         ended, and why; None while it has not ended.
@@ -63,7 +63,7 @@ class AttemptPoint:
     attempt: int
     outcome: Outcome
     request_bytes: int | None
-    allocation_bytes: int | None
+    reserved_bytes: int | None
     need_bytes: int | None
     lifted_to_bytes: int | None = None
     lift_outcome: Outcome | None = None
@@ -73,7 +73,7 @@ class AttemptPoint:
 
     @property
     def killed(self) -> bool:
-        """OOM-killed: the need was more than the allocation."""
+        """OOM-killed: the need was more than its limit."""
         return self.outcome is Outcome.OOM_KILLED
 
 

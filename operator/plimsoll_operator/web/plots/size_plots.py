@@ -59,7 +59,7 @@ def timeline(thinned: Thinned, size: tuple[int, int] = WIDE) -> Markup:
         svg.path(_history(thinned, x, y), "history"),
         svg.path(_dashes(thinned, x, y, half=half, of="request_bytes"), "request"),
         svg.path(_gaps(thinned, x, y), "gap" if len(points) <= _CROWD else "gap crowd"),
-        svg.path(_dashes(thinned, x, y, half=half, of="allocation_bytes"), "allocation"),
+        svg.path(_dashes(thinned, x, y, half=half, of="reserved_bytes"), "allocation"),
         *(
             mark
             for place, point in thinned.points
@@ -86,7 +86,7 @@ def diagonal(thinned: Thinned) -> Markup:
     placed = [
         (point, need, allocation)
         for _, point in thinned.points
-        if (need := point.need_bytes) and (allocation := point.allocation_bytes)
+        if (need := point.need_bytes) and (allocation := point.reserved_bytes)
     ]
     sizes = [size for _, need, allocation in placed for size in (need, allocation)]
     x, y, parts = frame.sizes(min(sizes, default=MIB) / 1.3, max(sizes, default=MIB) * 1.3)
@@ -151,7 +151,7 @@ def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], frame: Frame) -> lis
 
 
 def _sizes(points: Iterable[AttemptPoint]) -> list[int]:
-    fields = ("request_bytes", "allocation_bytes", "need_bytes", "lifted_to_bytes")
+    fields = ("request_bytes", "reserved_bytes", "need_bytes", "lifted_to_bytes")
     return [size for point in points for name in fields if (size := getattr(point, name))]
 
 
@@ -188,7 +188,7 @@ def _gaps(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
     return [
         f"M{x(place):g} {y(need):g}V{y(allocation):g}"
         for place, point in thinned.points
-        if (need := point.need_bytes) and (allocation := point.allocation_bytes)
+        if (need := point.need_bytes) and (allocation := point.reserved_bytes)
         if allocation > need and not point.killed
     ]
 
@@ -210,7 +210,7 @@ def words_for_point(point: AttemptPoint) -> str:
         needed = f"OOM-killed{words_for_kill(point.cause)}: needs more than {need}"
     elif point.cause is not None:
         needed = words_for_cause(point.cause)
-    got = words_for_size(point.allocation_bytes)
+    got = words_for_size(point.reserved_bytes)
     asked = words_for_size(point.request_bytes)
     run = f"run {cut(point.run, 80)}, attempt {point.attempt}"
     return f"{needed}, got {got}, asked {asked}; {run}; {words_for_minute(point.at_s)}"

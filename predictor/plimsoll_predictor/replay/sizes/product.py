@@ -76,7 +76,7 @@ class ProductSizer:
     def lift(self, asked: Submitted, failed_bytes: int, attempt: int, _now_s: float, /) -> int:
         """Lift as the controller would."""
         failed = FailedAttempt(
-            allocation_bytes=failed_bytes,
+            killed_at_bytes=failed_bytes,
             attempt=attempt,
             request_bytes=asked.preset_bytes,
             attempts_left=LIFTS - attempt,

@@ -77,7 +77,7 @@ def test_a_kill_at_a_limit_above_the_request_is_drawn_at_its_limit() -> None:
         replace(an_attempt("r", 2), request_memory_ran_bytes=300 * MIB, allocation_bytes=GIB),
     ]
     [lift] = lifts_of(points_of(chain), limit=10)
-    assert (lift.allocation_bytes, lift.need_bytes) == (256 * MIB, 512 * MIB)
+    assert (lift.reserved_bytes, lift.need_bytes) == (256 * MIB, 512 * MIB)
     assert lift.lifted_to_bytes == GIB
 
 
@@ -97,7 +97,7 @@ def test_totals_add_up() -> None:
 def test_a_lift_tells_what_followed() -> None:
     chain = [killed(an_attempt("r")), replace(an_attempt("r", 2), allocation_bytes=GIB)]
     [lift] = lifts_of(points_of(chain), limit=10)
-    assert (lift.allocation_bytes, lift.lift_outcome) == (512 * MIB, Outcome.SUCCEEDED)
+    assert (lift.reserved_bytes, lift.lift_outcome) == (512 * MIB, Outcome.SUCCEEDED)
     assert lift.lifted_to_bytes == points_of(chain)[0].lifted_to_bytes == GIB
     [open_lift] = lifts_of(points_of(chain[:1]), limit=10)
     assert (open_lift.lifted_to_bytes, open_lift.lift_outcome) == (None, None)
