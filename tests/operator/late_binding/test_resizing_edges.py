@@ -81,6 +81,23 @@ def test_a_lifted_attempt_that_has_its_size_is_left_alone() -> None:
     assert found_for(WAITING, lifted_to(4000)) == "the change is too small"
 
 
+def test_a_pod_made_under_recommend_is_resized_once_its_task_is_enforced() -> None:
+    """`plimsoll enforce` says so before it asks."""
+    enforced = needing(1000)
+    recommended = AdmissionState(
+        default_policy=Policy(mode=Mode.RECOMMEND),
+        tasks={
+            task: replace(known, policy=replace(known.policy, mode=Mode.RECOMMEND))
+            for task, known in enforced.tasks.items()
+        },
+    )
+    made = WAITING.patched(size(WAITING.built(), recommended).patch)
+    assert found_for(made, recommended) == "its mode is not enforce"
+    found = found_for(made, enforced)
+    assert isinstance(found, Resize)
+    assert found.memory.request_bytes == 1000 * MIB
+
+
 def note_on(pod: APod) -> DecisionNote:
     note = size(pod.built(), needing(2000)).note
     assert note is not None

@@ -44,7 +44,7 @@ def mode_command(
     except (ApiError, ValueError) as error:
         complain(f"plimsoll {mode.value}: {error}")
         return 1
-    print(f"done: {target} has mode {mode.value}{found.but or ', from the next pod on'}")
+    print(f"done: {target} has mode {mode.value}{found.but or words_for_reach(mode)}")
     return 0
 
 
@@ -117,7 +117,17 @@ def words_for_change(
         more = f" and {len(stubborn) - len(shown)} more" if len(stubborn) > len(shown) else ""
         lines.append(f"  not {named}{more}: the TaskProfile has a mode of its own")
     lines.append("  pods with a plimsoll.dev/mode of their own keep it; running pods stay")
+    if after is Mode.ENFORCE:
+        lines.append("  pods that wait for a node are sized, too (Kubernetes 1.33 or newer)")
     return "\n".join(lines)
+
+
+def words_for_reach(mode: Mode) -> str:
+    """Which pods follow the mode, in words after it."""
+    created = ", for pods created from now on"
+    if mode is not Mode.ENFORCE:
+        return created
+    return f"{created}, and for those that wait for a node (Kubernetes 1.33 or newer)"
 
 
 def _all_enforced(following: Sequence[TaskState]) -> str:

@@ -24,6 +24,9 @@ HERE = Installation(installed_in="plimsoll")
 CLUSTER = custom_path("sizingpolicies", "plimsoll", "cluster")
 SHOP = custom_path("sizingpolicies", "shop", "default")
 TRAIN = custom_path("taskprofiles", "shop", "train")
+REACH = (
+    "for pods created from now on, and for those that wait for a node (Kubernetes 1.33 or newer)"
+)
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def objects(monkeypatch: pytest.MonkeyPatch) -> Objects:
         (TRAIN, "it is paused by TaskProfile shop/train; `plimsoll resume shop/train` ends that"),
     ],
 )
-def test_what_is_paused_is_not_said_to_be_enforced_from_the_next_pod_on(
+def test_what_is_paused_is_not_said_to_be_enforced_at_once(
     objects: Objects, capsys: pytest.CaptureFixture[str], path: str, words: str
 ) -> None:
     objects.kept[path]["spec"]["paused"] = True
@@ -56,7 +59,7 @@ def test_what_is_paused_is_not_said_to_be_enforced_from_the_next_pod_on(
         assert mode_command(Mode.ENFORCE, "shop/train", None, HERE, ask=False) == 0
         said = capsys.readouterr().out
         assert words in said.splitlines()[-1]
-        assert "from the next pod on" not in said
+        assert "created from now on" not in said
     assert objects.kept[TRAIN]["spec"]["mode"] == "enforce"
 
 
@@ -69,13 +72,13 @@ def test_a_namespace_that_is_paused_is_not_said_to_be_enforced(
 
 
 @pytest.mark.parametrize("hidden", [set(), {CLUSTER}])
-def test_without_a_pause_it_is_from_the_next_pod_on(
+def test_without_a_pause_it_is_for_new_pods_and_those_that_wait(
     objects: Objects, capsys: pytest.CaptureFixture[str], hidden: set[str]
 ) -> None:
     objects.hidden = hidden
     assert mode_command(Mode.ENFORCE, "shop/train", None, HERE, ask=False) == 0
     said = capsys.readouterr().out
-    assert said.endswith("done: TaskProfile shop/train has mode enforce, from the next pod on\n")
+    assert said.endswith(f"done: TaskProfile shop/train has mode enforce, {REACH}\n")
     assert "paused" not in said
     assert "known yet" not in said
 
@@ -97,7 +100,7 @@ def test_a_namespace_that_is_left_alone_is_not_said_to_be_enforced(
         assert mode_command(Mode.ENFORCE, task, namespace, HERE, ask=False) == 0
         said = capsys.readouterr().out
         assert "; Plimsoll leaves namespace shop alone" in said.splitlines()[-1]
-        assert "from the next pod on" not in said
+        assert "created from now on" not in said
     assert mode_command(Mode.OFF, task, namespace, HERE, ask=False) == 0
     assert "leaves namespace" not in capsys.readouterr().out
 
@@ -112,7 +115,20 @@ def test_a_namespace_that_is_not_left_alone_or_may_not_be_known_as_such_is_enfor
     objects.kept[f"{WEBHOOKS}/plimsoll-two"] = excluding("lab")
     assert mode_command(Mode.ENFORCE, None, "shop", HERE, ask=False) == 0
     said = capsys.readouterr().out
-    assert said.endswith("done: SizingPolicy shop/default has mode enforce, from the next pod on\n")
+    assert said.endswith(f"done: SizingPolicy shop/default has mode enforce, {REACH}\n")
+
+
+@pytest.mark.parametrize("mode", [Mode.RECOMMEND, Mode.OFF])
+def test_only_enforce_is_said_to_change_pods_that_wait(
+    objects: Objects, capsys: pytest.CaptureFixture[str], mode: Mode
+) -> None:
+    assert mode_command(mode, "shop/train", None, HERE, ask=False) == 0
+    said = capsys.readouterr().out
+    assert said.endswith(f"has mode {mode.value}, for pods created from now on\n")
+    assert "wait for a node" not in said
+    assert mode_command(Mode.ENFORCE, "shop/train", None, HERE, ask=False) == 0
+    before_it_asks = capsys.readouterr().out.partition("done:")[0]
+    assert "pods that wait for a node are sized, too" in before_it_asks
 
 
 def test_what_is_resumed_and_still_paused_above_is_told(
