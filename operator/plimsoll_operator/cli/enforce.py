@@ -35,12 +35,12 @@ def _mode_command(mode: Mode) -> Callable[..., None]:
 
 
 HELP: Final = {
-    Mode.ENFORCE: """Let Plimsoll set the memory of a task's pods, or of all pods in a namespace.
+    Mode.ENFORCE: """Let Plimsoll set the memory of a task's pods, or of all tasks in a namespace.
 
     It first says what changes, and what it would have saved and killed so far.
     """,
     Mode.RECOMMEND: "Only write down what Plimsoll would do; change no pod's memory.",
-    Mode.OFF: "Leave a task's pods alone, or all pods in a namespace.",
+    Mode.OFF: "Leave a task's pods alone, or those of all tasks in a namespace.",
 }
 
 for mode, words in HELP.items():
