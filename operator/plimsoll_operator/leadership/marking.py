@@ -10,7 +10,6 @@ from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.names import labels
 
 CONTROLLERS: Final = "app.kubernetes.io/component=controller"
-INSTANCE: Final = "app.kubernetes.io/instance"
 LEADS: Final = "true"
 
 
@@ -22,11 +21,11 @@ def changes(pods: Sequence[Mapping[str, Any]], me: str) -> dict[str, str | None]
     labels_of = {pod["metadata"]["name"]: pod["metadata"].get("labels") or {} for pod in pods}
     if me not in labels_of:
         return {}  # this process runs in no pod, beside the cluster
-    release = labels_of[me].get(INSTANCE)
+    release = labels_of[me].get(labels.INSTANCE)
     wanted: dict[str, str | None] = {}
     for name, pod_labels in labels_of.items():
         value = LEADS if name == me else None
-        if pod_labels.get(INSTANCE) == release and pod_labels.get(labels.LEADER) != value:
+        if pod_labels.get(labels.INSTANCE) == release and pod_labels.get(labels.LEADER) != value:
             wanted[name] = value
     return wanted
 

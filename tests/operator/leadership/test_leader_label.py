@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plimsoll_operator.leadership.marking import INSTANCE, changes
-from plimsoll_operator.names.labels import LEADER
+from plimsoll_operator.leadership.marking import changes
+from plimsoll_operator.names.labels import INSTANCE, LEADER
 
 
 def a_pod_of(

@@ -20,7 +20,8 @@ from plimsoll_operator.commands.status.cluster_state import (
 )
 from plimsoll_operator.commands.status.tasks import is_paused
 from plimsoll_operator.names.conditions import ConditionType
-from plimsoll_operator.names.labels import COMPONENT, NAME
+from plimsoll_operator.names.labels import COMPONENT, INSTANCE, NAME
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 from plimsoll_predictor.core.durations import words_for_duration
@@ -33,9 +34,6 @@ SKEW_S: Final = 5.0
 EXPIRES_SOON_S: Final = 3 * 24 * 3600.0
 STALE_FEED_S: Final = 60.0
 LEASE_S: Final = 15.0
-_MADE_AGAIN: Final = (
-    "helm upgrade plimsoll helm/plimsoll --namespace plimsoll --reuse-values makes it again"
-)
 
 
 class Level(StrEnum):
@@ -74,7 +72,8 @@ def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
         why = next((each.why for each in cluster.unseen if each.what == name), "may not be read")
         return Check(name, Level.UNSEEN, why)
 
-    webhook = check("webhook", cluster.webhooks, partial(_webhook, now_s))
+    again = made_again(cluster)
+    webhook = check("webhook", cluster.webhooks, partial(_webhook, now_s, again))
     pause = check("sizing", cluster.policies, partial(_pause, cluster.installed_in))
     if cluster.deployments is not None and not cluster.deployments and not cluster.webhooks:
         return [_absent(cluster), pause]
@@ -82,10 +81,10 @@ def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
         return [webhook, Check(PROCESSES, *_outside(cluster.outside)), pause]
     return [
         webhook,
-        check("admission", cluster.deployments, partial(_workload, "admission")),
+        check("admission", cluster.deployments, partial(_workload, "admission", again)),
         check("certificate", cluster.certificates_end_s, partial(_certificate, now_s)),
         check("feed", cluster.feed_ages_s, partial(_feed, cluster.lowering or {})),
-        check("controller", cluster.deployments, partial(_workload, "controller")),
+        check("controller", cluster.deployments, partial(_workload, "controller", again)),
         # With a database there is no claim to look at.
         *(
             [check("store", cluster.claims, _store)]
@@ -99,12 +98,22 @@ def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
     ]
 
 
-def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
+def made_again(cluster: ClusterState) -> str:
+    """The command that makes again what is missing, for the release that is left of."""
+    left = [*(cluster.deployments or ()), *(cluster.webhooks or ()), *(cluster.agents or ())]
+    release = next(filter(None, (label(each, INSTANCE) for each in left)), OWN_NAMESPACE)
+    return (
+        f"helm upgrade {release} helm/plimsoll --namespace {cluster.installed_in or OWN_NAMESPACE}"
+        " --reset-then-reuse-values makes it again"
+    )
+
+
+def _webhook(now_s: float, again: str, webhooks: Sequence[Object]) -> Judgement:
     if not webhooks:
         return (
             Level.BAD,
             "no MutatingWebhookConfiguration of Plimsoll: pods start as their authors wrote them",
-            _MADE_AGAIN,
+            again,
         )
     hooks = part(webhooks[0], "webhooks") or []
     policies = {part(hook, "failurePolicy") for hook in hooks}
@@ -136,14 +145,10 @@ def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
     return Level.WARNING, words, todo
 
 
-def _workload(name: str, deployments: Sequence[Object]) -> Judgement:
+def _workload(name: str, again: str, deployments: Sequence[Object]) -> Judgement:
     deployment = next((each for each in deployments if label(each, COMPONENT) == name), None)
     if deployment is None:
-        return (
-            Level.BAD,
-            f"no Deployment of the {name} was found",
-            _MADE_AGAIN,
-        )
+        return Level.BAD, f"no Deployment of the {name} was found", again
     wanted = part(deployment, "spec", "replicas")
     wanted = 1 if wanted is None else wanted
     ready = part(deployment, "status", "readyReplicas") or 0
