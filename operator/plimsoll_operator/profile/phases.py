@@ -12,7 +12,7 @@ class Phase(StrEnum):
     """The values of TaskProfile.status.phase."""
 
     COLD_START = "ColdStart"
-    """Too few runs are known; pods keep their request."""
+    """Too few runs are known; pods keep their request, or get the share of ``firstSize``."""
     LEARNING = "Learning"
     """Pods keep their request; too few runs are known to say that it is really the cheapest."""
     SIZING = "Sizing"

@@ -108,13 +108,19 @@ def _learned(facts: ProfileFacts) -> str:
     return f"{words}; {kills} killed for lack of memory"
 
 
+def _until_then(knowledge: Knowledge) -> str:
+    policy = knowledge.policy
+    untried = not knowledge.runs and knowledge.max_need_bytes is None
+    if untried and policy.first_size < 1 and not policy.critical:
+        return f"until one is, {policy.first_size:.0%} of the request is tried first (firstSize)"
+    return "until then the request is kept, unless a run is known to need more"
+
+
 def _sizes(knowledge: Knowledge) -> str:
     champion, model = serving(knowledge), knowledge.model
     if knowledge.runs < knowledge.policy.min_runs:
         least = knowledge.policy.min_runs
-        return (
-            f"{knowledge.runs} of the {least} runs needed are known; until then the request is kept"
-        )
+        return f"{knowledge.runs} of the {least} runs needed are known; {_until_then(knowledge)}"
     words = f"sizes are decided by {champion}: {words_for_expert(champion)}"
     if follows := words_for_rule(knowledge.rule, knowledge.runs):
         words += f"; {follows}"

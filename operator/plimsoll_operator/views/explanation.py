@@ -106,7 +106,7 @@ class Explanation:
         if some and set(self.causes) == {Cause.DELETED}:
             return [_DELETED]
         if self.standing is None:
-            return ["the first run whose memory is measured: until then the request is kept"]
+            return ["the first run whose memory is measured: until then sizes follow the request"]
         return []
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from plimsoll_operator.policy.policy_levels import PausedBy
@@ -13,7 +15,7 @@ from plimsoll_operator.profile.story import profile_story
 from plimsoll_operator.wording.asking_words import TooLittle
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Cause
-from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.knowledge.curve import Straight
 from plimsoll_predictor.knowledge.error_budget import Spent
@@ -44,8 +46,31 @@ def test_the_story_begins_with_what_is_done_to_pods() -> None:
 def test_the_story_of_a_task_nobody_knows_yet_promises_nothing() -> None:
     bare = facts(knowledge=Knowledge(task=TASK, policy=Policy()), tally=TaskSummary(task=TASK))
     about = status_of(bare, now_s=0.0)["about"]
-    assert "0 of the 1 runs needed are known; until then the request is kept." in about
+    kept = "until then the request is kept, unless a run is known to need more."
+    assert f"0 of the 1 runs needed are known; {kept}" in about
     assert not any("aved" in words for words in about)
+
+
+@pytest.mark.parametrize(
+    ("known", "tried"),
+    [
+        pytest.param({}, True, id="never seen"),
+        pytest.param({"runs": 1}, False, id="a run is known"),
+        pytest.param({"max_need_bytes": 3 * GIB}, False, id="the share was too small"),
+        pytest.param({"policy": {"critical": True}}, False, id="critical"),
+        pytest.param({"policy": {"first_size": 1.0}}, False, id="the whole request"),
+    ],
+)
+def test_the_story_says_which_share_of_the_request_is_tried_first(
+    known: dict[str, Any], tried: bool
+) -> None:
+    policy = replace(Policy(min_runs=2, first_size=0.75), **known.pop("policy", {}))
+    about = status_of(facts(knowledge=Knowledge(task=TASK, policy=policy, **known)), now_s=0.0)
+    told = [each for each in about["about"] if "runs needed are known" in each]
+    shares = [each for each in told if "75% of the request is tried first (firstSize)" in each]
+    assert len(told) == 1
+    assert len(shares) == tried
+    assert tried or "the request is kept" in told[0]
 
 
 def test_the_story_says_what_kills_and_rescues_cost() -> None:
