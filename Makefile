@@ -47,7 +47,7 @@ demo-placing: setup ## pods that compute and pods that wait on two real nodes: w
 test: python postgresql prometheus browser ## everything CI runs: check, and all the tests, side by side on clusters of their own
 	setpriv --pdeathsig TERM $(PYTHON) -S -m tests.suites
 
-check: setup format-check lint types layers test-doctests test-unit-full ## all that needs no cluster
+check: setup format-check lint types layers test-doctests test-unit-full ## the checks, doctests and unit tests
 
 # What the tests of a file share, such as a trained model, is made once: a file stays in one process.
 # The slowest are listed, because a test that becomes slow costs everybody time.
@@ -305,4 +305,4 @@ clean: ## end the local cluster and remove what was built here (the cache of bin
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
 	-[ ! -d .local/cluster-placing ] || PLIMSOLL_CLUSTER_HOME=$(CURDIR)/.local/cluster-placing $(CLUSTER) down
 	-[ ! -d .local/test-logs ] || $(PYTHON) -m tests.suites down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html demo-campaign-summary.json demo-campaign.html demo-placing.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-placing-nodes.json bench-scheduling.json bench-split.json bench-split-node.json bench-scale.json harm.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html demo-campaign-summary.json demo-campaign.html demo-placing.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-placing-nodes.json bench-scheduling.json bench-split.json bench-split-node.json bench-spark-node.json bench-scale.json harm.json bench-sizes-left-out*.json

@@ -95,7 +95,7 @@ def _place(given: argparse.Namespace) -> Place:
 
 
 def _say_where_to_look(console: Console, place: Place, lines: Sequence[str]) -> None:
-    away = "`make cluster-down` takes the cluster away, `make clean` all else, too."
+    away = "`make cluster-down` takes the cluster away, `make clean` also what was built here."
     if place.context:
         kubectl = place.shown_kubectl
         away = f"{kubectl} delete namespace shop lab    removes what the demo made there."

@@ -36,6 +36,13 @@ def test_a_command_in_running_text_stands_on_one_line(page: Page) -> None:
     assert [each for each in spans if "\n" in each] == []
 
 
+def test_make_clean_removes_every_result_that_git_ignores() -> None:
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    results = {each for each in ignored if re.fullmatch(r"[^/]+\.(?:json|html)", each)}
+    [removed] = re.findall(r"^\trm -rf (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert results - set(removed.split()) == set()
+
+
 def mentioned(page: Page) -> Iterator[str]:
     """Every command of the page, in blocks and in running text."""
     for block in page.blocks("sh"):
