@@ -265,7 +265,8 @@ def cpu_given_back(from_millicores: int | None, to_millicores: int | None, why: 
 
 def lent(from_bytes: int, to_bytes: int, used_bytes: int) -> Happening:
     """A running pod's request was lowered to its use plus some room; its limit stays."""
-    why = f"it uses {words_for_bytes(used_bytes)} and lends the rest; its limit stays"
+    uses, lends = words_for_bytes(used_bytes), words_for_bytes(from_bytes - to_bytes)
+    why = f"it uses {uses}; it lends {lends}; its limit stays"
     return _sized(EventReason.LENT, from_bytes, to_bytes, why)
 
 

@@ -59,6 +59,12 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             " cause, then run the pod again yourself",
         ),
         pytest.param(
+            event_words.lent(512 * MIB, 148 * MIB, 77 * MIB),
+            "Lent",
+            "Normal",
+            "memory 512Mi → 148Mi: it uses 77Mi; it lends 364Mi; its limit stays",
+        ),
+        pytest.param(
             event_words.rescued(512 * MIB, GIB, "it grows"),
             "Rescued",
             "Normal",
