@@ -292,41 +292,41 @@ ALL_EXPERTS: Final = (
     Expert(name=REQUEST, words="what the user asks for", rule=_request),
     Expert(
         name=NEAR_MAX,
-        words="a hundredth over the largest need seen",
+        words="the largest need seen, plus a hundredth",
         rule=_largest(NEAR),
         serves_young=True,
     ),
     Expert(
         name=MAX_SEEN,
-        words="a tenth over the largest need seen",
+        words="the largest need seen, plus a tenth",
         rule=_largest(1.1),
         only_compared=True,  # near-max is the same with less room
     ),
     Expert(
         name="steady",
-        words="what runs that vary, or grow, as the known ones do hardly ever exceed",
+        words="a size that hardly any run exceeds if runs go on to vary and grow as before",
         rule=_steady,
         serves_young=True,
     ),
     Expert(
         name="toward-request",
-        words="the largest need seen, and part of the way to the request while young",
+        words="the largest need seen, plus part of the way to the request while few runs are known",
         rule=_toward_request(1.0),
         serves_young=True,
     ),
     Expert(
         name="toward-request-slowly",
-        words="the largest need seen, and part of the way to the request",
+        words="the largest need seen, plus part of the way to the request",
         rule=_toward_request(0.5),
     ),
     Expert(
         name="max-and-spread",
-        words="over the largest need seen by a quarter of its distance from the median",
+        words="the largest need seen, plus a quarter of its distance from the median",
         rule=_spread,
     ),
     Expert(
         name="latest-max",
-        words="a little over the largest need of the last 20 runs",
+        words="the largest need of the last 20 runs, plus a little",
         rule=_latest,
     ),
     Expert(
@@ -336,12 +336,12 @@ ALL_EXPERTS: Final = (
     ),
     Expert(
         name=BY_FEATURES,
-        words="the least expected cost around what its best feature predicts",
+        words="the size with the least expected cost around what its best feature predicts",
         rule=_expected_by_features,
     ),
     Expert(
         name="features-97",
-        words="what its best feature predicts, so that 97% of the runs lay below",
+        words="a line over its best feature, below which 97% of its runs stayed",
         rule=_line,
     ),
     Expert(
