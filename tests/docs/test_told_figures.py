@@ -85,7 +85,7 @@ def test_the_page_says_how_soon_a_shift_is_seen_and_how_often_by_chance() -> Non
 
 
 def test_the_readme_says_from_how_many_runs_on_boosted_quantiles_bid() -> None:
-    assert f"from {boosting.LEAST_RUNS} on boosted quantiles" in words_of("README.md")
+    assert f"once {boosting.LEAST_RUNS} are known, boosted quantiles" in words_of("README.md")
 
 
 @pytest.mark.parametrize("alert", ["PlimsollFeedStale", "PlimsollExtenderStale"])
