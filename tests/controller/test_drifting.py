@@ -31,7 +31,7 @@ async def test_a_shift_of_level_shows_as_a_condition_and_as_one_event(
         _import(shop, tmp_path, [*high, *low[:8]])
         await until("the shift shows", lambda: _is_drifting(shop))
         said = (await _drifting(shop))["message"]
-        assert "those before 6.05Gi to 6.79Gi" in said
+        assert "which needed 6.05Gi to 6.79Gi" in said
         assert await until("an Event", lambda: shop.events("Drifting")) == [said]
         _import(shop, tmp_path, [*high, *low])
         await until("one run more", lambda: _runs(shop, 29))

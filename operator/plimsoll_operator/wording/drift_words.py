@@ -32,7 +32,7 @@ class DriftFacts:
         return self.change is not DriftKind.NONE
 
 
-STEADY = DriftFacts(DriftKind.NONE, "its latest runs need what those before them needed")
+STEADY = DriftFacts(DriftKind.NONE, "its latest runs need what its earlier runs needed")
 
 
 _RESTLESS: Final = (
@@ -45,15 +45,18 @@ def drift_facts(drift: Drift) -> DriftFacts:
     if not drift.drifting:
         words = f"{STEADY.words}; {_RESTLESS}" if drift.restless else STEADY.words
         return DriftFacts(DriftKind.NONE, words, drift.shifts)
-    until = f"until {BEFORE} runs are known since"
     if len(drift.latest_bytes) == 2 and len(drift.before_bytes) == 2:
         words = (
-            f"its latest runs needed {_range(drift.latest_bytes)}, those before"
-            f" {_range(drift.before_bytes)}: those before count no longer"
+            f"its latest runs needed {_range(drift.latest_bytes)}; the earlier runs, which needed"
+            f" {_range(drift.before_bytes)}, no longer count; the task is drifting until {BEFORE}"
+            " runs are known since the change"
         )
-        return DriftFacts(DriftKind.LEVEL, f"{words}; drifting {until}", drift.shifts)
-    words = "its image or command is new: a change of its needs is believed sooner"
-    return DriftFacts(DriftKind.IMAGE, f"{words}, {until}", drift.shifts)
+        return DriftFacts(DriftKind.LEVEL, words, drift.shifts)
+    words = (
+        f"its image or command is new; until {BEFORE} runs are known since, fewer runs are enough"
+        " to show that its needs changed"
+    )
+    return DriftFacts(DriftKind.IMAGE, words, drift.shifts)
 
 
 def _range(least_and_most_bytes: list[float]) -> str:

@@ -70,7 +70,8 @@ def test_a_shift_of_level_tells_both_levels() -> None:
     facts = facts_of(a_fleet(SHIFTED_MIB[:-1]))
     assert facts.drift.change is DriftKind.LEVEL
     assert facts.runs == 8, "only those of the new level count"
-    assert "latest runs needed 2.15Gi to 2.22Gi, those before 6.05Gi to 6.79Gi" in facts.drift.words
+    latest, earlier = "needed 2.15Gi to 2.22Gi", "which needed 6.05Gi to 6.79Gi, no longer count"
+    assert f"its latest runs {latest}; the earlier runs, {earlier};" in facts.drift.words
 
 
 def test_the_words_of_a_shift_stay_while_it_lasts() -> None:

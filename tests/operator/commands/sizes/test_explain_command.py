@@ -247,7 +247,7 @@ def test_a_pod_that_is_not_plimsolls_is_told_how_to_become_so() -> None:
 
 def test_a_task_that_drifts_says_how_and_how_many_of_its_runs_count() -> None:
     text = text_of(an_explanation())
-    assert "those before 6.05Gi to 6.79Gi" in text
+    assert "which needed 6.05Gi to 6.79Gi" in text
     assert "29 known, the last 9 of them count" in text
 
 

@@ -74,7 +74,7 @@ def test_experts_that_wait_for_more_runs_are_told_apart(store: Store) -> None:
 @pytest.mark.slow
 def test_a_drifting_task_shows_it(store: Store) -> None:
     page = page_of(store, SHIFTED_MIB)
-    assert "those before 6.05Gi to 6.79Gi" in page
+    assert "which needed 6.05Gi to 6.79Gi" in page
     assert '<span class="phase Drifting">drifting</span>' in page
 
 
