@@ -14,7 +14,7 @@ from plimsoll_operator.names.conditions import (
 )
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.policy.policy_levels import PausedBy
-from plimsoll_operator.profile.facts import Ailment, Degradation, ProfileFacts
+from plimsoll_operator.profile.facts import Ailment, Degradation, Measurement, ProfileFacts
 from plimsoll_operator.wording.drift_words import STEADY
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted
@@ -85,16 +85,25 @@ def _measurements_fresh(facts: ProfileFacts) -> Finding:
     if measurement.source is not None:
         message = f"the last peak came from: {measurement.source.value}"
         return Finding(ConditionStatus.TRUE, "Measured", message)
-    where = f", the last on node {measurement.node}" if measurement.node else ""
-    ask = "is the agent running there?" if where else "is the agent running on its node?"
-    count = measurement.unmeasured
-    last = "last attempt" if count <= 1 else f"last {count} attempts"
-    message = f"nobody measured the {last} that succeeded{where}, so nothing is learned"
+    message = _unmeasured(measurement)
     if measurement.measured_s is None:
-        return Finding(ConditionStatus.FALSE, "NeverMeasured", f"{message}; {ask}")
+        return Finding(ConditionStatus.FALSE, "NeverMeasured", message)
     at = timestamp(measurement.measured_s)
-    message = f"{message} from them; the last that was measured ended at {at}; {ask}"
+    message = f"{message}; the newest attempt that was measured ended at {at}"
     return Finding(ConditionStatus.FALSE, "Stale", message)
+
+
+def _unmeasured(measurement: Measurement) -> str:
+    """Say which attempts nobody measured, and where to look."""
+    count, node = measurement.unmeasured, measurement.node
+    which = "attempt" if count <= 1 else f"{count} attempts"
+    it, newest = ("it", "it") if count <= 1 else ("them", "the newest of them")
+    look = f"{newest} ran on node {node}: check that" if node else "check that"
+    where = "there" if node else "on each node"
+    return (
+        f"nobody measured the latest {which} that succeeded, so nothing was learned from {it};"
+        f" {look} the agent runs {where}"
+    )
 
 
 def _leaking(facts: ProfileFacts) -> Finding:
