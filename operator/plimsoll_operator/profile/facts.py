@@ -11,7 +11,12 @@ from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.splitting_status import TaskSplitting
 from plimsoll_operator.profile.standing_facts import StandingFacts
-from plimsoll_operator.wording.asking_words import TooLittle, asks_words, too_little_cpu_words
+from plimsoll_operator.wording.asking_words import (
+    TooLittle,
+    asks_words,
+    too_little_cpu_sentence,
+    too_little_cpu_words,
+)
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, PeakSource
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -136,11 +141,19 @@ class ProfileFacts:
 
     @property
     def asks(self) -> str | None:
-        """Say in words that the task asks for too little; None if it asks for enough.
+        """Say in words that the task asks for too little; None if it asks for enough."""
+        return asks_words(self.too_little, too_little_cpu_words(self.asked_cores, self._used_cores))
 
-        CPU counts only where Plimsoll decides it: elsewhere a task may use idle CPU.
-        """
+    @property
+    def asks_sentences(self) -> list[str]:
+        """Say the same in sentences; none if it asks for enough."""
+        memory = self.too_little.sentence if self.too_little else None
+        cpu = too_little_cpu_sentence(self.asked_cores, self._used_cores)
+        return [words for words in (memory, cpu) if words]
+
+    @property
+    def _used_cores(self) -> float | None:
+        """CPU counts only where Plimsoll decides it: elsewhere a task may use idle CPU."""
         knowledge = self.knowledge
         use = knowledge.cpu if knowledge.policy.cpu.mode is not Mode.OFF else None
-        used_cores = None if use is None else use.high_cores
-        return asks_words(self.too_little, too_little_cpu_words(self.asked_cores, used_cores))
+        return None if use is None else use.high_cores

@@ -62,8 +62,7 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
         yield knowledge.floor.words
     if facts.standing is not None and facts.standing.drift.drifting:
         yield facts.standing.drift.words
-    if facts.asks is not None:
-        yield f"asks for {facts.asks}"
+    yield from facts.asks_sentences
     yield _saving(facts)
     yield _would(facts)
     if facts.standing is not None:
@@ -94,7 +93,8 @@ def _given_up(why: str) -> str:
 def _saving(facts: ProfileFacts) -> str:
     asked, given = facts.tally.requested_gb_h, facts.tally.allocated_gb_h
     if asked > 0 and (facts.knowledge.policy.mode is Mode.ENFORCE or given != asked):
-        return f"{sentence_for_saving(asked, given, did='saved', took='took')} asked for"
+        verbs = {"did": "its sizes saved", "took": "its sizes took"}
+        return f"{sentence_for_saving(asked, given, **verbs)} asked for"
     return ""
 
 

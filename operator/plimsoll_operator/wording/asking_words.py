@@ -20,6 +20,9 @@ CPU_EXCESS: Final = 1.2
 """CPU use must exceed the request by this factor before it is reported: idle cores are free."""
 
 
+_RAISE: Final = "raise the request"
+
+
 @dataclass(frozen=True, slots=True)
 class TooLittle:
     """A memory request below the need.
@@ -35,9 +38,18 @@ class TooLittle:
     @property
     def words(self) -> str:
         """Return it for a narrow column, such as ``too little: 100Mi, needs 210Mi``."""
+        return f"too little: {words_for_bytes(self.asked_bytes)}, needs {self._needed}"
+
+    @property
+    def sentence(self) -> str:
+        """Return it as a sentence, with what to do."""
+        asked = words_for_bytes(self.asked_bytes)
+        return f"its pods request {asked} of memory, but the task needs {self._needed}; {_RAISE}"
+
+    @property
+    def _needed(self) -> str:
         needed = words_for_bytes(self.needed_bytes)
-        more = "more than " if self.censored else ""
-        return f"too little: {words_for_bytes(self.asked_bytes)}, needs {more}{needed}"
+        return f"more than {needed}" if self.censored else needed
 
 
 def too_little(attempts: Iterable[Observation]) -> TooLittle | None:
@@ -69,10 +81,32 @@ def too_little_cpu_words(asked_cores: float | None, used_cores: float | None) ->
     >>> too_little_cpu_words(1, 1.1), too_little_cpu_words(1, None)
     (None, None)
     """
+    below = _below_use(asked_cores, used_cores)
+    if below is None:
+        return None
+    asked, used = below
+    return f"too little CPU: {asked}, uses {used}"
+
+
+def too_little_cpu_sentence(asked_cores: float | None, used_cores: float | None) -> str | None:
+    """Return the same as a sentence, with what to do.
+
+    >>> too_little_cpu_sentence(0.1, 0.2575)
+    'its pods request 100m of CPU, but use 258m; raise the request'
+    """
+    below = _below_use(asked_cores, used_cores)
+    if below is None:
+        return None
+    asked, used = below
+    return f"its pods request {asked} of CPU, but use {used}; {_RAISE}"
+
+
+def _below_use(asked_cores: float | None, used_cores: float | None) -> tuple[str, str] | None:
+    """Return a request far below the use, and the use; None if it is enough or unknown."""
     if not asked_cores or used_cores is None or used_cores <= asked_cores * CPU_EXCESS:
         return None
     asked, used = (format_millicores(round(cores * 1000)) for cores in (asked_cores, used_cores))
-    return f"too little CPU: {asked}, uses {used}"
+    return asked, used
 
 
 def asks_words(memory: TooLittle | None, cpu: str | None = None) -> str | None:

@@ -71,8 +71,9 @@ def test_a_task_that_asks_for_too_little_is_told_in_words_and_not_in_percent() -
     assert status["saved"] == "none (3 GB·h more)"
     assert status["savedGbH"] == -3.0
     assert status["asks"] == "too little: 100Mi, needs 210Mi"
-    assert "Asks for too little: 100Mi, needs 210Mi." in status["about"]
-    assert "Took 3 GB·h more than the 1 GB·h asked for." in status["about"]
+    told = "Its pods request 100Mi of memory, but the task needs 210Mi; raise the request."
+    assert told in status["about"]
+    assert "Its sizes took 3 GB·h more than the 1 GB·h asked for." in status["about"]
     assert not any("-" in words for words in (status["saved"], status["asks"]))
 
 

@@ -145,7 +145,7 @@ def test_a_story_has_no_more_sentences_than_any_definition_takes_and_tells_the_w
     for worst in (
         "A run was given up: lifted 3 times; the next ones are sized and lifted as before",
         "Plimsoll steps back",
-        "Asks for too little",
+        "Its pods request 100Mi of memory, but the task needs 210Mi",
         "Enforcing",
     ):
         assert worst in story

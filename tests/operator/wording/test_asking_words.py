@@ -10,6 +10,7 @@ from plimsoll_operator.wording.asking_words import (
     TooLittle,
     asks_words,
     too_little,
+    too_little_cpu_sentence,
     too_little_cpu_words,
 )
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -82,6 +83,14 @@ def test_a_cpu_request_far_below_the_use_is_told(
     asked: float | None, used: float | None, words: str | None
 ) -> None:
     assert too_little_cpu_words(asked, used) == words
+
+
+def test_a_sentence_names_both_figures_and_what_to_do() -> None:
+    told = TooLittle(100 * MIB, 210 * MIB).sentence
+    assert told == "its pods request 100Mi of memory, but the task needs 210Mi; raise the request"
+    killed_there = TooLittle(100 * MIB, 100 * MIB, censored=True).sentence
+    assert "but the task needs more than 100Mi; raise" in killed_there
+    assert too_little_cpu_sentence(1, 1.1) is None
 
 
 def test_memory_comes_before_cpu() -> None:
