@@ -46,9 +46,11 @@ _WHY_RELEASED: Final = {
     "turn": "it is its turn",
     "overtaken": "many have overtaken it",
     "waited": "it waited for its turn for as long as it may",
-    "others": "somebody else holds it, too, or it is one of a group",
+    "others": "something else holds it, too, or it is one of a group",
     "unranked": "the priority of its pods is not known, or they may not preempt",
-    "unordered": "its task is not ordered any more, it is paused, or releases are slow there",
+    "unordered": (
+        "no policy orders its task any more, it is paused, or releases are slow in this namespace"
+    ),
     "large": "it fits on no node, not even on an empty one",
     "outside": "a later pod without an order would overtake it",
     "lower": "a pod of lower priority would start first",
@@ -182,9 +184,9 @@ def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happenin
 def not_lifted(at_bytes: int, cause: Cause | None = None) -> Happening:
     """A pod was OOM-killed, and siblings that have its key have used up the lifts with it."""
     note = (
-        f"{_killed(at_bytes, cause)}; no further lift follows: tasks that cannot be told apart, as"
-        " they have one tag, count as one run, and together they have used up its attempts; their"
-        " next pods get what was written, or more"
+        f"{_killed(at_bytes, cause)}; no further lift follows: tasks with the same tag cannot be"
+        " told apart, so they count as one run; together they have used up that run's attempts;"
+        " their next pods get what was written, or more"
     )
     return Happening(EventReason.NOT_LIFTED, note)
 
@@ -343,7 +345,7 @@ def held() -> Happening:
 def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
     """A pod that waited for its turn may start. hosts: those that it prefers; may be empty."""
     where = f"; it prefers node {hosts[0]}" if hosts else ""
-    note = f"{_WHY_RELEASED[why]}, after {waited_s:.0f} s{where}"
+    note = f"may start after waiting {waited_s:.0f} s: {_WHY_RELEASED[why]}{where}"
     return Happening(EventReason.RELEASED, note, "released")
 
 

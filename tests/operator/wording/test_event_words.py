@@ -85,6 +85,13 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             " controller its rights back, or run `plimsoll release`",
         ),
         pytest.param(
+            event_words.released("unordered", ["n1"], 12.4),
+            "Released",
+            "Normal",
+            "may start after waiting 12 s: no policy orders its task any more, it is paused, or"
+            " releases are slow in this namespace; it prefers node n1",
+        ),
+        pytest.param(
             event_words.smaller_partitions(1, 3),
             "SmallerPartitions",
             "Normal",
@@ -107,8 +114,8 @@ LIFTED = event_words.lifted(512 * MIB, GIB, 2)
             event_words.not_lifted(512 * MIB),
             "NotLifted",
             "Warning",
-            "killed for lack of memory at 512Mi; no further lift follows: tasks that cannot be told"
-            " apart, as they have one tag, count as one run, and together they have used up its"
+            "killed for lack of memory at 512Mi; no further lift follows: tasks with the same tag"
+            " cannot be told apart, so they count as one run; together they have used up that run's"
             " attempts; their next pods get what was written, or more",
         ),
         pytest.param(
