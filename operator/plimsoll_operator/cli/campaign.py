@@ -43,7 +43,7 @@ def create(
             "--namespace",
             "-n",
             metavar="NAMESPACE",
-            help="Namespace of a campaign that names none.",
+            help="Namespace for a campaign without one.",
         ),
     ] = None,
     watch: Annotated[

@@ -40,7 +40,7 @@ def extender(
     excluded_namespaces: ExcludedNamespaces = None,
     drain: DrainSeconds = None,
 ) -> None:
-    """Score nodes for a kube-scheduler of yours by who runs there; it never removes one."""
+    """Score nodes for your kube-scheduler by the tasks that run there; it excludes no node."""
     from plimsoll_operator.extender.settings import ExtenderSettings
     from plimsoll_operator.processes.extender import serve
     from plimsoll_operator.processes.logs import log_as_records

@@ -32,14 +32,14 @@ def release(
         typer.Option(
             metavar="SECONDS",
             min=0.0,
-            help="Go on until none was found for so long: replicas of admission that are about to "
-            "end may still hold some.",
+            help="Stop only after no waiting pod or Job was found for this many seconds: replicas "
+            "of admission that are about to end may still hold some.",
         ),
     ] = 0.0,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Let all pods and Jobs start that wait for their turn.
+    """Start all pods and Jobs that wait for their turn.
 
     Plimsoll's scheduling gate is removed from pods, and Jobs that it suspended are resumed.
 

@@ -50,7 +50,8 @@ def status(
     """Tell whether Plimsoll is healthy, what it does for each task, and what to do next.
 
     It reads the Kubernetes API only, and says what you may not see.
-    The exit status is 0 if Plimsoll is healthy, else 1: also if you may not see whether it is.
+    The exit status is 0 if Plimsoll is healthy; otherwise it is 1, also if you lack the rights to
+    see it.
     """
     if unrecognised:
         from plimsoll_operator.commands.status.unrecognised import unrecognised_command

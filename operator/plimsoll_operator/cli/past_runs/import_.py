@@ -55,7 +55,8 @@ def import_history(
             "--namespace",
             "-n",
             metavar="NAMESPACE",
-            help="Namespace of rows that name none; of a Prometheus or an Airflow, the only one.",
+            help="Namespace for rows without one. With --prometheus or --airflow: the only "
+            "namespace that is read.",
         ),
     ] = None,
     strict: Annotated[

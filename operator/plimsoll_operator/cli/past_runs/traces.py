@@ -37,12 +37,12 @@ def traces_convert(
         typer.Option(metavar="NAME", help="Name of the run; each file's name otherwise."),
     ] = None,
     timezone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Time zone of dates that name none.")
+        str, typer.Option(metavar="ZONE", help="Time zone for dates without one.")
     ] = "UTC",
     namespace: Annotated[
         str | None,
         typer.Option(
-            "--namespace", "-n", metavar="NAMESPACE", help="Namespace of rows that name none."
+            "--namespace", "-n", metavar="NAMESPACE", help="Namespace for rows without one."
         ),
     ] = None,
 ) -> None:
