@@ -107,7 +107,7 @@ class Guard:
 
     @property
     def guarded(self) -> Guarded | None:
-        """What the task is held to now; None if its experts decide."""
+        """The rule that the task follows now; None if its experts decide."""
         return self.since if self.left else None
 
     def killed(self, key: str, held_bytes: float, runtime_s: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Says that a task is held to a simple rule because its learned sizes were worse for long."""
+"""Says that a task follows a simple rule because its learned sizes were worse for long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 class Guarded(Struct, frozen=True, array_like=True):
     """What made the guard step in. The feed carries it.
 
-    expert: the rule that it is held to, by its name in expert_names.py.
+    expert: the rule that it follows, by its name in expert_names.py.
     times: the memory-time that its learned sizes held, divided by what the rule would have held.
     runs: over so many runs.
     """
@@ -21,6 +21,6 @@ class Guarded(Struct, frozen=True, array_like=True):
     def words(self) -> str:
         """Why, for people."""
         return (
-            f"held to this, as over {self.runs} runs the sizes that were learned held"
-            f" {self.times:.2f} times its memory"
+            f"the task follows this rule, because over {self.runs} runs its learned sizes held"
+            f" {self.times:.2f} times the rule's memory"
         )

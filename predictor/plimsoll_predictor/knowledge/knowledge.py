@@ -132,7 +132,7 @@ class Knowledge:
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet. One whose key its
     siblings have, too, stays, answered."""
     guarded: Guarded | None = None
-    """The rule it is held to, if its learned sizes were worse for long; None if experts decide."""
+    """The rule that it follows if its learned sizes were worse for long; None if experts decide."""
     spent: Spent = NOTHING_SPENT
     """The runs that were killed below their request, by which an error budget is counted."""
     cpu: CpuUse | None = None

@@ -175,7 +175,9 @@ def test_a_task_where_everything_fails_is_served_as_it_is_written() -> None:
         Knowledge(task=TaskId("shop", "train"), policy=Policy(mode=Mode.ENFORCE))
     )
     decision = decide(Ask(features={}, request_bytes=GIB), known, BOUNDS)
-    assert "held to this, as over 200 runs the sizes that were learned held" in decision.why
+    assert (
+        "the task follows this rule, because over 200 runs its learned sizes held" in decision.why
+    )
     assert Knowledge.from_dict(known.to_dict()).guarded == standing.guard.guarded
 
 

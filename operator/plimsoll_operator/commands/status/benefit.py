@@ -36,7 +36,8 @@ def benefit_of(namespaces: Sequence[NamespaceState]) -> Check | None:
         where = counted(len(worse), "namespace")
         words += f", but {where} would have been better off without Plimsoll: {named}"
     if guarded := sum(each.guarded_tasks for each in namespaces):
-        words += f"; {counted(guarded, 'task')} held to a simple rule, which did better for long"
+        follow = "task follows" if guarded == 1 else "tasks follow"
+        words += f"; {guarded} {follow} a simple rule, which did better for long"
     if not worse:
         return Check("benefit", Level.GOOD, words)
     todo = f"plimsoll pause -n {worse[0].namespace} leaves its pods as written"

@@ -65,7 +65,7 @@ class NamespaceState:
     """The tasks of one namespace together. modes: mode -> how many tasks.
 
     held_gb_h, asked_gb_h: over each task's last few hundred sized runs.
-    guarded_tasks: those held to a simple rule, because their learned sizes were worse for long.
+    guarded_tasks: those that follow a simple rule, because their learned sizes were worse for long.
     """
 
     namespace: str

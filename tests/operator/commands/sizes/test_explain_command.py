@@ -330,7 +330,7 @@ def test_what_raises_sizes_now_is_told_beside_what_they_follow() -> None:
 def test_a_task_that_the_guard_holds_says_so() -> None:
     held = Guarded(expert="request", times=1.31, runs=300)
     told = an_explanation(standing=replace(facts_of(a_fleet()), guarded=held))
-    assert "held to this, as over 300 runs" in text_of(told)
+    assert "the task follows this rule, because over 300 runs" in text_of(told)
     assert told.to_dict()["guarded"] == held.words
 
 

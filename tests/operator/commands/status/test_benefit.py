@@ -63,7 +63,7 @@ def test_the_summary_shows_it_and_no_figure_that_is_no_number_breaks_it() -> Non
 
 
 def test_tasks_that_the_guard_holds_are_counted() -> None:
-    held = a_profile("c", namespace="a", guarded="held to this")
+    held = a_profile("c", namespace="a", guarded="the task follows this rule")
     check = told(sized("a", 10.0, 40.0), held)
     assert check is not None
-    assert check.words.endswith("lately; 1 task held to a simple rule, which did better for long")
+    assert check.words.endswith("lately; 1 task follows a simple rule, which did better for long")
