@@ -128,11 +128,10 @@ def words_for_item(costs: Costs) -> str:
 def words_for_cut(job: CuttableJob, found: Cut, memory_weight: float = TIME) -> str:
     """Return how the Job is best cut, and what that saves. memory_weight: see ``Aim``."""
     proposal = found.proposal
-    if proposal.verdict is Verdict.NOTHING_TO_GAIN:
-        of = f" of {words_for_chunks(job.usual_items, job.sizes)}" if job.sizes else ""
-        return f"as it is, {counted(job.pods, 'pod')}{of}: nothing to gain"
     if proposal.verdict is not Verdict.CUT:
-        return f"as it is, {counted(job.pods, 'pod')}: another {proposal.verdict.value}"
+        of = f" of {words_for_chunks(job.usual_items, job.sizes)}" if job.sizes else ""
+        another = "another number " if proposal.verdict is Verdict.RISKY else ""
+        return f"as it is, {counted(job.pods, 'pod')}{of}: {another}{proposal.verdict.value}"
     grows = ", memory as written" if found.grows else ""
     pods, items = counted(found.pods, "pod"), words_for_chunks(found.items, found.sizes)
     return f"{pods} of {items}: {words_for_gain(proposal, memory_weight)}{grows}"
