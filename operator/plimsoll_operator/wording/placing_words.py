@@ -29,7 +29,7 @@ def words_for_times(slowdown: Slowdown) -> str:
 def words_for_besides(besides: Sequence[Neighbour]) -> str:
     """Name neighbours, each with its slowdown.
 
-    >>> words_for_besides([Beside("team/wait", Slowdown(1.1, 1.08, 1.13, True))])
+    >>> words_for_besides([Neighbour("team/wait", Slowdown(1.1, 1.08, 1.13, True))])
     'team/wait (1.10 times, 1.08 to 1.13)'
     """
     named = [f"{each.kind} ({words_for_times(each.slowdown)})" for each in besides]
@@ -42,7 +42,7 @@ def words_for_neighbours(neighbours: Neighbours, runs: int, apart: str = ", ") -
     >>> words_for_neighbours(Neighbours(), 3)
     'cannot tell yet, from 3 runs'
     >>> words_for_neighbours(
-    ...     Neighbours(worst=(Beside("team/cpu", Slowdown(1.9, 1.7, 2.1, True)),)), 30
+    ...     Neighbours(worst=(Neighbour("team/cpu", Slowdown(1.9, 1.7, 2.1, True)),)), 30
     ... )
     'is slowed most by team/cpu (1.90 times, 1.70 to 2.10)'
     """
