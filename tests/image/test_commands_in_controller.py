@@ -23,7 +23,7 @@ pytestmark = pytest.mark.node
 
 NAMESPACE = "elsewhere"
 STORE = "sqlite:////state/plimsoll.db"
-HISTORY = Path(__file__).parents[3] / "demo" / "history.csv"
+HISTORY = Path(__file__).parents[2] / "demo" / "history.csv"
 ROWS = len(HISTORY.read_text().splitlines()) - 1
 TASK = "shop/train-demand"
 LABELS = {"app.kubernetes.io/name": "plimsoll", "app.kubernetes.io/component": "controller"}

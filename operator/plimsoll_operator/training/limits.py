@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 from collections.abc import Mapping
 from typing import Final
@@ -51,5 +50,8 @@ def cap_memory(memory_mib: int) -> None:
     Set it after the libraries are loaded: OpenBLAS ends the process, without a word to its caller,
     if it gets no memory for its buffers.
     """
+    # Windows has no such module, and every command imports these limits.
+    import resource
+
     cap = memory_mib * _MIB
     resource.setrlimit(resource.RLIMIT_DATA, (cap, cap))

@@ -78,6 +78,7 @@ def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None
     assert not [name for name in HEAVY if name in loaded]
     theirs = [name for name in loaded if not name.startswith("plimsoll")]
     assert len(theirs) < 440, "as many as typer, rich and msgspec need"
+    assert "resource" not in loaded, "Windows has none"
 
 
 @pytest.mark.slow
