@@ -61,9 +61,9 @@ class Past:
     latest_kills: after how many runs, and at which size; without those that a later one exceeds.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
         the runtimes of the same runs.
-    table, curve: the latest runs with their features, and the curve fitted to them when
-        ``next_fit`` runs were known; None if none is worth following. curve_is_clear: whether so
-        few runs are enough to see it.
+    table, curve: the latest runs with their features, and the curve fitted to them; None if none is
+        worth following. It is fitted again when ``next_fit`` runs are known. curve_is_clear:
+        whether so few runs are enough to see it.
     level_words: words that the table had when the level shifted, each with its feature's name;
         without those of features that had more than MOST_WORDS.
     """
@@ -90,6 +90,8 @@ class Past:
         for name in ("needs_bytes", "runtimes_s", "anchored", "anchored_runtimes_s"):
             setattr(self, name, deque(getattr(self, name), maxlen=LATEST))
         self.latest_kills = deque(self.latest_kills, maxlen=LATEST_KILLS)
+        # An older version fitted ever more rarely.
+        self.next_fit = min(self.next_fit, self._fit_after())
 
     @property
     def reached_bytes(self) -> float:
@@ -132,6 +134,9 @@ class Past:
             self.largest_request_bytes = max(self.largest_request_bytes or 0.0, run.request_bytes)
         self.lines.add(features, run.need_bytes)
         self.table.add(features, run.need_bytes)
+        if self._exceeds_curve(run.need_bytes, features):
+            # It waits half as long: at once, a task that always exceeds it had a fit at each run.
+            self.next_fit = (self.next_fit + self.runs) // 2
         if self.runs >= self.next_fit or self.runs < LEAST_RUNS:
             self._fit_curve()
 
@@ -153,8 +158,15 @@ class Past:
         found = fitted(self.table)
         self.curve = None if found is None else found.curve
         self.curve_is_clear = found is not None and found.clear
-        # Young tasks at each run, later after every eighth more: a fit costs a millisecond.
-        self.next_fit = self.runs + 1 + self.runs // 8
+        self.next_fit = self._fit_after()
+
+    def _fit_after(self) -> int:
+        """Later than at each run once the table has eight: a fit costs a millisecond."""
+        return self.runs + 1 + len(self.table.rows) // 8
+
+    def _exceeds_curve(self, need_bytes: float, features: Mapping[str, FeatureValue]) -> bool:
+        size_bytes = None if self.curve is None else self.curve.at(features)
+        return size_bytes is not None and size_bytes < need_bytes
 
     def explains(self, latest: int, before_bytes: Sequence[float]) -> bool:
         """Say whether the curve gives the latest runs enough, and sizes wholly apart from before.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import pytest
 
@@ -12,44 +11,7 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.charging import EndedRun, charge
 from plimsoll_predictor.experts.panel import CURVED_RUNS
-from plimsoll_predictor.experts.standing import Ended, Exceeded
-from plimsoll_predictor.experts.task_standings import TaskStandings
-
-TASK = "shop/train"
-REQUEST_BYTES = 8192.0 * MIB
-Run = tuple[float, Mapping[str, FeatureValue]]
-"""Need in bytes, and features."""
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A run: whether its first size was too small, and that size over its need."""
-
-    killed: bool
-    over: float
-
-
-def served(
-    runs: Iterator[Run], runtime_s: float = 600.0, overhead_s: float | None = None
-) -> tuple[list[Served], TaskStandings]:
-    """Serve runs one after another; a killed one learns, and then gets what it needs."""
-    standings, found = TaskStandings(), list[Served]()
-    for number, (need_bytes, features) in enumerate(runs):
-        bids = standings.bids(TASK, REQUEST_BYTES, features)
-        size_bytes = bids.get(standings.standing(TASK).champion, REQUEST_BYTES)
-        found.append(Served(size_bytes < need_bytes, size_bytes / need_bytes))
-        if size_bytes < need_bytes:
-            killed = Exceeded(run=str(number), allocation_bytes=size_bytes, bids=bids)
-            standings.exceeded(TASK, killed)
-        ended = Ended(
-            run=EndedRun(need_bytes, runtime_s, REQUEST_BYTES),
-            features=features,
-            bids=bids or None,
-            overhead_s=overhead_s,
-            key=str(number),
-        )
-        standings.learn(TASK, ended)
-    return found, standings
+from tests.builders.experts.served_tasks import TASK, Run, kinds, served
 
 
 def steady(runs: int) -> Iterator[Run]:
@@ -96,6 +58,13 @@ def test_a_programs_own_memory_and_so_much_a_row_stays_known_for_good() -> None:
     late = found[CURVED_RUNS + 1 :]
     assert sum(run.over for run in late) / len(late) < 1.1
     assert sum(run.killed for run in late) <= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old", [300, 4000])
+def test_a_release_kills_few_runs_however_old_its_task_is(old: int) -> None:
+    found, _ = served(kinds(old + 200, old))
+    assert sum(run.killed for run in found[old:]) <= 10
 
 
 Telling = Callable[[int, bool], Mapping[str, FeatureValue]]
