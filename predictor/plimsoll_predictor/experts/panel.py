@@ -55,9 +55,8 @@ BEYOND_SEEN: Final = 3.0
 FEW_RUNS_LEAST: Final = 1.2
 """The size of a run whose input is no larger than those known, over the largest need."""
 BRAVE_RUNS: Final = 3
-"""Fewer runs may be alike by chance: until then, no bid near the largest need serves."""
-BRAVE_TASKS: Final = 20
-"""The exception: so many runs of other tasks that were as young showed that it is enough."""
+"""Fewer runs may be alike by chance: until then, no bid near the largest need serves. What it cost
+other tasks says little against one run of this one that happened to fit."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)

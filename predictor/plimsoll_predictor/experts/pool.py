@@ -106,10 +106,6 @@ class Pool:
         if usual_s is not None:
             self.constants = replace(self._chosen, restart_s=usual_s)
 
-    def seen(self, runs: int) -> float:
-        """How many runs of tasks of that age were charged; older ones count less."""
-        return float(self._weights[age_of(runs)])
-
     def mean_charges(self, runs: int) -> Vector:
         """Each expert's mean charge at that age and beside it; zeros where none was seen."""
         age = age_of(runs)

@@ -19,7 +19,6 @@ from plimsoll_predictor.experts.floors import Floors
 from plimsoll_predictor.experts.guard import Guard, ServedRun
 from plimsoll_predictor.experts.panel import (
     BRAVE_RUNS,
-    BRAVE_TASKS,
     EXPERTS,
     LARGEST,
     MODELLED,
@@ -322,7 +321,7 @@ class Standing:
         if self.young:
             # Their charges are mostly other tasks': there is no expert to hold on to.
             estimated = estimated + _MAY_SERVE_YOUNG
-            if past.runs < BRAVE_RUNS and pool.seen(past.runs) < BRAVE_TASKS:
+            if past.runs < BRAVE_RUNS:
                 estimated[_PLACE[NEAR_MAX]] = np.inf
             safe, hysteresis = YOUNG_SAFE, 1.0
         place = int(np.argmin(estimated))
