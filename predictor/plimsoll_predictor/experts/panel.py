@@ -288,7 +288,7 @@ class Expert:
 
 
 ALL_EXPERTS: Final = (
-    Expert(name=REQUEST, words="what the user asks for", rule=_request),
+    Expert(name=REQUEST, words="what the user asks for", rule=_request, serves_young=True),
     Expert(
         name=NEAR_MAX,
         words="the largest need seen, plus a hundredth",

@@ -311,8 +311,8 @@ class Standing:
         if past.curve is None:
             # How curves served other tasks says nothing about a task that has none.
             estimated[_PLACE[CURVES]] = np.inf
-        if (past.largest_request_bytes or math.inf) < past.reached_bytes:
-            # A run needed more than any request: with its request it would fail again.
+        if (past.largest_request_bytes or 0.0) < past.reached_bytes:
+            # Nobody asks for anything, or a run needed more than any request: it would fail again.
             estimated[_PLACE[REQUEST]] = np.inf
         safe, hysteresis = SAFE, HYSTERESIS
         if self.young and self.past.curve_is_clear:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import random
 
 from plimsoll_predictor.core.units import GIB, gb_hours
+from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.standing import Ended
+from plimsoll_predictor.experts.task_standings import TaskStandings
+from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.policies import POLICIES
@@ -47,3 +51,32 @@ def test_few_runs_that_are_nearly_alike_are_hardly_ever_given_too_little() -> No
     draw = random.Random(1)
     tasks = [nearly_alike(draw, 3) for _ in range(100)]
     assert failed(played(tasks)) <= failed(played(tasks, "max-seen-1.1")) + 1
+
+
+def asking_by_input(draw: random.Random, runs: int) -> list[Needs]:
+    """Each run asks for up to twice what it needs, as its author wrote a formula."""
+    asked = [int(draw.lognormvariate(0, 1.2) * GIB) for _ in range(runs)]
+    return [(int(bytes_ * draw.uniform(0.5, 0.9)), bytes_) for bytes_ in asked]
+
+
+def test_runs_whose_requests_follow_their_input_keep_about_these() -> None:
+    """The largest need of all was given to the small ones, at twenty times their request."""
+    draw = random.Random(1)
+    tasks = [asking_by_input(draw, 8) for _ in range(40)]
+    runs = played(tasks)
+    assert spare(runs) <= 1.1 * spare(played(tasks, "preset"))
+    assert failed(runs) <= 3
+
+
+def test_a_task_that_asks_for_nothing_is_not_served_by_its_request() -> None:
+    """However cheap the requests of other tasks are: it would be given what is not there."""
+    draw, fleet, served_by = random.Random(1), TaskStandings(), set[str]()
+    for number in range(40):
+        for need_bytes, asked_bytes in asking_by_input(draw, 8):
+            asked = None if number % 4 == 3 else float(asked_bytes)
+            run = EndedRun(float(need_bytes), HOUR_S, asked)
+            fleet.learn(f"t{number}", Ended(run=run, features={}, bids=None, overhead_s=None))
+            if asked is None:
+                served_by.add(fleet.standing(f"t{number}").champion)
+    assert fleet.standing("t38").champion == REQUEST
+    assert REQUEST not in served_by
