@@ -35,6 +35,7 @@ class Drift:
     since_change: runs since that changed; None if it never did.
     drifting: True from a new version or a shift of level until ``BEFORE`` runs follow it.
     shifts: how many shifts of level there have been.
+    returned: whether the last shift was a return to a level of the one before.
     latest_bytes, before_bytes: least and most of the needs after and before the last shift; empty
         before the first shift, and after a newer version.
     lasted: runs in a row of the present version. short_lived: versions in a row before it that
@@ -45,6 +46,7 @@ class Drift:
     since_change: int | None = None
     drifting: bool = False
     shifts: int = 0
+    returned: bool = False
     latest_bytes: list[float] = field(default_factory=list)
     before_bytes: list[float] = field(default_factory=list)
     lasted: int = 0
@@ -74,7 +76,7 @@ class Drift:
         self.lasted = 0
         if not self.restless:
             self.since_change, self.drifting = 0, True
-            self.latest_bytes, self.before_bytes = [], []
+            self.latest_bytes, self.before_bytes, self.returned = [], [], False
         elif not self.latest_bytes:
             self.since_change, self.drifting = None, False
 
@@ -94,6 +96,7 @@ class Drift:
         not need what those before them needed. A task that alternates by a feature, such as the
         day of the week, has not changed. It is asked only where the task returns to a level that it
         had before: a feature that is new with a level, such as a release, explains any level.
+        A task that returns once more alternates by something that nobody tells, such as the hour.
         """
         changed = self.since_change is not None and self.since_change >= LATEST_AFTER_A_CHANGE - 1
         latest = LATEST_AFTER_A_CHANGE if changed else LATEST
@@ -103,9 +106,11 @@ class Drift:
         now = needs_bytes[-latest:]
         if max(now) * APART >= min(before) and min(now) <= max(before) * APART:
             return None
-        if self._returns(now) and explained(latest, before):
+        returns = self._returns(now)
+        if returns and (self.returned or explained(latest, before)):
             return None
         self.shifts += 1
+        self.returned = returns
         self.since_change, self.drifting = 0, True
         self.latest_bytes, self.before_bytes = [min(now), max(now)], [min(before), max(before)]
         return latest

@@ -76,6 +76,28 @@ def test_what_is_no_shift_is_not_noticed(latest: list[float]) -> None:
     assert drift == Drift()
 
 
+def test_a_level_that_returns_twice_is_no_change_any_more() -> None:
+    drift = Drift()
+    day, night = needs(HIGH, BEFORE), needs(LOW, LATEST)
+    turns = [[*day, *night], [*needs(LOW, BEFORE), *needs(HIGH, LATEST)]] * 5
+    assert [drift.shifted(turn) for turn in turns] == [LATEST] * 2 + [None] * 8
+    assert drift.shifts == 2
+
+
+@pytest.mark.parametrize("sign", ["a third level", "a new image"])
+def test_after_something_new_a_return_is_a_change_again(sign: str) -> None:
+    drift = Drift()
+    drift.see_version("one")
+    drift.shifted([*needs(HIGH, BEFORE), *needs(LOW, LATEST)])
+    drift.shifted([*needs(LOW, BEFORE), *needs(HIGH, LATEST)])
+    if sign == "a new image":
+        drift.see_version("two")
+    else:
+        drift.shifted([*needs(HIGH, BEFORE), *needs(4 * HIGH, LATEST)])
+        drift.shifted([*needs(4 * HIGH, BEFORE), *needs(HIGH, LATEST)])
+    assert drift.shifted([*needs(HIGH, BEFORE), *needs(LOW, LATEST)]) == LATEST
+
+
 def test_without_a_past_there_is_nothing_to_shift_from() -> None:
     assert Drift().shifted([*needs(HIGH, LATEST - 1), *needs(LOW, LATEST)]) is None
 
@@ -94,6 +116,8 @@ def test_it_is_the_same_after_it_was_saved() -> None:
     drift = Drift()
     drift.see_version("one")
     drift.shifted([*needs(HIGH, 30), *needs(LOW, LATEST)])
+    drift.shifted([*needs(LOW, 30), *needs(HIGH, LATEST)])
+    assert drift.returned
     again = from_document(Drift, to_document(drift), "a drift")
     assert again == drift
     assert Drift(version="", since_change=None, drifting=False, shifts=3).shifts == 3

@@ -127,6 +127,16 @@ def test_a_task_that_alternates_by_nothing_that_is_known_has_changed() -> None:
     assert found[-1].over < 1.5
 
 
+@pytest.mark.slow
+def test_a_task_that_alternates_by_nothing_that_is_known_keeps_its_past_from_the_third_time() -> (
+    None
+):
+    """Its first runs of each week were killed one step after another."""
+    found, standings = served(weeks(6, 24, lambda *_: {"rows": 5}))
+    assert standings.standing(TASK).drift.shifts == 2
+    assert sum(run.killed for run in found[14 * 24 :]) <= 8
+
+
 @pytest.mark.parametrize(
     "feature",
     [
