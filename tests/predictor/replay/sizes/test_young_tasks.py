@@ -73,7 +73,7 @@ def test_a_task_that_asks_for_nothing_is_not_served_by_its_request() -> None:
     draw, fleet, served_by = random.Random(1), TaskStandings(), set[str]()
     for number in range(40):
         for need_bytes, asked_bytes in asking_by_input(draw, 8):
-            asked = None if number % 4 == 3 else float(asked_bytes)
+            asked = None if number % 4 == 3 else asked_bytes
             run = EndedRun(float(need_bytes), HOUR_S, asked)
             fleet.learn(f"t{number}", Ended(run=run, features={}, bids=None, overhead_s=None))
             if asked is None:
