@@ -2,6 +2,8 @@
 
 A kubelet first writes that the containers have ended, then takes the pod down, and a second or so
 later it writes that the pod has failed. Meanwhile nothing in it runs, and nothing can start again.
+Only then does it write why: that it evicted the pod, that its node shuts down, or that the pod's
+deadline is over.
 
 Kueue uses the phase: until then the pod holds its quota, and its next attempt would be one too
 many in its group, and be deleted. The kubelet goes by the phase, too, where the author names the
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from plimsoll_operator.attempts.truth_table import OOM_KILLED, START_ERRORS
 from plimsoll_operator.pods.creation import author_chose_node
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
@@ -39,6 +42,7 @@ _LISTS: Final = {
     "ephemeralContainers": "ephemeralContainerStatuses",
 }
 """Containers in a spec, and their states in a status."""
+_FINAL_REASONS: Final = START_ERRORS | {OOM_KILLED}
 
 
 def is_over(pod: Pod) -> bool:
@@ -55,11 +59,26 @@ def is_over(pod: Pod) -> bool:
         return False
     if is_counted_by_kueue(pod) or author_chose_node(pod):
         return False
-    status = mapping(pod.get("status"))
-    return all(
-        _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))
-        for listed, shown in _LISTS.items()
-    )
+    return _all_have_ended(pod)
+
+
+def waits_for_its_reason(pod: Pod, status: AttemptStatus) -> bool:
+    """Say whether the pod's next state tells why its present attempt ended.
+
+    That is its phase, or a restart of its container. Meanwhile an eviction looks like a success, a
+    failure by itself or a kill, whatever the program answers to SIGTERM. A deletion is known
+    beforehand, and no later state changes a kill at the limit or a failed start.
+
+    >>> from plimsoll_operator.pods.status import read_status
+    >>> ended = {"name": "main", "state": {"terminated": {"reason": "Completed", "exitCode": 0}}}
+    >>> pod = {"spec": {"containers": [{"name": "main"}]},
+    ...        "status": {"phase": "Running", "containerStatuses": [ended]}}
+    >>> waits_for_its_reason(pod, read_status(pod, "main"))
+    True
+    """
+    if status.has_final_phase or status.being_deleted or status.terminated is None:
+        return False
+    return status.terminated.reason not in _FINAL_REASONS and _all_have_ended(pod)
 
 
 def is_decided(pod: Pod) -> bool:
@@ -97,6 +116,14 @@ def changed_s(pod: Pod) -> float | None:
     }
     found = (times.get(kind) for kind in (DISRUPTION_TARGET, "Ready", SCHEDULED))
     return next((time_s for time_s in found if time_s is not None), None)
+
+
+def _all_have_ended(pod: Pod) -> bool:
+    status = mapping(pod.get("status"))
+    return all(
+        _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))
+        for listed, shown in _LISTS.items()
+    )
 
 
 def _have_ended(containers: Any, statuses: Any) -> bool:

@@ -1,14 +1,18 @@
-"""Bare pods that are too small, on the real node: the kernel kills them, Plimsoll lifts them."""
+"""Bare pods that are too small, on the real node: the kernel kills them, Plimsoll lifts them.
+
+Others fill their disk: their node evicts them, and their programs answer as if nothing were wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from plimsoll_operator.names import labels
-from plimsoll_predictor.core.record import Need, Outcome
+from plimsoll_predictor.core.record import Cause, Need, Outcome
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
@@ -30,6 +34,9 @@ from tests.e2e.workloads import a_pod, an_airflow_try
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
+YIELDING = {"saving": 0, "stopping": 143}
+"""Pods, and what their programs answer to SIGTERM."""
+
 
 async def an_unknown_owner(shop: Shop) -> dict[str, object]:
     """An owner of a pod whose controller makes no next pod."""
@@ -37,6 +44,16 @@ async def an_unknown_owner(shop: Shop) -> dict[str, object]:
     owner = (await shop.core.create_namespaced_config_map(shop.namespace, manifest)).metadata
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner.name, "uid": owner.uid}
     return {**reference, "controller": True}
+
+
+def a_pod_that_fills_its_disk(name: str, code: int) -> dict[str, Any]:
+    """Its node evicts it, within two minutes at most, and it ends with ``code`` at once."""
+    pod = a_pod(name, f"yield /scratch/fill 4 {code}", task=name)
+    scratch = {"name": "scratch", "emptyDir": {"sizeLimit": "1Mi"}}
+    pod["spec"].update(volumes=[scratch], terminationGracePeriodSeconds=30)
+    [main] = pod["spec"]["containers"]
+    main["volumeMounts"] = [{"name": "scratch", "mountPath": "/scratch"}]
+    return pod
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -49,6 +66,7 @@ async def uids(shop: Shop) -> dict[str, str]:
         a_pod("never", "eat 90", task="never", annotated={labels.RETRY: "never"}),
         a_pod("polled", "eat 90", task="polled", labelled={"jenkins/label": "agent"}),
     ]
+    submitted += [a_pod_that_fills_its_disk(name, code) for name, code in YIELDING.items()]
     unknown = a_pod("unknown-worker-0", "eat 90", task="unknown")
     unknown["spec"]["restartPolicy"] = "OnFailure"
     unknown["metadata"]["ownerReferences"] = [await an_unknown_owner(shop)]
@@ -162,6 +180,21 @@ async def test_a_pod_of_an_unknown_owner_is_not_deleted(uids: dict[str, str], sh
     pod = (await shop.pods())["unknown-worker-0"]
     assert pod.metadata.uid == uids["unknown-worker-0"]
     assert pod.metadata.deletion_timestamp is None
+
+
+@pytest.mark.parametrize(("name", "code"), YIELDING.items())
+async def test_an_evicted_pod_is_observed_as_evicted_whatever_its_program_answers(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll, name: str, code: int
+) -> None:
+    pod = await ended(shop, name)
+    assert (pod.status.phase, pod.status.reason) == ("Failed", "Evicted")
+    assert end_of(pod) == ("Error" if code else "Completed", code)
+    [seen] = await until("observed", lambda: plimsoll.observations(shop.task(name)), WITHIN_S)
+    assert (seen.outcome, seen.cause) == (Outcome.EVICTED, Cause.EVICTED)
+    assert seen.attempt_uid == uids[name]
+    await retried(shop, uids["heavy"])
+    assert await retries_of(shop, uids[name]) == []
+    assert "Lifted" not in await reasons_of(shop, name)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -24,6 +24,7 @@
                                   container's termination message
 /task heap MIB                    end with exit 1 if the limit is below MIB
 /task cache PERCENT               take that share of the limit
+/task yield FILE MIB CODE         hold 8 MiB, write a file of MIB, and end with CODE at SIGTERM
 
 A pause in whole seconds is over at once when the process is sent SIGUSR1, see `goes_on`.
 """
@@ -41,7 +42,7 @@ from deploy.local.images.archive import write_image
 from deploy.local.images.on_node import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:13"
+IMAGE = "localhost/plimsoll-eater:14"
 STREAMER_MIB = 8
 """Memory of streaming beside the file's pages."""
 
@@ -67,6 +68,11 @@ static void rest(unsigned seconds) {
   sigtimedwait(&go_on, 0, &most);
 }
 static void went_on(int number) { (void)number; }
+static int yields_with;
+static void yield(int number) {
+  (void)number;
+  _exit(yields_with);
+}
 static void eat(unsigned mib) {
   for (unsigned i = 0; i < mib; i++) memset(malloc(1 << 20), 1, 1 << 20);
 }
@@ -104,10 +110,10 @@ static void heed(unsigned base, unsigned mib, unsigned kib_s) {
     nanosleep(&pause, 0);
   }
 }
-static int fill(unsigned mib) {
+static int fill(const char *path, unsigned mib) {
   char *buffer = malloc(1 << 20);
   memset(buffer, 1, 1 << 20);
-  int file = open("/fill", O_RDWR | O_CREAT, 0600);
+  int file = open(path, O_RDWR | O_CREAT, 0600);
   if (file < 0) return 1;
   for (unsigned i = 0; i < mib; i++)
     if (write(file, buffer, 1 << 20) < 0) return 1;
@@ -237,9 +243,16 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(argv[1], "fill")) {
     eat(8);
-    if (fill(number(argc, argv, 2))) return 1;
+    if (fill("/fill", number(argc, argv, 2))) return 1;
     rest(number(argc, argv, 3));
     return 0;
+  }
+  if (!strcmp(argv[1], "yield")) {
+    yields_with = (int)number(argc, argv, 4);
+    signal(SIGTERM, yield); /* Before the file, as the node may look at once. */
+    eat(8);
+    if (fill(argv[2], number(argc, argv, 3))) return 1;
+    for (;;) pause();
   }
   if (!strcmp(argv[1], "stream")) {
     eat(8);

@@ -7,6 +7,9 @@ missing steps follow. The order of the steps makes that true:
                     └─► retry intended (committed) ─► killed pod is there ─► pod created
                                                 ─► killed pod marked ─► intent closed
 
+An end is taken up once the pod's state tells why it came (``over.waits_for_its_reason``): one
+written a second too early would stay a success, or a failure by itself, for good.
+
 A step that finds its result in the store does nothing. The store's keys are the pod's UID
 (observation, retry) and the run (lift, with the time of the latest kill), so two controllers cannot
 double one either. The mark on the killed pod outlives a store that was restored from a backup.
@@ -23,6 +26,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.observation import observe
+from plimsoll_operator.attempts.over import waits_for_its_reason
 from plimsoll_operator.attempts.peaks import PeakReport, within_sandbox
 from plimsoll_operator.attempts.truth_table import AttemptEnd, Readings, judge
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
@@ -86,7 +90,7 @@ class AttemptLedger:
                 self.living.sightings.see(status.attempt_uid)
                 await self._see_life(pod, watched, status, gone=gone)
         else:
-            await self._see_unobserved(pod, watched)
+            await self._see_unobserved(pod, watched, gone=gone)
         if gone:
             self._gone(watched.status)
 
@@ -105,11 +109,12 @@ class AttemptLedger:
         self.living.needs.gone(status.uid)
         return attempt_uid
 
-    async def _see_unobserved(self, pod: Pod, watched: WatchedPod) -> None:
+    async def _see_unobserved(self, pod: Pod, watched: WatchedPod, *, gone: bool) -> None:
         """Handle a pod whose task is switched off: it is among the pods of no task from now on."""
         if watched.mode is Mode.OFF and watched.has_less and watched.task in self.book:
             for status in watched.lives:
-                await self._see_life_unobserved(pod, watched, status)
+                if gone or not _is_told_later(pod, watched, status):
+                    await self._see_life_unobserved(pod, watched, status)
         # Nobody would see its end, and it must not count as running for ever.
         self._runs_no_more(watched.status)
         self.loads.is_no_task(watched.status)
@@ -122,6 +127,8 @@ class AttemptLedger:
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
     ) -> None:
+        if not gone and _is_told_later(pod, watched, status):
+            return  # what was noted when it started stays noted
         end = judge(status, watched.limit_bytes)
         if end is None and gone and status.started_s is not None:
             end = GONE
@@ -234,6 +241,11 @@ class AttemptLedger:
         measured = watched.measured_container(status)
         best = self.peaks.best(status.uid, measured, watched.attempt.containers)
         return within_sandbox(best, watched.sandbox_limit_bytes)
+
+
+def _is_told_later(pod: Pod, watched: WatchedPod, status: AttemptStatus) -> bool:
+    """Say whether the next event tells why an attempt ended. An earlier life's end is told."""
+    return status is watched.status and waits_for_its_reason(pod, status)
 
 
 def _waits_for_its_phase(ended: AttemptEnded) -> bool:
