@@ -11,6 +11,9 @@
 | any        | any  | Evicted, preempted, lost           | evicted    | by the reason              |
 | any        | any  | its activeDeadlineSeconds are over | failed     | deadline                   |
 | any        | any  | was deleted before its end         | deleted    | deleted                    |
+| Container- | any  | its kubelet did not find it again  | evicted    | node-lost                  |
+| StatusUn-  |      |                                    |            |                            |
+| known      |      |                                    |            |                            |
 | Completed  | 0    |                                    | succeeded  |                            |
 | none       | none | failed                             | failed     | never-started              |
 | StartError | any  |                                    | failed     | never-started              |
@@ -32,7 +35,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_operator.attempts.termination_messages import cause_said, limit_stopped_start
-from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.pods.status import NOT_FOUND, AttemptStatus
 from plimsoll_operator.wording.cause_words import words_for_cause
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 
@@ -220,6 +223,9 @@ def _by_cluster(end: End) -> AttemptEnd | None:
     if end.taken_away:
         # Many tasks answer SIGTERM with exit 0, after half their work and half their need.
         return _end(Cause.DELETED)
+    if end.reason == NOT_FOUND:
+        # The kubelet makes up the exit code of a SIGKILL, too.
+        return _end(Cause.NODE_LOST, "its kubelet did not find its container any more")
     return None
 
 

@@ -19,6 +19,8 @@ SCHEDULED: Final = "PodScheduled"
 """The condition by which a scheduler says whether it found a node."""
 SIGNALLED: Final = 128
 """The exit code of a program that a signal ended is this plus the signal's number."""
+NOT_FOUND: Final = "ContainerStatusUnknown"
+"""The reason that a kubelet makes up for a container that it cannot find any more."""
 MAX_MESSAGE: Final = 4096
 """The kubelet keeps no more of a termination message; others may write a longer one."""
 
@@ -139,10 +141,13 @@ def last_life(pod: Pod, container: str) -> AttemptStatus | None:
     state, ended = status.get("state") or {}, (status.get("lastState") or {}).get("terminated")
     if restarts == 0 or not ended or not (state.get("running") or state.get("terminated")):
         return None
+    if _is_told_twice(status):
+        return None
     earlier = dict(
         status,
         restartCount=restarts - 1,
         state={"terminated": ended},
+        lastState=None,
         containerID=ended.get("containerID"),
     )
     life = _read(pod, earlier)
@@ -160,7 +165,7 @@ def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
         phase=phase,
         pod_reason=pod_status.get("reason"),
         disruption=_disruption(pod_status),
-        restarts=int(status.get("restartCount") or 0),
+        restarts=_restarts(status),
         ended=phase in FINAL_PHASES or terminated is not None,
         terminated=terminated,
         container_id=_bare_id(status.get("containerID"))
@@ -184,6 +189,23 @@ def _deletion_s(meta: Mapping[str, Any]) -> float | None:
 def _container_status(pod: Pod, container: str) -> Mapping[str, Any]:
     statuses: list[dict[str, Any]] = (pod.get("status") or {}).get("containerStatuses") or []
     return next((status for status in statuses if status.get("name") == container), {})
+
+
+def _restarts(status: Mapping[str, Any]) -> int:
+    """Return how often the container had restarted before the present life or end.
+
+    If a kubelet finds no container, it counts the restart together with the end that it makes up.
+    """
+    restarts = int(status.get("restartCount") or 0)
+    return max(0, restarts - 1) if _is_told_twice(status) else restarts
+
+
+def _is_told_twice(status: Mapping[str, Any]) -> bool:
+    """Say whether a container that was not found has not run since: its last life is this one."""
+    state, last = status.get("state") or {}, status.get("lastState") or {}
+    if (last.get("terminated") or {}).get("reason") != NOT_FOUND:
+        return False
+    return bool(state.get("waiting")) or (state.get("terminated") or {}).get("reason") == NOT_FOUND
 
 
 def _before_restart(status: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_operator.attempts.truth_table import UNREAD, Readings, judge, judge_row
 from plimsoll_operator.names.labels import DEFAULT_CONTAINER
-from plimsoll_operator.pods.status import MAX_MESSAGE, last_life, read_status
+from plimsoll_operator.pods.status import MAX_MESSAGE, NOT_FOUND, last_life, read_status
 from plimsoll_operator.prometheus_history.past_attempts import observations_of
 from plimsoll_operator.prometheus_history.past_pods import ReadingRules, identity_of
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
@@ -119,6 +119,9 @@ ROWS = {
     ),
     "its node shut down": Row(
         pod=a_pod_that("Error", 143, reason="Shutdown"), cause=Cause.NODE_LOST
+    ),
+    "its kubelet did not find its container": Row(
+        pod=a_pod_that(NOT_FOUND, 137), readings=Readings(seen_bytes=LIMIT), cause=Cause.NODE_LOST
     ),
     "evicted": Row(pod=a_pod_that("Error", 137, reason="Evicted"), cause=Cause.EVICTED),
     "evicted for its node's memory": Row(
