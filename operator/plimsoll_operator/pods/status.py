@@ -115,15 +115,19 @@ def unscheduled(pod: Pod) -> Mapping[str, Any]:
 def read_time(text: object) -> float | None:
     """Read RFC 3339 as Unix seconds; None for absent or unreadable text.
 
-    >>> read_time("1970-01-01T00:01:00.500000Z"), read_time(None)
-    (60.5, None)
+    1970 and the year 1 are times that nobody set: containerd writes the first as the start of a
+    container that it could not start.
+
+    >>> read_time("2026-01-01T00:01:00.500000Z"), read_time(None)
+    (1767225660.5, None)
     """
     if not isinstance(text, str):
         return None
     try:
-        return datetime.fromisoformat(text).timestamp()
+        at_s = datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
+    return at_s if at_s > 0 else None
 
 
 def read_status(pod: Pod, container: str) -> AttemptStatus:

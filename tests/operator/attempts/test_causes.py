@@ -42,6 +42,9 @@ def a_pod_that(
     (of_container,) = built["status"]["containerStatuses"]
     if message is not None:
         of_container["state"]["terminated"]["message"] = message
+    if reason == "StartError":
+        # So containerd says that it did not start.
+        of_container["state"]["terminated"]["startedAt"] = "1970-01-01T00:00:00Z"
     built["status"] |= {**status, "message": pod_message}
     if deleted is not None:
         built["metadata"] |= {

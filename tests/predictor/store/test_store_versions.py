@@ -84,6 +84,20 @@ def test_totals_that_counted_limits_as_allocated_are_added_up_anew(empty_url: st
 
 
 @pytest.mark.slow
+def test_an_attempt_that_never_started_holds_no_memory_since_1970(empty_url: str) -> None:
+    make_store_of("0018", empty_url)
+    never = {**a_row("never", 10**9), "outcome": "failed", "cause": "never-started"}
+    insert(empty_url, "observations", [{**never, "started_s": 0.0}, a_row("a", 10**9)])
+    sums = {column.name: 0.0 for column in metadata.tables["totals"].columns if not column.nullable}
+    insert(empty_url, "totals", [{**sums, "requested_gb_h": 2e6, "task": str(TRAIN)}])
+    store = open_store_at(empty_url)
+    assert store.totals.of(TRAIN).requested_gb_h == pytest.approx(4.0)
+    starts = {each.attempt_uid: each.started_s for each in store.observations.of_task(TRAIN)}
+    assert starts == {"never": None, "a": NOON_S}
+    store.close()
+
+
+@pytest.mark.slow
 def test_a_new_store_has_the_tables_that_the_code_uses(empty_url: str) -> None:
     open_store_at(empty_url).close()
     assert_newest_tables(empty_url)

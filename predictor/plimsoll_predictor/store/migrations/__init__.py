@@ -26,7 +26,7 @@ from plimsoll_predictor.store.database.schema import compatibility, metadata
 
 log: Final = logging.getLogger(__name__)
 
-HEAD: Final = "0018"
+HEAD: Final = "0019"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
 KNOWN: Final = tuple(f"{step:04}" for step in range(1, int(HEAD) + 1))
 OLDEST: Final = "0006"
