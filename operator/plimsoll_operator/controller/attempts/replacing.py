@@ -31,6 +31,7 @@ from plimsoll_operator.attempts.kept_work import kept_work
 from plimsoll_operator.attempts.over import ended_s
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.calls_in_turn import CallsInTurn, spread
 from plimsoll_operator.controller.attempts.retry_creation import GIVE_UP_AFTER_S
 from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.kube.client import Kube
@@ -57,6 +58,7 @@ class Replacements:
 
     kube: Kube
     announcer: Announcer
+    turns: CallsInTurn
     now_s: Callable[[], float]
     _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
     """Pod UID -> the further tries to delete it."""
@@ -89,7 +91,7 @@ class Replacements:
         # Who does not reach the API server for so long does not lead any more.
         pause_s, until_s = FIRST_PAUSE_S, self.now_s() + GIVE_UP_AFTER_S
         while self.now_s() < until_s:
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(spread(pause_s))
             if await self._tried(ended):
                 return
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
@@ -99,11 +101,12 @@ class Replacements:
         """Try once. Return False to try again."""
         meta = ended.pod["metadata"]
         try:
-            pod = await self.kube.read_pod(meta["namespace"], meta["name"])
-            happening = self._due(pod, ended)
-            if happening is not None:
-                await self.kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
-                self.announcer.announce(happening, ended.pod)
+            async with self.turns.of(meta["namespace"]):
+                pod = await self.kube.read_pod(meta["namespace"], meta["name"])
+                happening = self._due(pod, ended)
+                if happening is not None:
+                    await self.kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
+                    self.announcer.announce(happening, ended.pod)
         except (NotFound, Changed):
             return True
         except ApiError as error:

@@ -19,6 +19,7 @@ from plimsoll_operator.attempts.retry_pod import NextAttempt, planned_note, retr
 from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.calls_in_turn import CallsInTurn, spread
 from plimsoll_operator.controller.attempts.replacing import (
     LONGEST_PAUSE_S,
     Replacements,
@@ -73,12 +74,13 @@ class Retries:
         default_factory=lambda: Counter(dict.fromkeys(KEYS, 0)),
     )
     _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
+    _turns: CallsInTurn = field(init=False, default_factory=CallsInTurn)
     _replacements: Replacements = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the part that deletes pods which somebody else makes again."""
         self._replacements = Replacements(
-            kube=self.kube, announcer=self.announcer, now_s=self.now_s
+            kube=self.kube, announcer=self.announcer, turns=self._turns, now_s=self.now_s
         )
 
     async def resume(self) -> None:
@@ -181,12 +183,13 @@ class Retries:
                 self._tell(intent, ending)
                 await self._close(intent, ending)
                 return
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(spread(pause_s))
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _tried(self, maker: RetryMaker, intent: RetryIntent) -> Ending | None:
         try:
-            return await maker.make(intent)
+            async with self._turns.of(intent.namespace):
+                return await maker.make(intent)
         except Exception:
             # Nobody else makes this retry, so an error of ours must not end it.
             log.exception("retry failed, trying again", pod=intent.new_pod)
