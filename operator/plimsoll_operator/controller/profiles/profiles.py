@@ -25,7 +25,13 @@ from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import REFUSED_PAUSE_S, AlreadyThere, ApiError, NotFound
+from plimsoll_operator.kube.errors import (
+    REFUSED_PAUSE_S,
+    AlreadyThere,
+    ApiError,
+    NotFound,
+    Refused,
+)
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_operator.pods.spec import Pod, metadata_of
 from plimsoll_operator.pods.status import read_time
@@ -42,6 +48,8 @@ MADE_BY_US = {"app.kubernetes.io/managed-by": "plimsoll"}
 UNKNOWN_KEPT_S = 24 * 3600.0
 """A profile is kept this long if nothing was ever learned for it."""
 API_VERSION = "plimsoll.dev/v1alpha1"
+NAMESPACE_ENDS = "because it is being terminated"
+"""The API server's words for what is created in a namespace that is being deleted."""
 
 
 class TaskProfiles:
@@ -166,7 +174,7 @@ class TaskProfiles:
                 if facts.standing is not None and newly_shifted(shown, status):
                     self._tell_shift(task, profile, facts.standing)
         except NotFound:
-            # Its namespace is gone. The task's next pod, in a new one, marks it again.
+            # Its namespace is gone, or will be. The task's next pod, in a new one, marks it again.
             self._shown.pop(task, None)
         except (ApiError, StoreError) as error:
             log.warning("profile not written", task=str(task), error=str(error))
@@ -207,6 +215,11 @@ class TaskProfiles:
             await self._kube.api.create(custom_path("taskprofiles", task.namespace), manifest)
         except AlreadyThere:
             return
+        except Refused as error:
+            if NAMESPACE_ENDS not in str(error):
+                raise
+            # A finalizer may keep the namespace for days, and all its tasks would be tried again.
+            raise NotFound(str(error)) from error
 
 
 class MetTasks:
