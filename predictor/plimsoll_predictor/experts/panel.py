@@ -12,11 +12,18 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.experts.expected import N_CELLS, Vector, cells, cheapest_multiple, histogram
+from plimsoll_predictor.experts.expected import (
+    N_CELLS,
+    Vector,
+    cell_of,
+    cells,
+    cheapest_multiple,
+    histogram,
+)
 from plimsoll_predictor.experts.features.curves import LEAST_RUNS
 from plimsoll_predictor.experts.features.lines import FittedLine
 from plimsoll_predictor.experts.past import LATEST, Past, Runtimes
-from plimsoll_predictor.experts.pool import Ratios, age_of
+from plimsoll_predictor.experts.pool import Pool, Ratios, age_of
 from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
 from plimsoll_predictor.knowledge.curve import Curve, Straight
 from plimsoll_predictor.knowledge.expert_names import (
@@ -55,8 +62,9 @@ BEYOND_SEEN: Final = 3.0
 FEW_RUNS_LEAST: Final = 1.2
 """The size of a run whose input is no larger than those known, over the largest need."""
 BRAVE_RUNS: Final = 3
-"""Fewer runs may be alike by chance: until then, no bid near the largest need serves. What it cost
-other tasks says little against one run of this one that happened to fit."""
+"""Fewer runs may be alike by chance: until then, no bid near the largest need serves."""
+BRAVE_TASKS: Final = 20
+"""The exception: hardly any of so many runs of other tasks that were as young needed more."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -128,6 +136,15 @@ def view_of(
         constants.failing_share(0.0, overhead_s),
         constants.young_margin,
     )
+
+
+def is_brave(runs: int, pool: Pool) -> bool:
+    """Say whether a bid near the largest need may serve a task with so many runs."""
+    if runs >= BRAVE_RUNS:
+        return True
+    counted = pool.ratios[LARGEST].by_count[age_of(runs)]
+    seen, beyond = counted.sum(), counted[cell_of(math.log(NEAR)) + 1 :].sum()
+    return bool(seen >= BRAVE_TASKS and beyond <= pool.constants.most_failing * seen)
 
 
 def _request(_view: View) -> Rule:

@@ -18,7 +18,6 @@ from plimsoll_predictor.experts.drift import Drift
 from plimsoll_predictor.experts.floors import Floors
 from plimsoll_predictor.experts.guard import Guard, ServedRun
 from plimsoll_predictor.experts.panel import (
-    BRAVE_RUNS,
     EXPERTS,
     LARGEST,
     MODELLED,
@@ -27,6 +26,7 @@ from plimsoll_predictor.experts.panel import (
     YARDSTICKS,
     YOUNG,
     YOUNG_RUNS,
+    is_brave,
     view_of,
 )
 from plimsoll_predictor.experts.past import Past
@@ -324,7 +324,7 @@ class Standing:
         if self.young:
             # Their charges are mostly other tasks': there is no expert to hold on to.
             estimated = estimated + _MAY_SERVE_YOUNG
-            if past.runs < BRAVE_RUNS:
+            if not is_brave(past.runs, pool):
                 estimated[_PLACE[NEAR_MAX]] = np.inf
             safe, hysteresis = YOUNG_SAFE, 1.0
         place = int(np.argmin(estimated))
