@@ -12,6 +12,7 @@ from plimsoll_predictor.runtimes.features.fitting import FIT_SETTINGS, FitSettin
 from plimsoll_predictor.runtimes.forecasting.examples import FinishedRows
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.forecasting.playing import finish_or_learn
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
 
 SEED: Final = 23
@@ -60,7 +61,7 @@ class Product:
 
     def finish(self, number: int, run: LogRun) -> None:
         """Do what the controller does when a pod ends."""
-        self._forecaster.finish(str(number), run.runtime_s, run.finished_s)
+        finish_or_learn(self._forecaster, str(number), run)
         self._fit(run.finished_s)
 
     def bytes_per_task(self) -> float | None:

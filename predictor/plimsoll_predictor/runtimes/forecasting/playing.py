@@ -13,6 +13,12 @@ _START: Final = 0
 _FINISH: Final = 1
 
 
+def finish_or_learn(forecaster: Forecaster, name: str, run: LogRun) -> None:
+    """Learn a run that ends as the controller does: also one that was taken for endless."""
+    if forecaster.finish(name, run.runtime_s, run.finished_s) is None:
+        forecaster.learn(run.task, run.owner, run.runtime_s, run.finished_s, run.asked)
+
+
 def play(runs: Sequence[LogRun], forecaster: Forecaster) -> None:
     """Submit, start and finish runs, which are in the order of their submission.
 
@@ -28,7 +34,7 @@ def play(runs: Sequence[LogRun], forecaster: Forecaster) -> None:
                 forecaster.start(str(number), at_s)
                 heappush(events, (run.finished_s, _FINISH, number))
             else:
-                forecaster.finish(str(number), run.runtime_s, at_s)
+                finish_or_learn(forecaster, str(number), run)
 
     for number, run in enumerate(runs):
         until(run.submitted_s)
