@@ -108,7 +108,8 @@ class Lines:
 
     def _let_go(self, run: int) -> bool:
         """Drop the line whose feature was absent the longest, if it was absent long."""
-        name = min(self.sums, key=lambda name: self.sums[name][_LAST_RUN])
+        # The first by name of those that went away together: a restored state has another order.
+        name = min(self.sums, key=lambda name: (self.sums[name][_LAST_RUN], name))
         # Runs that take turns with their features would otherwise drop each other's lines.
         absent = run - self.sums[name][_LAST_RUN] >= LONG_ABSENT
         if absent:

@@ -119,6 +119,17 @@ def test_runs_that_take_turns_with_their_features_keep_their_lines() -> None:
     assert "other" in lines.sums
 
 
+def test_of_features_that_went_away_together_the_same_goes_after_a_restart() -> None:
+    first, *others = [f"f{number}" for number in reversed(range(MOST_FEATURES))]
+    lines = Lines()
+    learn(lines, [first], [0])
+    learn(lines, [first, *others], range(1, 10))
+    restored = Lines(dict(sorted(lines.sums.items())))
+    for each in (lines, restored):
+        learn(each, ["new"], range(10 + LONG_ABSENT, 13 + LONG_ABSENT))
+    assert lines.sums == restored.sums
+
+
 def test_lines_that_an_older_version_counted_let_go_too() -> None:
     before = [f"f{number}" for number in range(MOST_FEATURES)]
     lines = Lines({name: [20.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 300.0] for name in before})

@@ -7,14 +7,15 @@ import math
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES, AskedRun
 from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.forecaster_state import ForecasterState
@@ -32,6 +33,9 @@ MANY_RUNS = 20_000
 NO_STATE = r"forecasts|array|count|rise"
 TASKS = tuple(f"shop/t{number}" for number in range(5))
 OWNERS = ("shop", "bank")
+FEATURES = tuple(f"feature-{letter}" for letter in "rnaqzkcwmehb")
+FEATURES_FOR = 150
+"""Runs of all tasks until their features change: more than LONG_ABSENT of each task."""
 LATER_S = START_S + 1e8
 
 
@@ -44,18 +48,26 @@ class Happening:
     task: str
     runtime_s: float
     at_s: float
+    features: Mapping[str, float] = field(default_factory=dict)
 
 
 def happenings(seed: int, count: int) -> Iterator[Happening]:
-    """Bursts of runs, some waiting, some killed, some never ending."""
+    """Bursts of runs, some waiting, some killed, some never ending.
+
+    Now and then, all tasks change to other features, of which a task keeps not all.
+    """
     random = np.random.default_rng(seed)
+    features: dict[str, float] = {}
     flying: list[tuple[str, str]] = []
     at_s = START_S
     for number in range(count):
         at_s += float(random.exponential(300.0)) if random.random() < 0.3 else 0.0
         task = TASKS[int(random.integers(len(TASKS)))]
         run = f"r{number}"
-        yield Happening("submit", run, task, 0.0, at_s)
+        if number % FEATURES_FOR == 0:
+            names = random.choice(FEATURES, MOST_FEATURES, replace=False)
+            features = {str(name): float(random.lognormal(9, 1)) for name in names}
+        yield Happening("submit", run, task, 0.0, at_s, features)
         if random.random() < 0.8:
             yield Happening("start", run, task, 0.0, at_s + 5)
         flying.append((run, task))
@@ -69,8 +81,9 @@ def let_happen(forecaster: Forecaster, each: Happening) -> list[float]:
     """Give it to the forecaster; return the answer."""
     owner = OWNERS[TASKS.index(each.task) % 2]
     if each.kind == "submit":
-        given_s = forecaster.submit(each.run, each.task, owner, each.at_s).quantiles_s(QUANTILES)
-        return [float(quantile_s) for quantile_s in given_s]
+        asked = AskedRun(features=each.features)
+        forecast = forecaster.submit(each.run, each.task, owner, each.at_s, asked)
+        return [float(quantile_s) for quantile_s in forecast.quantiles_s(QUANTILES)]
     if each.kind == "start":
         forecaster.start(each.run, each.at_s)
     elif each.kind == "drop":
