@@ -46,14 +46,16 @@ class Form(StrEnum):
 class RuntimeSummary:
     """A task's runtimes in numbers; ``words`` puts them into a sentence.
 
-    half_within: half of the runs are within this share of the usual. low_s, high_s: the middle
-    half. modes: shortest first, in the order of time if the task has moved.
+    half_within: half of the runs are within this share of the usual. all_alike: no run took
+    another time. low_s, high_s: the middle half. modes: shortest first, in the order of time if the
+    task has moved.
     """
 
     form: Form
     known_runs: int
     usual_s: float
     half_within: float
+    all_alike: bool
     low_s: float
     high_s: float
     p95_s: float
@@ -91,6 +93,7 @@ def summarise(runtimes_s: ArrayLike) -> RuntimeSummary:
         known_runs=int(runtimes.size),
         usual_s=usual_s,
         half_within=half_within,
+        all_alike=bool(runtimes.min() == runtimes.max()),
         low_s=low_s,
         high_s=high_s,
         p95_s=p95_s,
@@ -144,7 +147,7 @@ def _body(summary: RuntimeSummary) -> str:
         low, high = words_for_duration(summary.low_s), words_for_duration(summary.high_s)
         return f"half of the runs between {low} and {high}, usual {usual}"
     if summary.half_within < 0.0005:
-        same = "every run" if summary.low_s == summary.p95_s else "half of the runs or more"
+        same = "every run" if summary.all_alike else "half of the runs or more"
         return f"{same} {usual}"
     percent = 100 * summary.half_within
     return f"half of the runs within {percent:.{0 if percent >= 1 else 1}f}% of {usual}"

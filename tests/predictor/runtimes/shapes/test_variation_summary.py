@@ -72,6 +72,20 @@ def test_a_task_of_one_value_is_steady_at_it() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("runtimes", "words"),
+    [
+        ([50.0] * 40 + [60.0] * 160, "steady: half of the runs or more 60 s; none of 200 longer"),
+        ([60.0] * 29 + [86400.0], "steady: half of the runs or more 60 s; 1 of 30 longer"),
+        (([60.0] * 29 + [6000.0]) * 6, "long-tailed: half of the runs or more 60 s; 6 of 180"),
+    ],
+)
+def test_every_run_is_said_only_if_no_run_took_another_time(
+    runtimes: list[float], words: str
+) -> None:
+    assert summarise(runtimes).words.startswith(words)
+
+
 def test_one_run_says_that_it_is_one_and_few_that_they_are_few() -> None:
     assert summarise([60.0]).words == "few runs: 1 known, of 60 s; more is told from 5 on"
     assert summarise([60.0, 600.0, 61.0]).words == (
