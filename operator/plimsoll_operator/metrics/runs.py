@@ -27,7 +27,7 @@ class RunMetrics:
         )
         self._scored = Counter(
             "plimsoll_run_forecasts_scored",
-            "Forecast runs that succeeded: their runtime could be held against the forecast.",
+            "Forecast runs that succeeded and whose forecast knew five runs of their task.",
             registry=registry,
         )
         self._beyond = Counter(

@@ -149,8 +149,8 @@ class RunStarted:
 class RunEnded:
     """A run ended.
 
-    share: the part of its forecast below its runtime; None without a forecast. forecast_s: the
-    forecast's median; None if it knew too few runs of the task.
+    share: the part of its forecast below its runtime; forecast_s: the forecast's median. Each is
+    None without a forecast, and if that knew too few runs of the task.
     """
 
     attempt_uid: str

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.attempts.running_long import RunForecast
+from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN, RunForecast
 from plimsoll_operator.controller.hub.hub import Hub, RunEnded, RunStarted, RuntimeForecast
 from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -192,6 +192,8 @@ class Folding:
             forecast = self.under_way[uid].forecast
             known = forecast.known_runs >= LEAST_RUNS_TO_TELL_SLOWDOWN
             forecast_s = forecast.quantile_s(0.5) if known else None
+            if forecast.known_runs < LEAST_RUNS_TO_WARN:
+                share = None
             self._scores[uid] = ForecastScore(share, forecast_s)
         self._end(uid, share)
 

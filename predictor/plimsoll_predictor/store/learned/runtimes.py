@@ -58,11 +58,11 @@ class OpenForecast:
 class ForecastScore:
     """How a run did against its forecast.
 
-    share: of the forecast below its runtime. forecast_s: the forecast's median; None if the
-    forecast knew too few runs of the task.
+    share: of the forecast below its runtime. forecast_s: the forecast's median. Each is None if
+    the forecast knew too few runs of the task.
     """
 
-    share: float
+    share: float | None
     forecast_s: float | None = None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN
 from plimsoll_operator.controller.hub.hub import RanLong, RunStarted
 from plimsoll_operator.controller.runtimes.living_runs import LongRuns
 from plimsoll_operator.metrics.controller import ControllerMetrics
@@ -143,6 +144,17 @@ async def test_a_run_is_held_against_what_was_forecast_when_it_was_submitted(
             each for each in life.store.runtimes.history(TRAIN) if each.attempt_uid == "u"
         ]
         assert last.forecast_share == life.heard.shares["u"]
+
+
+async def test_a_run_that_few_were_known_for_has_no_place_in_its_forecast(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(30, 30.0, JOIN)
+        await life.ran(LEAST_RUNS_TO_WARN + 1, 3600.0)
+        shares = [share for uid, share in life.heard.shares.items() if uid.startswith(str(TRAIN))]
+        assert [share is None for share in shares] == [True] * LEAST_RUNS_TO_WARN + [False]
+        await life.runtimes.save()
+        stored = [each.forecast_share for each in life.store.runtimes.history(TRAIN)]
+        assert stored == shares
 
 
 async def test_killed_attempts_teach_no_runtime(tmp_path: Path) -> None:

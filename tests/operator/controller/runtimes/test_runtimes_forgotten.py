@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.runtimes.runtime_lives import JOIN, NOON_S, TRAIN, Life, a_life, a_run
 
@@ -15,7 +16,7 @@ async def known_runs(life: Life, task: TaskId = TRAIN) -> int:
 
 async def test_a_task_that_is_forgotten_while_it_runs_is_unknown_at_its_end(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
-        await life.ran(3)
+        await life.ran(LEAST_RUNS_TO_WARN)
         await life.ran(3, task=JOIN)
         life.submitted("u", at_s=NOON_S + 9000)
         life.started("u", at_s=NOON_S + 9001)
