@@ -66,7 +66,12 @@ def stored_forecasts(
     store: Store, tasks: Sequence[TaskId], at_s: float
 ) -> Mapping[TaskId, Forecast]:
     """Forecasts of several tasks, without those that have no known run."""
-    forecasts = {task: _forecast(store, task, at_s) for task in dict.fromkeys(tasks)}
+    forecaster, forecasts = store.runtimes.forecaster_for(*tasks), {}
+    for task in dict.fromkeys(tasks):
+        forecast = forecaster.forecast(str(task), task.namespace, at_s)
+        if not forecast.known_runs:
+            forecast = _read_now(store, task, at_s) or forecast
+        forecasts[task] = forecast
     return {task: forecast for task, forecast in forecasts.items() if forecast.known_runs}
 
 
@@ -75,15 +80,16 @@ def succeeded(past: Sequence[PastRuntime]) -> list[PastRuntime]:
     return [each for each in past if each.outcome is Outcome.SUCCEEDED]
 
 
-def _forecast(store: Store, task: TaskId, at_s: float) -> Forecast:
-    name, owner = str(task), task.namespace
+def _read_now(store: Store, task: TaskId, at_s: float) -> Forecast | None:
+    """By the newest runs of a task whose state is not stored yet; None if it has none."""
+    runs = succeeded(store.runtimes.history(task, limit=READ_RUNS))
+    if not runs:
+        return None
+    # Another forecaster: what this task teaches changes no other task's forecast.
     forecaster = store.runtimes.forecaster_for(task)
-    forecast = forecaster.forecast(name, owner, at_s)
-    if forecast.known_runs:
-        return forecast
-    for each in succeeded(store.runtimes.history(task, limit=READ_RUNS)):
-        forecaster.learn(name, owner, each.ran_s, each.finished_s)
-    return forecaster.forecast(name, owner, at_s)
+    for each in runs:
+        forecaster.learn(str(task), task.namespace, each.ran_s, each.finished_s)
+    return forecaster.forecast(str(task), task.namespace, at_s)
 
 
 def _learned(forecaster: Forecaster, task: TaskId, runs: Sequence[PastRuntime]) -> dict[str, float]:

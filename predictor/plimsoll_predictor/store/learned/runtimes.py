@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -149,31 +150,29 @@ class RuntimeRecords(PastRuntimeRecords):
             connection.execute(kept_table.delete())
             sightings.repeat_newest(connection, PAST_PER_TASK)
 
-    def forecaster_for(self, task: TaskId) -> Forecaster:
-        """A forecaster that knows this task, its owner and what all share, as saved last.
+    def forecaster_for(self, *tasks: TaskId) -> Forecaster:
+        """A forecaster that knows these tasks, their owners and what all share, as saved last.
 
-        The task's open runs count in its forecasts. It may lag behind by the seconds between two
+        The tasks' open runs count in their forecasts. It may lag behind by the seconds between two
         saves. A part that cannot be read is left out, as one that is not known.
         """
         forecaster = Forecaster()
-        state, name, owner = forecaster.state, str(task), task.namespace
-        keys = [_SHARED, OWNER + owner, TASK + name, feature_experts.SERVING]
-        started_s = sa.select(kept_table.c.started_s).where(kept_table.c.task == name)
+        state = forecaster.state
+        names = list(dict.fromkeys(map(str, tasks)))
+        parts: dict[str, Callable[[bytes], None]] = {_SHARED: state.restore_shared}
+        for owner in dict.fromkeys(task.namespace for task in tasks):
+            parts[OWNER + owner] = partial(state.restore_owner, owner)
+        for name in names:
+            parts[TASK + name] = partial(state.restore_task, name)
         with self._database.read() as connection:
-            states = _states(connection, keys)
-            # Only small columns: this looks through the open runs of all tasks, which are bounded.
-            open_runs = connection.execute(started_s).scalars().all()
+            states = _states(connection, [*parts, feature_experts.SERVING])
+            started_s = _started_s(connection, names)
         forecaster.expert = feature_experts.read_expert(states.get(feature_experts.SERVING))
-        parts: tuple[tuple[str, Callable[[bytes], None]], ...] = (
-            (_SHARED, state.restore_shared),
-            (OWNER + owner, lambda saved: state.restore_owner(owner, saved)),
-            (TASK + name, lambda saved: state.restore_task(name, saved)),
-        )
-        for key, restore in parts:
+        for key, restore in parts.items():
             if key in states:
                 restore_part(key, states[key], restore)
-        if open_runs:
-            state.count_open_runs(name, open_runs)
+        for name, each in started_s.items():
+            state.count_open_runs(name, each)
         return forecaster
 
     def _named(self, prefix: str, names: Collection[str]) -> dict[str, bytes]:
@@ -192,6 +191,20 @@ def _states(connection: sa.Connection, keys: Sequence[str]) -> dict[str, bytes]:
         rows = connection.execute(sa.select(table).where(some))
         states |= {row.key: bytes(row.state) for row in rows}
     return states
+
+
+def _started_s(connection: sa.Connection, tasks: Sequence[str]) -> dict[str, list[float | None]]:
+    """When each open run of these tasks started; without tasks that have none.
+
+    A pass over the open runs of all tasks, which are bounded, for each few hundred of these.
+    """
+    started_s: dict[str, list[float | None]] = {}
+    for start in range(0, len(tasks), _KEYS_AT_ONCE):
+        some = kept_table.c.task.in_(tasks[start : start + _KEYS_AT_ONCE])
+        rows = connection.execute(sa.select(kept_table.c.task, kept_table.c.started_s).where(some))
+        for row in rows:
+            started_s.setdefault(row.task, []).append(row.started_s)
+    return started_s
 
 
 def restore_part(key: str, state: bytes, restore: Callable[[bytes], None]) -> bool:

@@ -241,48 +241,6 @@ def test_the_other_tasks_of_an_owner_are_those_with_the_most_runs(store_url: str
     store.close()
 
 
-def test_a_forecaster_for_one_task_forecasts_as_the_one_that_learned(store_url: str) -> None:
-    store, learned = open_store_at(store_url), a_learned_forecaster()
-    changes = UnsavedRuntimes(
-        through=1,
-        tasks={str(task): learned.state.task(str(task)) for task in (TRAIN, JOIN)},
-        owners={"shop": learned.state.owner("shop")},
-        shared=learned.state.shared(),
-    )
-    store.runtimes.save(changes, {0})
-    alone = store.runtimes.forecaster_for(TRAIN)
-    at_s = NOON_S + 9999
-    asked, ours = (each.forecast(str(TRAIN), "shop", at_s) for each in (learned, alone))
-    assert ours.to_dict() == asked.to_dict()
-    assert alone.forecast(str(JOIN), "shop", at_s).known_runs == 0, "only what was asked for"
-    nobody = store.runtimes.forecaster_for(TaskId("lab", "new")).forecast("lab/new", "lab", at_s)
-    assert nobody.known_runs == 0
-    store.close()
-
-
-def a_learned_forecaster() -> Forecaster:
-    learned = Forecaster()
-    for number in range(40):
-        at_s = NOON_S + 100 * number
-        learned.learn(str(TRAIN), "shop", 60.0 + number % 7, at_s)
-        learned.learn(str(JOIN), "shop", 600.0 + number % 5, at_s)
-    return learned
-
-
-def test_a_part_that_cannot_be_read_costs_only_itself(store_url: str) -> None:
-    store, learned = open_store_at(store_url), a_learned_forecaster()
-    changes = UnsavedRuntimes(
-        through=1,
-        tasks={str(TRAIN): learned.state.task(str(TRAIN))},
-        owners={"shop": b"\xff"},
-        shared=b"nonsense",
-    )
-    store.runtimes.save(changes, {0})
-    found = store.runtimes.forecaster_for(TRAIN).forecast(str(TRAIN), "shop", NOON_S + 9999)
-    assert found.known_runs == 40
-    store.close()
-
-
 @pytest.mark.slow
 def test_an_older_store_tells_of_the_newest_runs_of_each_task(empty_url: str) -> None:
     make_store_of("0006", empty_url)
