@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,14 +13,30 @@ from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
 from plimsoll_predictor.runtimes.forecasting.memory import Memory, Unsaved
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_NAME, Settings
-from plimsoll_predictor.runtimes.forecasting.shared import N_AGES, N_RUNS, PIT_BINS, Shared
-from plimsoll_predictor.runtimes.forecasting.state_bytes import StateBytes, shaped
+from plimsoll_predictor.runtimes.forecasting.shared import (
+    N_AGES,
+    N_RUNS,
+    PIT_BINS,
+    Shared,
+    no_pits_of_width,
+)
+from plimsoll_predictor.runtimes.forecasting.state_bytes import (
+    StateBytes,
+    numbers,
+    packed,
+    shaped,
+    unpacked,
+)
 from plimsoll_predictor.runtimes.forecasting.submitted_run import (
     ParentExperts,
     SubmittedRun,
     TaskExperts,
 )
 from plimsoll_predictor.runtimes.forecasting.usual import MOST_VALUES, Usual
+
+_OF_WIDTH: Final = "pitOfWidth"
+_OF_WIDTH_IN_CONTEXT: Final = "pitOfWidthInContext"
+_CURVE_OF_WIDTH: Final = "curveOfWidth"
 
 
 class ForecasterState:
@@ -109,7 +125,12 @@ class ForecasterState:
         shared = self._shared
         weights = [shared.weights, shared.owner_weights]
         arrays = [shared.counts, *weights, shared.pit, shared.pit_in_context]
-        head = {"total": shared.total, **feature_state.of_shared(shared)}
+        head = {
+            "total": shared.total,
+            _OF_WIDTH: packed(shared.pit_of_width),
+            _OF_WIDTH_IN_CONTEXT: packed(shared.pit_of_width_in_context),
+            **feature_state.of_shared(shared),
+        }
         return self._bytes.write("shared", head, arrays)
 
     def restore_shared(self, state: bytes) -> None:
@@ -121,10 +142,15 @@ class ForecasterState:
         owner_weights = shaped(arrays[2], N_RUNS, self._owner_experts + 1)
         pit = shaped(arrays[3], N_RUNS, PIT_BINS)
         pit_in_context = shaped(arrays[4], N_RUNS, N_AGES, PIT_BINS)
+        of_width, in_context = no_pits_of_width()
+        if _OF_WIDTH in head:
+            of_width = unpacked(head[_OF_WIDTH], *of_width.shape)
+            in_context = unpacked(head.get(_OF_WIDTH_IN_CONTEXT), *in_context.shape)
         if not total > 0 or not counts.sum() > 0:
             raise ValueError("the shared state counts nothing")
         feature_state.restore_shared(self._shared, head)
-        self._shared.restore(total, counts, (weights, owner_weights), (pit, pit_in_context))
+        pits, pits_of_width = (pit, pit_in_context), (of_width, in_context)
+        self._shared.restore(total, counts, (weights, owner_weights), pits, pits_of_width)
 
     def run(self, name: str) -> bytes | None:
         """An open run with its experts' forecasts; None for any other run."""
@@ -140,6 +166,7 @@ class ForecasterState:
             "context": list(submitted.context),
             "knownRuns": submitted.known_runs,
             "usual_s": submitted.usual_s,
+            _CURVE_OF_WIDTH: submitted.curve_of_width.tolist(),
             **feature_state.of_run(submitted),
         }
         parent, experts = submitted.parent, submitted.experts
@@ -165,6 +192,9 @@ class ForecasterState:
         submitted_s = _time(head, "submitted_s")
         if submitted_s is None:
             raise ValueError("it was never submitted")
+        curve = curve_of_width = shaped(arrays[8], PIT_BINS + 1)
+        if _CURVE_OF_WIDTH in head:
+            curve_of_width = shaped(numbers(head[_CURVE_OF_WIDTH]), PIT_BINS + 1)
         submitted = SubmittedRun(
             task=checked_name(head["task"]),
             owner=checked_name(head["owner"]),
@@ -176,7 +206,8 @@ class ForecasterState:
             usual_s=_time(head, "usual_s"),
             parent=self._parent(arrays[:4]),
             experts=self._task_experts(arrays[4:8]),
-            curve=shaped(arrays[8], PIT_BINS + 1),
+            curve=curve,
+            curve_of_width=curve_of_width,
         )
         feature_state.restore_run(submitted, head)
         self._memory.end_run(name)

@@ -73,6 +73,7 @@ class Mixture:
         shared = self.shared
         of_owner = shared.owner_weights[context[0]]
         parent, mixed = parent_experts(owner, shared.everybody, of_owner, self.settings)
+        experts = self.task_experts(past, mixed, shared.weights[context], at_s)
         return SubmittedRun(
             task=names[0],
             owner=names[1],
@@ -83,8 +84,9 @@ class Mixture:
             known_runs=runs,
             usual_s=usual_s,
             parent=parent,
-            experts=self.task_experts(past, mixed, shared.weights[context], at_s),
+            experts=experts,
             curve=shared.curve(context),
+            curve_of_width=shared.curve_of_width(context, experts.width),
         )
 
     def task_experts(
@@ -137,13 +139,14 @@ class Mixture:
         if submitted.featured is not None:
             self._score_featured(submitted, submitted.featured, past, at_ln)
         counted = submitted.alone**settings.calibration_burst_power
-        shared.calibrate(submitted.context, submitted.experts.share_below(at_ln), counted)
+        experts = submitted.experts
+        shared.calibrate(submitted.context, experts.width, experts.share_below(at_ln), counted)
         right = submitted.parent.right(at, settings.owner_parent_runs)
         if right is not None:
             rate = settings.owner_weight_rate * submitted.alone
             shared.credit(shared.owner_weights[submitted.context[0]], right, rate)
             owner.credit = owner.credit * self._owner_fade + submitted.alone * right
-        right = submitted.experts.right(at)
+        right = experts.right(at)
         if right is not None:
             rate = settings.weight_rate * submitted.alone
             shared.credit(shared.weights[submitted.context], right, rate)
@@ -197,7 +200,7 @@ class Mixture:
         if past is not None:
             credit_others, credit_own = past.feature_credit.tolist()
             others, own = others + credit_others, own + credit_own
-        curve = self.shared.featured_curve(submitted.context[0])
+        curve = self.shared.featured_curve(submitted.context[0], submitted.experts.width)
         return Featured(masses, own / (others + own), curve)
 
     def _score_featured(
@@ -206,7 +209,8 @@ class Mixture:
         share = submitted.share_below(at_ln)
         counted = submitted.alone**self.settings.calibration_burst_power
         moved_share = float(featured.before_curve(np.array([share]))[0])
-        self.shared.calibrate_featured(submitted.context[0], moved_share, counted)
+        runs, width = submitted.context[0], submitted.experts.width
+        self.shared.calibrate_featured(runs, width, moved_share, counted)
         right = featured.right(share)
         rate = self.settings.feature_weight_rate * submitted.alone
         self.shared.credit(self.shared.feature_weights[submitted.context], right, rate)

@@ -45,10 +45,11 @@ class Settings:
     # number to this power: those of one burst have much in common.
     first_slow: int = 1
     survivor_power: float = 0.75
-    # The calibration over runs with as many known runs, and in the same context. Priors are in
-    # runs.
+    # The calibration over runs with as many known runs, over those of them with a forecast as wide,
+    # and over those of these in the same context. Priors are in runs.
     calibration_half_life: float = 500.0
     calibration_prior: float = 400.0
+    calibration_width_prior: float = 300.0
     calibration_context_prior: float = 300.0
     calibration_burst_power: float = 0.5
     # The expert that knows features, against all the others together: how fast its weight follows

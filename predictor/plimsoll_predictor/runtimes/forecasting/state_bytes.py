@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -63,6 +64,27 @@ class StateBytes:
             raise ValueError(
                 f"this is no state of {kind!r} for forecasts ({error}); forget it and learn again"
             ) from error
+
+
+def packed(array: FloatArray) -> str:
+    """A float32 array as text in a head, where a version that does not know it passes it over."""
+    return b64encode(array.astype("<f4", copy=False).tobytes()).decode()
+
+
+def unpacked(written: Any, *shape: int) -> FloatArray:
+    """What ``packed`` wrote, of this shape; ValueError for anything else."""
+    if not isinstance(written, str):
+        raise ValueError(f"{type(written).__name__} stands where an array belongs")
+    array = np.frombuffer(b64decode(written, validate=True), "<f4").astype(np.float32)
+    return shaped(array.reshape(shape), *shape)
+
+
+def numbers(written: Any) -> FloatArray:
+    """Numbers of a head; ValueError for anything else."""
+    try:
+        return np.array(written, dtype=np.float64)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"what should be numbers is not ({error})") from error
 
 
 def shaped(array: FloatArray, *shape: int) -> FloatArray:

@@ -11,7 +11,7 @@ from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, AskedRun
 from plimsoll_predictor.runtimes.features.feature_expert import SHARES, WIDTHS, moved, place_of
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES, N_BINS, WIDTH, FloatArray, bin_of
-from plimsoll_predictor.runtimes.forecasting.shared import PIT_EDGES
+from plimsoll_predictor.runtimes.forecasting.shared import PIT_EDGES, width_of
 
 NO_COUNTS: Final[FloatArray] = np.zeros((0, N_BINS), dtype=np.float32)
 NO_TOTALS: Final[FloatArray] = np.zeros(0)
@@ -64,6 +64,11 @@ class TaskExperts:
             return None
         return _parts(self.weights, self.counted[:, at] / self.totals)
 
+    @property
+    def width(self) -> int:
+        """The class of the mixture's width, before calibration."""
+        return width_of(self.mixed)
+
     def share_below(self, runtime_ln: float) -> float:
         """The share of the mixture below a runtime, before calibration."""
         at = bin_of(runtime_ln)
@@ -102,9 +107,10 @@ class SubmittedRun:
     """A run, and all that is needed to score its forecast.
 
     open_beside: other runs of its task that were open at its submission. context: see
-    ``context_of``. curve: the calibration then, replaced and never written to. asked: what is known
-    of the run itself. featured: None without a feature expert. row: the feature expert's input, if
-    it is to learn from this run. _cdf: kept for a second call.
+    ``context_of``. curve, curve_of_width: the calibrations then, over forecasts of any width, and
+    over those as wide as this one; replaced and never written to. asked: what is known of the run
+    itself. featured: None without a feature expert. row: the feature expert's input, if it is to
+    learn from this run. _cdf: kept for a second call.
     """
 
     task: str
@@ -118,6 +124,7 @@ class SubmittedRun:
     parent: ParentExperts
     experts: TaskExperts
     curve: FloatArray
+    curve_of_width: FloatArray
     asked: AskedRun = NOTHING_ASKED
     featured: Featured | None = None
     row: list[float] | None = None
@@ -130,19 +137,21 @@ class SubmittedRun:
 
     def forecast(self) -> Forecast:
         """The forecast that the run was given."""
-        cdf = self.cdf()
-        if self.featured is not None:
-            cdf = np.interp(self.featured.before_curve(cdf), PIT_EDGES, self.featured.curve)
+        if self.featured is None:
+            cdf = np.interp(self.experts.mixed, PIT_EDGES, self.curve_of_width)
+        else:
+            moved_cdf = self.featured.before_curve(self.cdf())
+            cdf = np.interp(moved_cdf, PIT_EDGES, self.featured.curve)
         return Forecast.of_cdf(cdf, self.known_runs, self.usual_s)
 
     def cdf(self) -> FloatArray:
-        """(N_BINS + 1,) the share below each edge, by all experts that do not know features."""
+        """(N_BINS + 1,) the share below each edge that the feature expert moves."""
         if self._cdf is None:
             self._cdf = np.interp(self.experts.mixed, PIT_EDGES, self.curve)
         return self._cdf
 
     def share_below(self, runtime_ln: float) -> float:
-        """The share of that forecast below a runtime."""
+        """The share of ``cdf`` below a runtime."""
         return float(np.interp(self.experts.share_below(runtime_ln), PIT_EDGES, self.curve))
 
 
