@@ -11,9 +11,7 @@
 | any        | any  | Evicted, preempted, lost           | evicted    | by the reason              |
 | any        | any  | its activeDeadlineSeconds are over | failed     | deadline                   |
 | any        | any  | was deleted before its end         | deleted    | deleted                    |
-| Container- | any  | its kubelet did not find it again  | evicted    | node-lost                  |
-| StatusUn-  |      |                                    |            |                            |
-| known      |      |                                    |            |                            |
+| any        | any  | reason ContainerStatusUnknown      | evicted    | node-lost                  |
 | Completed  | 0    |                                    | succeeded  |                            |
 | none       | none | failed                             | failed     | never-started              |
 | StartError | any  |                                    | failed     | never-started              |
