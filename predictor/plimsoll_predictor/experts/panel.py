@@ -64,7 +64,9 @@ FEW_RUNS_LEAST: Final = 1.2
 BRAVE_RUNS: Final = 3
 """Fewer runs may be alike by chance: until then, no bid near the largest need serves."""
 BRAVE_TASKS: Final = 20
-"""The exception: hardly any of so many runs of other tasks that were as young needed more."""
+"""The exception: few of so many runs of other tasks that were as young needed more."""
+BRAVE_SHARE: Final = 1 / 8
+"""So few. Of runs that vary by 2%, a fifth to a third exceed the largest of the first two or one."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -144,7 +146,7 @@ def is_brave(runs: int, pool: Pool) -> bool:
         return True
     counted = pool.ratios[LARGEST].by_count[age_of(runs)]
     seen, beyond = counted.sum(), counted[cell_of(math.log(NEAR)) + 1 :].sum()
-    return bool(seen >= BRAVE_TASKS and beyond <= pool.constants.most_failing * seen)
+    return bool(seen >= BRAVE_TASKS and beyond <= BRAVE_SHARE * seen)
 
 
 def _request(_view: View) -> Rule:
