@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -23,8 +23,6 @@ LATEST: Final = 400
 """The most runs whose needs are remembered one by one."""
 LATEST_KILLS: Final = 16
 """The most kills that are remembered one by one: no shift of level keeps more runs."""
-MOST_KILLED: Final = 256
-"""The most killed runs that are awaited."""
 MOST_WORDS: Final = 16
 """Of a feature: one with more, such as a release or a date, has hardly any that return."""
 ENOUGH: Final = 1.05
@@ -61,7 +59,6 @@ class Past:
     exceeded_bytes: the largest size that a kill showed to be too small.
     total_runtime_s: of all runs; those before the latest count as much as ``Runtimes`` lets them.
     latest_kills: after how many runs, and at which size; without those that a later one exceeds.
-    killed_bytes: the largest size at which a run was killed, until it ends.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
         the runtimes of the same runs.
     table, curve: the latest runs with their features, and the curve fitted to them; None if none is
@@ -86,7 +83,6 @@ class Past:
     curve_is_clear: bool = False
     next_fit: int = LEAST_RUNS
     latest_kills: deque[tuple[int, float]] = field(default_factory=deque)
-    killed_bytes: dict[str, float] = field(default_factory=dict)
     level_words: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -144,11 +140,8 @@ class Past:
         if self.runs >= self.next_fit or self.runs < LEAST_RUNS:
             self._fit_curve()
 
-    def exceed(self, run: str, size_bytes: float) -> None:
+    def exceed(self, size_bytes: float) -> None:
         """Learn that a run was killed at that size."""
-        self.killed_bytes[run] = max(self.killed_bytes.get(run, 0.0), size_bytes)
-        while len(self.killed_bytes) > MOST_KILLED:
-            del self.killed_bytes[next(iter(self.killed_bytes))]
         self.exceeded_bytes = max(self.exceeded_bytes, size_bytes)
         kills = self.latest_kills
         while kills and kills[-1][1] <= size_bytes:
@@ -156,17 +149,6 @@ class Past:
         # One for each run that ended in between, so that enough runs are covered.
         if not kills or kills[-1][0] < self.runs:
             kills.append((self.runs, size_bytes))
-
-    def with_kills(self, key: str, run: EndedRun, allocation_bytes: float | None) -> EndedRun:
-        """The run that ended, with no need below the size at which it was killed.
-
-        Samples may miss its peak, but a kill is certain. It proves nothing if the run succeeded in
-        no more than that: it did smaller chunks then, or was killed for another reason.
-        """
-        killed_bytes = self.killed_bytes.pop(key, 0.0)
-        if killed_bytes >= (allocation_bytes or 0.0):
-            return run
-        return replace(run, need_bytes=max(run.need_bytes, killed_bytes))
 
     def _fit_curve(self) -> None:
         if self.runs < LEAST_RUNS:

@@ -83,7 +83,6 @@ class Ended:
     given_bytes: what its last attempt held, as Plimsoll gave it; None if it gave nothing.
     max_seen_bytes: what max-seen bid when the run was decided; None if no run was known then.
     least_bytes: no size of the task is below it.
-    allocation_bytes: the limit of its last attempt; None if it had none.
     """
 
     run: EndedRun
@@ -96,7 +95,6 @@ class Ended:
     given_bytes: float | None = None
     max_seen_bytes: float | None = None
     least_bytes: float = MIB
-    allocation_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +155,7 @@ class Standing:
 
     def learn(self, ended: Ended, pool: Pool) -> None:
         """Charge every expert for a run whose need is known, then learn from it."""
-        past = self.past
-        run = past.with_kills(ended.key, ended.run, ended.allocation_bytes)
-        ended = replace(ended, run=run)
+        past, run = self.past, ended.run
         self.spending.end_run()
         if ended.given_bytes is not None:
             self._count_served(ended, ended.given_bytes)
@@ -179,7 +175,7 @@ class Standing:
         """Learn at once that a run needed more than it was given; its bids wait for its end."""
         run, bids, allocation_bytes = killed.run, killed.bids, killed.allocation_bytes
         self.spending.kill(run, allocation_bytes, killed.request_bytes, killed.cause)
-        self.past.exceed(run, allocation_bytes)
+        self.past.exceed(allocation_bytes)
         if killed.given_bytes is not None:
             self.guard.killed(run, killed.given_bytes, killed.runtime_s)
         if bids and run not in self.pending:
@@ -245,9 +241,10 @@ class Standing:
 
     def costs(self, pool: Pool) -> dict[str, float]:
         """Expert -> its estimated cost, in sizes of a run; only those that can bid."""
+        estimated = self._estimated(pool)
         return {
             name: float(cost)
-            for name, cost in zip(EXPERTS, self._estimated(pool), strict=True)
+            for name, cost in zip(EXPERTS, estimated, strict=True)
             if math.isfinite(cost)
         }
 
@@ -335,7 +332,7 @@ class Standing:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
         past = to_document(self.past)
-        for name in ("latest_kills", "killed_bytes", "level_words"):
+        for name in ("latest_kills", "level_words"):
             if not past[name]:
                 del past[name]  # two of the many tasks without kills fit into a page
         return {

@@ -58,8 +58,7 @@ class Run:
 def runs_of(observations: Iterable[Observation], *, latest: int) -> list[Run]:
     """Runs whose need is known or bounded, oldest first, at most the ``latest`` ones.
 
-    The need of an attempt that succeeded supersedes its run's OOM kills, but is not below a size
-    that it needed more than: samples may miss a peak. Attempts that failed or
+    The need of an attempt that succeeded supersedes its run's OOM kills. Attempts that failed or
     were evicted, and peaks of zero, teach nothing. A run without any time counts as oldest.
     A need that only kills show counts as far as a first size would believe it.
     """
@@ -139,14 +138,13 @@ def _run(key: str, attempts: Sequence[Observation]) -> Run:
         ((attempt.need, attempt) for attempt in attempts if attempt.need is not None),
         key=lambda pair: (not pair[0].censored, pair[0].size_bytes),
     )
-    need_bytes = need.size_bytes * (CENSORED_FACTOR if need.censored else 1.0)
     requests = (attempt.request_bytes for attempt in attempts)
     is_plausible = decisive.runtime_s is not None and 0 <= decisive.runtime_s <= LONGEST_RUNTIME_S
     starts_s = (_first_time(each.started_s, each.submitted_s) for each in attempts)
     return Run(
         key=key,
         features=decisive.features,
-        need_bytes=max(need_bytes, _proven_bytes(attempts, decisive.allocation_bytes or 0)),
+        need_bytes=need.size_bytes * (CENSORED_FACTOR if need.censored else 1.0),
         exceeds_bytes=need.size_bytes if need.censored else None,
         runtime_s=decisive.runtime_s if is_plausible else None,
         request_bytes=next((request for request in requests if request), None),
@@ -155,18 +153,6 @@ def _run(key: str, attempts: Sequence[Observation]) -> Run:
         decided_s=min((at_s for at_s in starts_s if at_s is not None), default=None),
         ended_s=_first_time(decisive.finished_s),
     )
-
-
-def _proven_bytes(attempts: Sequence[Observation], allocation_bytes: int) -> int:
-    """The largest size at which an attempt was killed; 0 if it proves nothing about the need.
-
-    allocation_bytes: of the last attempt. In no more than that size it did smaller chunks, or the
-    kill had another reason.
-    """
-    needs = (attempt.need for attempt in attempts)
-    killed = (need.size_bytes for need in needs if need is not None and need.censored)
-    killed_bytes = max(killed, default=0)
-    return killed_bytes if killed_bytes < allocation_bytes else 0
 
 
 def _believed(run: Run, sufficed_bytes: float) -> Run:

@@ -20,28 +20,10 @@ def test_the_need_of_the_attempt_that_succeeded_supersedes_its_runs_kills() -> N
     attempts = [
         killed(1, 200 * MIB),
         killed(1, 400 * MIB),
-        an_attempt(1, attempt=3, peak_bytes=410 * MIB),
+        an_attempt(1, attempt=3, peak_bytes=390 * MIB),
     ]
     (run,) = runs_of(attempts, latest=10)
-    assert run.need_bytes == 410 * MIB
-    assert not run.censored
-
-
-@pytest.mark.parametrize(
-    ("allocation_mib", "need_mib"),
-    [
-        pytest.param(800, 400, id="samples missed its peak"),
-        pytest.param(400, 150, id="it did smaller chunks in the same memory"),
-        pytest.param(None, 150, id="nobody knows what it had"),
-    ],
-)
-def test_a_need_is_not_below_the_size_at_which_its_run_was_killed(
-    allocation_mib: int | None, need_mib: int
-) -> None:
-    allocation_bytes = None if allocation_mib is None else allocation_mib * MIB
-    seen = an_attempt(1, attempt=2, peak_bytes=150 * MIB, allocation_bytes=allocation_bytes)
-    (run,) = runs_of([killed(1, 400 * MIB), seen], latest=10)
-    assert run.need_bytes == need_mib * MIB
+    assert run.need_bytes == 390 * MIB
     assert not run.censored
 
 

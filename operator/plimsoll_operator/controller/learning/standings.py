@@ -290,7 +290,6 @@ class Standings(LogFold):
             given_bytes=_given_bytes(lesson, lesson.allocation_bytes),
             max_seen_bytes=bids.get(MAX_SEEN),
             least_bytes=max(self._book.look(lesson.task).policy.min_bytes, MIB),
-            allocation_bytes=float(lesson.allocation_bytes) or None,
         )
 
     def _overhead_s(self, task: TaskId) -> float | None:

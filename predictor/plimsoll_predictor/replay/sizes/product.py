@@ -116,7 +116,6 @@ class ProductSizer:
             given_bytes=allocation_bytes,
             max_seen_bytes=bids.get(MAX_SEEN),
             least_bytes=self._policy.min_bytes,
-            allocation_bytes=allocation_bytes,
         )
         self._standings.learn(row.task, ended)
         lowered = allocation_bytes < (row.preset_bytes or 0)

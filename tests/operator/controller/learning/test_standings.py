@@ -134,16 +134,6 @@ async def test_a_peak_that_grows_late_corrects_what_was_learned(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_need_is_not_learned_below_what_a_kill_proved(tmp_path: Path) -> None:
-    async with a_life(tmp_path) as life:
-        await life.ended(killed("k", "r", 500))
-        await life.ended(replace(a_run("second", 200), run="r"))
-        standing = life.standings.held(TRAIN)
-        assert standing is not None
-        assert list(standing.past.needs_bytes) == [500 * MIB]
-
-
-@pytest.mark.slow
 async def test_a_killed_run_is_charged_by_what_was_bid_before_it_was_killed(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(100, 100, 100)
