@@ -27,6 +27,8 @@ MOST_WORDS: Final = 16
 """Of a feature: one with more, such as a release or a date, has hardly any that return."""
 ENOUGH: Final = 1.05
 """A curve's sizes are as good as enough if none was exceeded by more than a twentieth."""
+NEAR_REQUEST: Final = 3.0
+"""A request of more times the largest need is a guess that nobody measured."""
 MOST_USUAL: Final = 0.9
 """Runtimes are compared with what this share of the runs take: half of them may find nothing to
 do."""
@@ -57,6 +59,7 @@ class Past:
     """One task's past.
 
     exceeded_bytes: the largest size that a kill showed to be too small.
+    exceeds_requests: whether any run needed more than it asked for.
     total_runtime_s: of all runs; those before the latest count as much as ``Runtimes`` lets them.
     latest_kills: after how many runs, and at which size; without those that a later one exceeds.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
@@ -84,6 +87,7 @@ class Past:
     next_fit: int = LEAST_RUNS
     latest_kills: deque[tuple[int, float]] = field(default_factory=deque)
     level_words: list[str] = field(default_factory=list)
+    exceeds_requests: bool = False
 
     def __post_init__(self) -> None:
         """Bound what was read."""
@@ -97,6 +101,12 @@ class Past:
     def reached_bytes(self) -> float:
         """The most that is known to have been needed or exceeded."""
         return max(self.largest_bytes, self.exceeded_bytes)
+
+    @property
+    def requests_are_near(self) -> bool:
+        """Whether requests were enough for every run, and none is far above what was needed."""
+        most_bytes = NEAR_REQUEST * self.reached_bytes
+        return not self.exceeds_requests and (self.largest_request_bytes or 0.0) <= most_bytes
 
     @property
     def mean_runtime_s(self) -> float:
@@ -132,6 +142,7 @@ class Past:
         self.runtimes_s.append(run.runtime_s)
         if run.request_bytes is not None:
             self.largest_request_bytes = max(self.largest_request_bytes or 0.0, run.request_bytes)
+            self.exceeds_requests |= run.need_bytes > run.request_bytes
         self.lines.add(features, run.need_bytes)
         self.table.add(features, run.need_bytes)
         if self._exceeds_curve(run.need_bytes, features):

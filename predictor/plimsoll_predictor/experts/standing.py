@@ -323,6 +323,9 @@ class Standing:
             estimated = estimated + _MAY_SERVE_YOUNG
             if not is_brave(past.runs, pool):
                 estimated[_PLACE[NEAR_MAX]] = np.inf
+            if not past.requests_are_near:
+                # However well those of other tasks served, its own are known to be bad.
+                estimated[_PLACE[REQUEST]] = np.inf
             safe, hysteresis = YOUNG_SAFE, 1.0
         place = int(np.argmin(estimated))
         if estimated[place] * hysteresis < estimated[_PLACE[safe]]:
@@ -332,7 +335,7 @@ class Standing:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
         past = to_document(self.past)
-        for name in ("latest_kills", "level_words"):
+        for name in ("latest_kills", "level_words", "exceeds_requests"):
             if not past[name]:
                 del past[name]  # two of the many tasks without kills fit into a page
         return {

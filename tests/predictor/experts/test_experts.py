@@ -318,6 +318,15 @@ def test_state_is_bounded_however_many_runs_there_were() -> None:
     assert sizes[1] < sizes[0] * 1.05
 
 
+def test_whether_requests_were_too_small_is_kept_and_older_states_do_not_say_it() -> None:
+    fleet = TaskStandings()
+    fleet.learn(TASK, ended(2.0, request_gb=1.0))
+    data = fleet.standing(TASK).to_dict()
+    assert Standing.from_dict(data).past.exceeds_requests
+    del data["past"]["exceeds_requests"]
+    assert not Standing.from_dict(data).past.exceeds_requests
+
+
 def test_an_expert_that_an_older_version_did_not_have_starts_as_good_as_the_safe_one() -> None:
     data = a_fleet(*[1.0, 2.0] * 10).standing(TASK).to_dict()
     del data["charges"][NEAR_MAX]

@@ -80,3 +80,40 @@ def test_a_task_that_asks_for_nothing_is_not_served_by_its_request() -> None:
                 served_by.add(fleet.standing(f"t{number}").champion)
     assert fleet.standing("t38").champion == REQUEST
     assert REQUEST not in served_by
+
+
+def asking_too_much(draw: random.Random, runs: int) -> list[Needs]:
+    level = draw.lognormvariate(0, 1) * GIB
+    return [(int(level * draw.lognormvariate(0, 0.1)), int(10 * level)) for _ in range(runs)]
+
+
+def test_tasks_that_ask_far_too_much_do_not_get_it_because_others_ask_well() -> None:
+    """Three of four tasks ask by their input: the fourth kept ten times what it needed."""
+    draw = random.Random(1)
+    asking_much = [asking_too_much(draw, 10) for _ in range(20)]
+    fleet = list[list[Needs]]()
+    for task in asking_much:
+        fleet += [*(asking_by_input(draw, 8) for _ in range(3)), task]
+    among_others = [run for run in played(fleet) if int(run.row.task[1:]) % 4 == 3]
+    alone = played(asking_much)
+    assert spare(among_others) <= 1.15 * spare(alone)
+    assert failed(among_others) <= failed(alone)
+
+
+def test_a_task_one_of_whose_runs_needed_more_than_it_asked_for_does_not_get_its_requests() -> None:
+    """However well other tasks ask, and although another of its runs asked for more."""
+    draw, fleet, served_by = random.Random(1), TaskStandings(), set[str]()
+
+    def learn(task: str, need_bytes: float, asked_bytes: float | None) -> None:
+        run = EndedRun(need_bytes, HOUR_S, asked_bytes)
+        fleet.learn(task, Ended(run=run, features={}, bids=None, overhead_s=None))
+
+    for number in range(30):
+        for need_bytes, asked_bytes in asking_by_input(draw, 8):
+            learn(f"t{number}", need_bytes, asked_bytes)
+    learn("mistaken", 2.0 * GIB, 1.5 * GIB)
+    for need_bytes, asked_bytes in asking_by_input(draw, 8):
+        learn("mistaken", need_bytes, max(asked_bytes or 0.0, 2.5 * GIB))
+        served_by.add(fleet.standing("mistaken").champion)
+    assert fleet.standing("t29").champion == REQUEST
+    assert REQUEST not in served_by
