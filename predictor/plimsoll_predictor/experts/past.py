@@ -172,7 +172,7 @@ class Past:
         self.next_fit = self._fit_after()
 
     def _fit_after(self) -> int:
-        """Later than at each run once the table has eight: a fit costs a millisecond."""
+        """Later than at each run once the table has eight: a fit costs 1 to 40 ms."""
         return self.runs + 1 + len(self.table.rows) // 8
 
     def _exceeds_curve(self, need_bytes: float, features: Mapping[str, FeatureValue]) -> bool:
@@ -183,8 +183,7 @@ class Past:
         """Say whether the curve gives the latest runs enough, and sizes wholly apart from before.
 
         It does not if it follows a word of theirs that no earlier shift has seen: a new release
-        explains any level. before_bytes: needs of the runs before them. Cost: a fit, of a
-        millisecond.
+        explains any level. before_bytes: needs of the runs before them. Cost: a fit.
         """
         rows = list(self.table.rows)[-latest:]
         self._fit_curve()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from plimsoll_predictor.core.record import FeatureValue
 
 LATEST: Final = 96
-"""The most runs: enough to show a curve, few enough to fit one in a millisecond."""
+"""The most runs: enough to show a curve, few enough to fit one in milliseconds."""
 MOST_FEATURES: Final = 12
 LONGEST_WORD: Final = 64
 LEAST_TOLD: Final = 0.9
