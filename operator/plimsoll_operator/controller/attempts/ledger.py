@@ -8,7 +8,8 @@ missing steps follow. The order of the steps makes that true:
                                                 ─► killed pod marked ─► intent closed
 
 An end is taken up once the pod's state tells why it came (``over.waits_for_its_reason``): one
-written a second too early would stay a success, or a failure by itself, for good.
+written a second too early would stay a success, or a failure by itself, for good. Until then it is
+kept as it was seen (``passed_over.py``).
 
 A step that finds its result in the store does nothing. The store's keys are the pod's UID
 (observation, retry) and the run (lift, with the time of the latest kill), so two controllers cannot
@@ -26,12 +27,12 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.observation import observe
-from plimsoll_operator.attempts.over import waits_for_its_reason
 from plimsoll_operator.attempts.peaks import PeakReport, within_sandbox
 from plimsoll_operator.attempts.truth_table import AttemptEnd, Readings, judge
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.lifts import Lifts
 from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
+from plimsoll_operator.controller.attempts.passed_over import PassedOver
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.hub.habits import FirstTimes, KeyedLocks, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
@@ -76,6 +77,7 @@ class AttemptLedger:
     """Ended attempts whose repeated events cost nothing; those of older attempts cost a query."""
     _given_back: FirstTimes = field(init=False, default_factory=FirstTimes)
     """The same for tasks that are switched off; they are observed once they are switched on."""
+    _passed_over: PassedOver = field(init=False, default_factory=PassedOver)
     _turns: KeyedLocks[tuple[TaskId, str]] = field(init=False, default_factory=KeyedLocks)
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
@@ -85,6 +87,7 @@ class AttemptLedger:
             if gone:
                 await self._gone_unread(pod)
             return
+        watched = self._passed_over.recalled(watched)
         if watched.mode is not Mode.OFF and self.met_tasks.meet(pod, watched.task):
             for status in watched.lives:
                 self.living.sightings.see(status.attempt_uid)
@@ -107,13 +110,14 @@ class AttemptLedger:
         attempt_uid = self._runs_no_more(status)
         self.loads.gone(status)
         self.living.needs.gone(status.uid)
+        self._passed_over.gone(status.uid)
         return attempt_uid
 
     async def _see_unobserved(self, pod: Pod, watched: WatchedPod, *, gone: bool) -> None:
         """Handle a pod whose task is switched off: it is among the pods of no task from now on."""
         if watched.mode is Mode.OFF and watched.has_less and watched.task in self.book:
             for status in watched.lives:
-                if gone or not _is_told_later(pod, watched, status):
+                if gone or not self._passed_over.passes(pod, watched, status):
                     await self._see_life_unobserved(pod, watched, status)
         # Nobody would see its end, and it must not count as running for ever.
         self._runs_no_more(watched.status)
@@ -127,7 +131,7 @@ class AttemptLedger:
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
     ) -> None:
-        if not gone and _is_told_later(pod, watched, status):
+        if not gone and self._passed_over.passes(pod, watched, status):
             return  # what was noted when it started stays noted
         end = judge(status, watched.limit_bytes)
         if end is None and gone and status.started_s is not None:
@@ -138,6 +142,7 @@ class AttemptLedger:
             await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done and await self._ended(pod, watched, status, end):
             self._done.add(status.attempt_uid)
+            self._passed_over.judged(status)
 
     async def _see_life_unobserved(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus
@@ -154,6 +159,7 @@ class AttemptLedger:
         ended = AttemptEnded(had_less, UNRECORDED, pod, watched, status)
         if await self.lifts.follow(ended):
             self._given_back.add(status.attempt_uid)
+            self._passed_over.judged(status)
 
     async def look_again(self, ended: AttemptEnded) -> None:
         """Judge an end again, because a late reading says more about it."""
@@ -241,11 +247,6 @@ class AttemptLedger:
         measured = watched.measured_container(status)
         best = self.peaks.best(status.uid, measured, watched.attempt.containers)
         return within_sandbox(best, watched.sandbox_limit_bytes)
-
-
-def _is_told_later(pod: Pod, watched: WatchedPod, status: AttemptStatus) -> bool:
-    """Say whether the next event tells why an attempt ended. An earlier life's end is told."""
-    return status is watched.status and waits_for_its_reason(pod, status)
 
 
 def _waits_for_its_phase(ended: AttemptEnded) -> bool:
