@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from plimsoll_operator.attempts.truth_table import OOM_KILLED, START_ERRORS
 from plimsoll_operator.pods.creation import author_chose_node
+from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -43,6 +44,8 @@ _LISTS: Final = {
 }
 """Containers in a spec, and their states in a status."""
 _FINAL_REASONS: Final = START_ERRORS | {OOM_KILLED}
+_ANSWERS_TO_SIGTERM: Final = (0, 143)
+"""Exit codes of a program that saves its work, and of one that does nothing about it."""
 
 
 def is_over(pod: Pod) -> bool:
@@ -62,23 +65,29 @@ def is_over(pod: Pod) -> bool:
     return _all_have_ended(pod)
 
 
-def waits_for_its_reason(pod: Pod, status: AttemptStatus) -> bool:
+def waits_for_its_reason(pod: Pod, status: AttemptStatus, retrier: Retrier) -> bool:
     """Say whether the pod's next state tells why its present attempt ended.
 
     That is its phase, or a restart of its container. Meanwhile an eviction looks like a success, a
     failure by itself or a kill, whatever the program answers to SIGTERM. A deletion is known
     beforehand, and no later state changes a kill at the limit or a failed start.
 
+    An engine may make the next pod before the phase is final, as Tekton does, and that pod needs
+    its lift. Of an engine's pods only those wait that ended as programs mostly answer SIGTERM.
+
     >>> from plimsoll_operator.pods.status import read_status
     >>> ended = {"name": "main", "state": {"terminated": {"reason": "Completed", "exitCode": 0}}}
     >>> pod = {"spec": {"containers": [{"name": "main"}]},
     ...        "status": {"phase": "Running", "containerStatuses": [ended]}}
-    >>> waits_for_its_reason(pod, read_status(pod, "main"))
+    >>> waits_for_its_reason(pod, read_status(pod, "main"), Retrier.JOB)
     True
     """
-    if status.has_final_phase or status.being_deleted or status.terminated is None:
+    ended = status.terminated
+    if status.has_final_phase or status.being_deleted or ended is None:
         return False
-    return status.terminated.reason not in _FINAL_REASONS and _all_have_ended(pod)
+    if retrier is Retrier.ENGINE and ended.exit_code not in _ANSWERS_TO_SIGTERM:
+        return False
+    return ended.reason not in _FINAL_REASONS and _all_have_ended(pod)
 
 
 def is_decided(pod: Pod) -> bool:

@@ -34,6 +34,7 @@ BY_THE_NODE = [
     pytest.param(SHUTDOWN, Cause.NODE_LOST, id="its node shuts down"),
     pytest.param(DEADLINE, Cause.DEADLINE, id="its deadline is over"),
 ]
+TEKTON = {"tekton.dev/pipelineRun": "run-1", "tekton.dev/taskRun": "run-1-train"}
 ANSWERS = [
     pytest.param(("Completed", 0), id="it saves its work"),
     pytest.param(("Error", 143), id="it ends by SIGTERM"),
@@ -129,6 +130,34 @@ async def test_what_no_later_state_explains_is_judged_at_once(tmp_path: Path, po
     async with an_inside(tmp_path) as inside:
         await inside.see(pod)
         assert len(ends(inside)) == 1
+
+
+def by_tekton() -> APod:
+    pod = decided(a_train("run-1-train-pod"), was_bytes=256 * MIB)
+    return pod.labelled(**TEKTON).owned_by("TaskRun", "run-1-train", version="tekton.dev/v1")
+
+
+@pytest.mark.parametrize("exit_code", [1, 3, 52, 137])
+async def test_an_engine_that_makes_the_next_pod_at_once_does_not_wait_for_a_phase(
+    tmp_path: Path, exit_code: int
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        # SIGKILL near the limit looks like a kill.
+        await inside.report(a_final("run-1-train-pod", need_bytes=120 * MIB))
+        await inside.see(stopping(by_tekton(), ("Error", exit_code)))
+        assert len(ends(inside)) == 1
+        assert len(inside.known.lifts) == 1
+
+
+@pytest.mark.parametrize("end", [("Completed", 0), ("Error", 143)])
+async def test_an_engines_pod_waits_if_it_may_have_answered_its_node(
+    tmp_path: Path, end: tuple[str, int]
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(stopping(by_tekton(), end))
+        assert ends(inside) == []
+        await inside.see(stopped(by_tekton(), end, FULL_DISK))
+        assert ends(inside) == [(Outcome.EVICTED, Cause.EVICTED)]
 
 
 async def test_a_pod_that_goes_before_its_phase_says_why_is_observed_once(tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ class PassedOver:
 
         An earlier life's end is told.
         """
-        if status is not watched.status or not waits_for_its_reason(pod, status):
+        if status is not watched.status:
+            return False
+        if not waits_for_its_reason(pod, status, watched.retrier):
             return False
         kept = self._ends.get(status.uid)
         if kept is None or kept.attempt_uid != status.attempt_uid:
