@@ -6,6 +6,7 @@ would create stay intended.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -49,6 +50,12 @@ class Inside:
 
     async def see(self, pod: APod, *, gone: bool = False) -> None:
         await self.controller.watch.see_pod(pod.built(), gone=gone)
+
+    async def replaced(self) -> None:
+        """Wait until no killed pod is to be deleted any more."""
+        under_way = [each for each in asyncio.all_tasks() if each.get_name().startswith("replace ")]
+        async with asyncio.timeout(30):
+            await asyncio.gather(*under_way)
 
     async def report(self, *reports: PeakReport) -> None:
         """An agent's final reports: stored, then known, as the route does it."""

@@ -100,6 +100,7 @@ async def test_each_life_around_a_reboot_is_observed_once(tmp_path: Path) -> Non
         first, second = ends(inside)
         assert first == ("uid-train-1", Outcome.EVICTED, Cause.NODE_LOST)
         assert second == ("uid-train-1/1", Outcome.SUCCEEDED, None)
+        await inside.replaced()
         assert server.deleted == []
 
 

@@ -16,6 +16,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 AT_ONCE: Final = 40
+"""Of one kind. Retries and replacements together leave connections to all else."""
 OF_A_NAMESPACE: Final = 10
 """So that several namespaces whose webhooks hang leave turns to the others."""
 _SPREAD: Final = 0.25
@@ -25,10 +26,15 @@ _SPREAD: Final = 0.25
 class CallsInTurn:
     """Turns of one event loop; each is for a few calls, one after the other."""
 
-    _all: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    at_once: int = AT_ONCE
+    _all: asyncio.Semaphore = field(init=False)
     _of_namespaces: WeakValueDictionary[str, asyncio.Semaphore] = field(
         init=False, default_factory=WeakValueDictionary
     )
+
+    def __post_init__(self) -> None:
+        """Make the turns that all namespaces share."""
+        self._all = asyncio.Semaphore(self.at_once)
 
     @asynccontextmanager
     async def of(self, namespace: str) -> AsyncIterator[None]:

@@ -46,6 +46,8 @@ log = structlog.get_logger()
 
 NEXT_IS_LIFTED: Final = frozenset({Retrier.JOB, Retrier.REMAKER})
 """Retriers that make another pod with the same run's key, a Job as often as its shape says."""
+AT_ONCE: Final = 30
+"""They do not wait behind retries: a webhook that holds creations seldom holds deletions."""
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 30.0
 GOES_ON_AFTER_S: Final = 60.0
@@ -58,13 +60,16 @@ class Replacements:
 
     kube: Kube
     announcer: Announcer
-    turns: CallsInTurn
     now_s: Callable[[], float]
     _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
-    """Pod UID -> the further tries to delete it."""
+    """Pod UID -> the tries to delete it."""
+    _turns: CallsInTurn = field(init=False, default_factory=lambda: CallsInTurn(AT_ONCE))
 
-    async def replace(self, ended: AttemptEnded) -> None:
-        """Delete a killed pod that would not end, or say why it is left alone."""
+    def replace(self, ended: AttemptEnded) -> None:
+        """Begin to delete a killed pod that would not end, or say why it is left alone.
+
+        Nobody waits for it: the pod's next events and late readings of others come meanwhile.
+        """
         restarts = restart_policy(ended.pod) is not RestartPolicy.NEVER
         if ended.watched.retrier not in NEXT_IS_LIFTED:
             if restarts:
@@ -72,7 +77,7 @@ class Replacements:
             return
         if not restarts and not is_held_up(ended.pod, ended.watched):
             return
-        if ended.status.uid not in self._under_way and not await self._tried(ended):
+        if ended.status.uid not in self._under_way:
             self._begin(ended)
 
     async def close(self) -> None:
@@ -83,17 +88,17 @@ class Replacements:
 
     def _begin(self, ended: AttemptEnded) -> None:
         uid, name = ended.status.uid, ended.pod["metadata"]["name"]
-        task = asyncio.create_task(self._try_again(ended), name=f"replace {name}")
+        task = asyncio.create_task(self._carry_out(ended), name=f"replace {name}")
         self._under_way[uid] = task
         task.add_done_callback(lambda _: self._under_way.pop(uid, None))
 
-    async def _try_again(self, ended: AttemptEnded) -> None:
+    async def _carry_out(self, ended: AttemptEnded) -> None:
         # Who does not reach the API server for so long does not lead any more.
         pause_s, until_s = FIRST_PAUSE_S, self.now_s() + GIVE_UP_AFTER_S
         while self.now_s() < until_s:
-            await asyncio.sleep(spread(pause_s))
             if await self._tried(ended):
                 return
+            await asyncio.sleep(spread(pause_s))
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
         log.error("replacement given up", pod=ended.pod["metadata"]["name"])
 
@@ -101,7 +106,7 @@ class Replacements:
         """Try once. Return False to try again."""
         meta = ended.pod["metadata"]
         try:
-            async with self.turns.of(meta["namespace"]):
+            async with self._turns.of(meta["namespace"]):
                 pod = await self.kube.read_pod(meta["namespace"], meta["name"])
                 happening = self._due(pod, ended)
                 if happening is not None:

@@ -80,7 +80,7 @@ class Retries:
     def __post_init__(self) -> None:
         """Make the part that deletes pods which somebody else makes again."""
         self._replacements = Replacements(
-            kube=self.kube, announcer=self.announcer, turns=self._turns, now_s=self.now_s
+            kube=self.kube, announcer=self.announcer, now_s=self.now_s
         )
 
     async def resume(self) -> None:
@@ -102,7 +102,7 @@ class Retries:
         if not _is_copied(ended):
             # A pod that its node evicted has failed as a whole: it is not restarted in place.
             if status.phase != "Failed":
-                await self._replacements.replace(ended)
+                self._replacements.replace(ended)
             return True
         if watched.retry is not Retry.AUTO or _is_the_only_one(ended):
             return True

@@ -59,6 +59,7 @@ async def test_a_life_whose_end_was_missed_is_observed_with_the_next_ones_end(
         server.has(over())
         await inside.see(over())
         assert ends(inside) == BOTH
+        await inside.replaced()
         assert server.deleted == [], "it is over"
         assert inside.known.lifts == {}, "nobody makes another attempt"
 

@@ -49,6 +49,7 @@ async def test_a_pod_is_deleted_only_where_the_next_one_is_sure_to_be_lifted(
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         name = server.has(killed(pod, phase="Running"))["metadata"]["name"]
         await inside.see(killed(pod, phase="Running"))
+        await inside.replaced()
         assert server.deleted == ([name] if is_deleted else [])
         assert len(inside.known.lifts) == is_deleted, "nobody makes a next attempt of the others"
 
@@ -94,6 +95,7 @@ async def test_a_pod_whose_proxy_waits_for_its_killed_task_is_replaced(
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         name = server.has(pod)["metadata"]["name"]
         await inside.see(pod)
+        await inside.replaced()
         assert server.deleted == ([name] if is_deleted else [])
 
 
@@ -178,6 +180,7 @@ async def test_a_jobs_pod_killed_as_written_restarts_in_place_if_its_job_may_mak
         inside.controller.announcer.announce = announce  # type: ignore[method-assign]
         server.has(pod)
         await inside.see(pod)
+        await inside.replaced()
         assert server.deleted == []
         assert told[-1] == (
             "killed for lack of memory and restarted in place at the same size: it is not known"
@@ -210,6 +213,7 @@ async def test_a_deletion_that_fails_is_tried_again_without_another_event(
         await inside.see(pod)
         await is_deleted(server)
         await inside.see(pod)
+        await inside.replaced()
         assert server.deleted == ["train-1"]
 
 
@@ -260,6 +264,7 @@ async def test_a_pod_killed_as_written_is_left_if_a_new_one_would_do_its_work_ag
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         server.has(pod)
         await inside.see(pod)
+        await inside.replaced()
         assert server.deleted == (["train-1"] if is_replaced else [])
 
 
@@ -271,6 +276,7 @@ async def test_a_lowered_pod_is_replaced_whatever_it_keeps(tmp_path: Path, pod: 
     async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
         server.has(lowered)
         await inside.see(lowered)
+        await inside.replaced()
         assert server.deleted == ["train-1"]
 
 
@@ -283,8 +289,10 @@ async def test_a_pod_that_has_ended_before_its_deletion_is_tried_again_is_kept(
         server.deletes_failing = 1
         server.has(killed(JOBS, phase="Running"))
         await inside.see(killed(JOBS, phase="Running"))
-        server.has(ended(JOBS))
         async with asyncio.timeout(30):
+            while server.deletes_failing:
+                await asyncio.sleep(0.01)
+            server.has(ended(JOBS))
             while server.reads < 2:
                 await asyncio.sleep(0.01)
         await inside.controller.retries.close()

@@ -151,6 +151,7 @@ async def test_a_jobs_pod_restarted_in_place_is_replaced_only_if_it_was_lowered(
         ):
             server.has(killed_in_place)
             await inside.see(killed_in_place)
+            await inside.replaced()
             assert server.deleted == deleted
 
 
