@@ -66,7 +66,7 @@ BRAVE_RUNS: Final = 3
 BRAVE_TASKS: Final = 20
 """The exception: few of so many runs of other tasks that were as young needed more."""
 BRAVE_SHARE: Final = 1 / 8
-"""So few. Of runs that vary by 2%, a fifth to a third exceed the largest of the first two or one."""
+"""So few. Of runs that vary by 2%, a fifth to a third exceed the first ones so far."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)

@@ -88,7 +88,7 @@ def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(empty_url: str
     make_store_of("0001", empty_url)
     old_row = {"attempt_uid": "old", "task": "shop/train-demand", "run": "r", "attempt": 1}
     old_row |= {"ordered_s": 100, "outcome": "succeeded", "features": "{}", "neighbours": "[]"}
-    old_row |= {"peak_bytes": 5, "cpu_s": 50, "started_s": 0, "finished_s": 100}
+    old_row |= {"peak_bytes": 5, "cpu_s": 50, "started_s": 100, "finished_s": 200}
     insert(empty_url, "observations", [old_row])
     store = Store.open(empty_url)
     (old,) = store.observations.of_task(TRAIN)
