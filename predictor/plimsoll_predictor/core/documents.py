@@ -46,6 +46,12 @@ def to_document(value: object) -> Any:
     return msgspec.to_builtins(value, enc_hook=_written)
 
 
+def to_sparse_document(value: object, *names: str) -> dict[str, Any]:
+    """As ``to_document``, without the fields of these names that are empty or false."""
+    document = to_document(value)
+    return {key: data for key, data in document.items() if data or key not in names}
+
+
 def from_document(
     kind: type[T],
     document: object,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.core.documents import Finite, from_document, to_document
+from plimsoll_predictor.core.documents import Finite, from_document, to_document, to_sparse_document
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.charging import EndedRun, Would, relative_costs
@@ -29,7 +29,7 @@ from plimsoll_predictor.experts.panel import (
     is_brave,
     view_of,
 )
-from plimsoll_predictor.experts.past import Past
+from plimsoll_predictor.experts.past import MOSTLY_EMPTY, Past
 from plimsoll_predictor.experts.pool import Pool, age_of
 from plimsoll_predictor.experts.spending import Spending
 from plimsoll_predictor.knowledge.expert_names import (
@@ -334,19 +334,15 @@ class Standing:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
-        past = to_document(self.past)
-        for name in ("latest_kills", "level_words", "exceeds_requests"):
-            if not past[name]:
-                del past[name]  # two of the many tasks without kills fit into a page
         return {
-            "past": past,
+            "past": to_sparse_document(self.past, *MOSTLY_EMPTY),
             "charges": {
                 name: float(charge)
                 for name, charge in zip(EXPERTS, self.charges, strict=True)
                 if math.isfinite(charge)
             },
             "pending": self.pending,
-            "drift": to_document(self.drift),
+            "drift": to_sparse_document(self.drift, "returned"),
             "rules": to_document(self.rules),
             "champion": self.champion,
             "would": to_document(self.would),
