@@ -154,6 +154,7 @@ async def test_a_paused_namespace_and_a_paused_task_pause_just_that(
         await teach(shop, tmp_path)
         pod = a_train_pod(shop)
         await until("sized", lambda: is_sized(caller, pod))
+        await until("its profile", lambda: shop.profile(TASK))
         await shop.custom.patch_namespaced_custom_object(
             *(*GROUP, shop.namespace, "taskprofiles", TASK),
             {"spec": {"paused": True}},
