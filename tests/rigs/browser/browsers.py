@@ -28,6 +28,10 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+)
+"""No browser of ours asks for anything by itself."""
+REACHING_US = (
+    *QUIET,
     "--hide-scrollbars",
     # No name resolves; 127.0.0.1 is not a name.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -172,7 +176,7 @@ class Tab:
 @contextmanager
 def a_browser(folder: Path) -> Iterator[Tab]:
     """A browser with one tab. folder: for its profile."""
-    words = [browser_path(), *QUIET, f"--user-data-dir={folder}", "--remote-debugging-port=0"]
+    words = [browser_path(), *REACHING_US, f"--user-data-dir={folder}", "--remote-debugging-port=0"]
     process = subprocess.Popen(
         [*words, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

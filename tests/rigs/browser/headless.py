@@ -6,18 +6,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.rigs.browser.browsers import PATIENCE_S
+from tests.rigs.browser.browsers import PATIENCE_S, QUIET
 
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
+ALONE = (
+    *QUIET,
     "--virtual-time-budget=2000",
     # No name and no address resolves: the page must need neither.
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -26,7 +18,7 @@ QUIET = (
 
 def run(browser: str, profile: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [browser, *QUIET, f"--user-data-dir={profile}", *words],
+        [browser, *ALONE, f"--user-data-dir={profile}", *words],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
