@@ -165,11 +165,11 @@ async def test_its_own_configuration_is_made_or_taken_over_and_deleted_at_the_en
     assert api.kept is None
 
 
-@pytest.mark.usefixtures("started")
 async def test_what_somebody_put_in_its_place_meanwhile_is_not_deleted(
     api: Webhooks,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
+    started: list[str],
     ending: asyncio.Event,
 ) -> None:
     becomes_ready(monkeypatch)
@@ -179,6 +179,7 @@ async def test_what_somebody_put_in_its_place_meanwhile_is_not_deleted(
     ending.set()
     await running
     assert api.kept == CHARTS
+    assert started == ["controller", "admission"]
 
 
 async def test_it_ends_and_ends_its_children_though_the_api_server_hangs(
@@ -270,11 +271,11 @@ async def test_what_is_being_registered_when_the_end_comes_is_removed(
     assert started == ["controller", "admission"]
 
 
-@pytest.mark.usefixtures("started")
 async def test_an_address_of_ipv6_is_written_in_brackets_into_each_url(
     api: Webhooks,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
+    started: list[str],
     ending: asyncio.Event,
 ) -> None:
     pages = []
@@ -296,6 +297,7 @@ async def test_an_address_of_ipv6_is_written_in_brackets_into_each_url(
     assert "http://[::1]:9090/readyz" in pages
     assert {url.rpartition("/")[0] for url in urls} == {"https://[::1]:9443"}
     assert api.calls[-1] == "DELETE", "it knows its own configuration again"
+    assert started == ["controller", "admission"]
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["not ready in time", "ended before"])
