@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-running test-image test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha mutants format-check lock cluster-up cluster-down image image-built runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
+.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-running test-learning test-image test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha test-turns mutants format-check lock cluster-up cluster-down image image-built runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | column -t -s '|'
@@ -93,7 +93,7 @@ browser:
 test-browser: setup browser ## the pages in a real browser, no cluster
 	$(BIN)/pytest tests/browser
 
-test-cluster: test-browser test-apiserver test-controller test-e2e test-running test-image test-campaigns test-split test-harm test-local ## pages, and tests on the real API server and node
+test-cluster: test-browser test-apiserver test-controller test-e2e test-running test-learning test-image test-campaigns test-split test-harm test-local ## pages, and tests on the real API server and node
 
 test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the real API server
 	$(INSIDE) $(BIN)/pytest tests/apiserver
@@ -101,13 +101,17 @@ test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the 
 test-controller: setup cluster-up ## the controller's loop on the real API server
 	$(INSIDE) $(BIN)/pytest tests/controller
 
-RUNNING := tests/e2e/learning tests/e2e/outages tests/e2e/running_pods
+LEARNING := tests/e2e/learning
+RUNNING := tests/e2e/outages tests/e2e/running_pods
 
 test-e2e: setup cluster-up prometheus ## pods of all kinds on the real node: sized, queued, healed, seen
-	$(INSIDE) $(BIN)/pytest tests/e2e $(addprefix --ignore=,$(RUNNING))
+	$(INSIDE) $(BIN)/pytest tests/e2e $(addprefix --ignore=,$(LEARNING) $(RUNNING))
 
-test-running: setup cluster-up ## what happens while pods run on the real node: measured, learned, rescued, programs killed
+test-running: setup cluster-up ## what happens while pods run on the real node: rescued, memory lent, programs killed
 	$(INSIDE) $(BIN)/pytest $(RUNNING)
+
+test-learning: setup cluster-up ## what is measured of pods on the real node, and learned from them
+	$(INSIDE) $(BIN)/pytest $(LEARNING)
 
 test-image: setup image ## the image on the real node
 	$(INSIDE) $(BIN)/pytest tests/image
@@ -171,8 +175,13 @@ test-chart: setup image fetched ## the Helm chart installed, upgraded, uninstall
 test-followed: setup postgresql image fetched ## the pages for admins, followed word by word on the real node
 	$(INSIDE) $(BIN)/pytest $(FOLLOWED)
 
+TURNS := tests/ha/turns
+
 test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
-	$(INSIDE) $(BIN)/pytest tests/ha
+	$(INSIDE) $(BIN)/pytest tests/ha $(addprefix --ignore=,$(TURNS))
+
+test-turns: setup cluster-up ## pods and Jobs that wait for their turn while all that releases them is killed
+	$(INSIDE) $(BIN)/pytest $(TURNS)
 
 soak-cluster: setup image ## the tests that kill at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 --capture=no tests/campaigns/test_campaign_runs.py -k kills_at_random

@@ -53,7 +53,12 @@ class Plan:
 
 EVERYTHING = Plan(
     (
-        Lane("check", ("check",), on_cluster=False, then=(Lane("late", options=NOT_ALONE),)),
+        Lane(
+            "check",
+            ("check",),
+            on_cluster=False,
+            then=(Lane("late", options=NOT_ALONE), Lane("last", options=NOT_ALONE)),
+        ),
         Lane(
             "unclustered",
             (
@@ -64,7 +69,7 @@ EVERYTHING = Plan(
             then=(Lane("later", options=NOT_ALONE),),
         ),
         # With a fourth beside check, two processors have too much to do, and tests run out of time.
-        # Two more follow when what computes is done: three more would be too much, too.
+        # More follow when what computes is done: one after the shorter lane, two after check.
         # These targets need no image: it is built meanwhile.
         Lane("first", ("test-harm",), options=NOT_ALONE),
         Lane("second", ("test-e2e",), options=NOT_ALONE),
@@ -72,8 +77,9 @@ EVERYTHING = Plan(
     ),
     # The longest first, so that all clusters are done at about the same time.
     shared=(
-        *("test-ha", "test-chart", "test-running", "test-apiserver", "test-followed"),
-        *("test-image", "test-campaigns", "test-local", "test-split"),
+        *("test-chart", "test-ha", "test-followed", "test-apiserver", "test-running"),
+        *("test-turns", "test-learning", "test-campaigns", "test-local"),
+        *("test-split", "test-image"),
     ),
     before=("setup",),
 )
