@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.placing.plays import LEARNED, Figures
 from plimsoll_predictor.placing.policies.catalogue import OWN
-from plimsoll_predictor.replay.placing.playing import MOST_OVERTAKEN
+from plimsoll_predictor.placing.queueing import MOST_OVERTAKEN
 
 
 @dataclass(frozen=True, slots=True)

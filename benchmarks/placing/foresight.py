@@ -28,10 +28,10 @@ from benchmarks.placing.plays import BACKLOG_NODES, FAIR, LEARNS_FROM, USUAL, be
 from plimsoll_predictor.placing.chance import random_slowdowns
 from plimsoll_predictor.placing.pairing import best_pairing
 from plimsoll_predictor.placing.policies.catalogue import POLICIES
-from plimsoll_predictor.placing.queueing import AGE
+from plimsoll_predictor.placing.queueing import AGE, MOST_OVERTAKEN, WINDOW
 from plimsoll_predictor.placing.soft_pairing import fair_regret
 from plimsoll_predictor.replay.placing.knowing import Truth
-from plimsoll_predictor.replay.placing.playing import MOST_OVERTAKEN, WINDOW, Chooser, Stage, play
+from plimsoll_predictor.replay.placing.playing import Chooser, Stage, play
 from plimsoll_predictor.replay.placing.world import Job, World, read_world
 
 JOBS: Final = 2000

@@ -16,7 +16,7 @@ from plimsoll_operator.pods.creation import author_chose_node, written_for_this_
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.queue_managers import OF_ONE_ADMISSION
 from plimsoll_operator.pods.spec import Pod, mapping, qos_of
-from plimsoll_operator.sizing.cpu_sizing import is_enforced
+from plimsoll_operator.sizing.cpu_sizing import is_by, is_enforced
 from plimsoll_operator.sizing.decision_note import (
     DecisionNote,
     note_from_json,
@@ -233,9 +233,7 @@ def _write_cpu_back(spec: Mapping[str, Any], container: str, note: DecisionNote 
     for part in spec["containers"]:
         requests = mapping(mapping(part.get("resources")).get("requests"))
         has = millicores_or_none(requests.get("cpu"))
-        # A raise where nothing was written is given back as a request of zero.
-        by_plimsoll = (cpu.request_millicores, cpu.was_millicores or 0)
-        if part["name"] != container or has is None or has not in by_plimsoll:
+        if part["name"] != container or has is None or not is_by(cpu, has):
             continue
         others = {name: amount for name, amount in requests.items() if name != "cpu"}
         if cpu.was_millicores is not None:

@@ -10,12 +10,11 @@ from pydantic import Field, SecretStr, StringConstraints, field_validator, model
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from plimsoll_operator.names.namespaces import excluded_namespaces
+from plimsoll_operator.names.object_names import LONGEST_NAME, is_object_name
 from plimsoll_operator.training.limits import BUDGET_S, MEMORY_MIB
 from plimsoll_predictor.core.policy import Mode
 
 NINETY_DAYS_S = 90 * 86_400.0
-LONGEST_NAME = 253
-_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
 _HOST = re.compile(r"[0-9A-Za-z:](?:[-0-9A-Za-z.:]*[0-9A-Za-z:])?", re.ASCII)
 
 
@@ -129,7 +128,7 @@ class ControllerSettings(BaseSettings):
     @field_validator("lease", "webhook", "namespace")
     @classmethod
     def _is_name(cls, name: str | None) -> str | None:
-        if name is not None and (len(name) > LONGEST_NAME or not _NAME.fullmatch(name)):
+        if name is not None and not is_object_name(name):
             raise ValueError(f"{name!r:.80} is no name in Kubernetes; write a-z, 0-9, '-' and '.'")
         return name
 
@@ -138,7 +137,7 @@ class ControllerSettings(BaseSettings):
     def _names_a_secret(cls, text: str | None) -> str | None:
         if text is not None:
             parts = text.split("/")
-            if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
+            if len(parts) > 2 or not all(map(is_object_name, parts)):
                 raise ValueError(f"{text!r:.80} names no Secret; write NAME or NAMESPACE/NAME")
         return text
 

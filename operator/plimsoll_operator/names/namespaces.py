@@ -7,9 +7,10 @@ away. They may be older than the processes, or changed by hand; so each process 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final
+
+from plimsoll_operator.names.object_names import is_object_name
 
 OWN_NAMESPACE: Final = "plimsoll"
 """The default name of Plimsoll's own namespace."""
@@ -17,9 +18,6 @@ ALWAYS: Final = frozenset({"kube-system"})
 """The namespaces that keep the cluster itself alive."""
 NOBODYS: Final = "kube-system"
 """A selector of this namespace, with the excluded ones left out, selects nothing."""
-_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
-_LONGEST_NAME: Final = 253
-"""As the chart checks names: a name that passes there must not keep a process from starting."""
 
 
 def excluded_namespaces(names: str | Iterable[str], own: str | None = None) -> frozenset[str]:
@@ -36,7 +34,7 @@ def excluded_namespaces(names: str | Iterable[str], own: str | None = None) -> f
     listed = names.split(",") if isinstance(names, str) else names
     found = {name.strip() for name in listed} - {""}
     for name in found:
-        if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        if not is_object_name(name):
             raise ValueError(f"{name!r:.80} is no namespace; write names, separated by commas")
     return ALWAYS | found | ({own} if own else set())
 

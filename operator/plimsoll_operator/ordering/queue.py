@@ -16,10 +16,14 @@ from plimsoll_operator.ordering.asks import Amounts, Asked, times_it_fits
 from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
-from plimsoll_predictor.placing.queueing import Candidate, PairWaste, best_turn
+from plimsoll_predictor.placing.queueing import (
+    MOST_OVERTAKEN,
+    WINDOW,
+    Candidate,
+    PairWaste,
+    best_turn,
+)
 
-WINDOW: Final = 15
-MOST_OVERTAKEN: Final = 60
 MOST_NAMED: Final = 5
 """The best node, and the four that are next best."""
 MOST_HELD: Final = 1000

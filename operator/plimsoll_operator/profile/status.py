@@ -38,7 +38,7 @@ from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 
-MAX_DECISIONS: Final = 10
+SHOWN_DECISIONS: Final = 10
 MAX_DECISION: Final = 512
 MAX_SENTENCES: Final = 12
 """An older definition takes no more, and may be installed: it would refuse the whole status."""
@@ -84,7 +84,7 @@ def status_of(
         **_would_fields(facts),
         **_model_fields(serving(knowledge), knowledge.model),
         "trainingDueTime": None if facts.due_since_s is None else timestamp(facts.due_since_s),
-        "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],
+        "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:SHOWN_DECISIONS]],
         "observedGeneration": facts.generation,
         "conditions": conditions_of(profile_conditions(facts), old.get("conditions"), now_s),
     }

@@ -44,7 +44,7 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
         return None
     request = limit if request is None else request
     earlier = _earlier(container, note)
-    if earlier is not None and _is_by(earlier, request):
+    if earlier is not None and is_by(earlier, request):
         request = earlier.was_millicores
     return CpuAsk(request, limit)
 
@@ -59,7 +59,8 @@ def _earlier(container: SizedContainer, note: DecisionNote | None) -> CpuNote | 
     return cpu if cpu is not None and is_enforced(cpu) else None
 
 
-def _is_by(earlier: CpuNote, request_millicores: int | None) -> bool:
+def is_by(earlier: CpuNote, request_millicores: int | None) -> bool:
+    """Say whether the decision that was applied wrote this request, or gave it back."""
     # A raise where nothing was written is given back as a request of zero.
     return request_millicores in (earlier.request_millicores, earlier.was_millicores or 0)
 
@@ -140,7 +141,7 @@ def decided_before(
     note: that on the pod.
     """
     earlier = _earlier(container, note)
-    if earlier is None or not _is_by(earlier, _request_on(pod, container)):
+    if earlier is None or not is_by(earlier, _request_on(pod, container)):
         return None
     return earlier
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_operator.names.object_names import is_object_name
+
 LEAST_KEY_BYTES: Final = 16
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-"""A Kubernetes name; it has no slash, so two jobs never have the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,8 @@ class JobName:
     run: str
 
     def __post_init__(self) -> None:
-        """Check all."""
-        if not all(map(_NAME.fullmatch, (self.namespace, self.name, self.run))):
+        """Check all. No name has a slash, so two jobs never have the same text."""
+        if not all(map(is_object_name, (self.namespace, self.name, self.run))):
             raise ValueError("a job has a namespace, a name and a run as Kubernetes names things")
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import gb_hours
 from plimsoll_predictor.store import DecisionRecord
+from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT
 
 RESCUED: Final = "rescued"
 """The reason of a stored decision that raised a running attempt."""
@@ -45,8 +46,6 @@ class KillCosts:
 
 
 NO_COSTS: Final = KillCosts()
-COUNTED_DECISIONS: Final = 100
-"""All decisions that the store keeps of a task; a raise is one, too."""
 
 
 def kill_costs_of(
@@ -54,7 +53,7 @@ def kill_costs_of(
 ) -> KillCosts:
     """Count what a task's kills and rescues cost.
 
-    decisions: the newest ``COUNTED_DECISIONS`` that the store keeps of it.
+    decisions: all that the store keeps of it, the newest first; a raise is one, too.
     """
     counted = _as_far_back_as(decisions, observations)
     raises = {
@@ -67,7 +66,7 @@ def _as_far_back_as(
     decisions: Sequence[DecisionRecord], observations: Sequence[Observation]
 ) -> Sequence[Observation]:
     """Return the attempts whose raises are known: kills of older ones would outnumber rescues."""
-    if len(decisions) < COUNTED_DECISIONS:
+    if len(decisions) < DECISIONS_KEPT:
         return observations
     oldest_s = min(each.at_s for each in decisions)
     return [each for each in observations if (each.started_s or each.submitted_s or 0) >= oldest_s]

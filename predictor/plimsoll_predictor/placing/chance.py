@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.placing.matrix import Array
+from plimsoll_predictor.placing.matrix import Array, shares_of_jobs
 
 LEAST_SHARE: Final = 1e-6
 """The least share of jobs: a kind without jobs gets what it would meet."""
@@ -24,8 +24,7 @@ def times_by_chance(slowdowns: Array, shares: Array, work: Array) -> Array:
     of a slowdown.
     It is exact if work is exponential; if all work is equal, simulated queues are within 1%.
     """
-    jobs = np.maximum(shares, LEAST_SHARE)
-    jobs = jobs / jobs.sum()
+    jobs = shares_of_jobs(shares, LEAST_SHARE)
     rates = 1.0 / (work[:, None] * slowdowns)
     both = rates + rates.T
     started = jobs[:, None] * _beside(jobs, rates / both)[None, :]

@@ -24,6 +24,12 @@ guess of twenty times would set prices and orders of all kinds, also of those th
 do with it."""
 
 
+def shares_of_jobs(shares: Array, least: float) -> Array:
+    """Return shares that add up to 1. least: what a kind counts as at least, before that."""
+    jobs = np.maximum(shares, least)
+    return np.asarray(jobs / jobs.sum())
+
+
 @dataclass(frozen=True, slots=True)
 class Slowdown:
     """How many times longer one kind takes beside one of another.

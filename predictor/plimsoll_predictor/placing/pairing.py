@@ -13,11 +13,11 @@ have to wait, ``soft_pairing`` says what is lost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from plimsoll_predictor.placing.matrix import Array
+from plimsoll_predictor.placing.matrix import Array, shares_of_jobs
 
 LEAST_SHARE: Final = 1e-3
 """A kind that has not run lately is planned for as if it had this share of jobs."""
@@ -48,8 +48,7 @@ def best_pairing(
     from scipy.optimize import linprog  # takes 0.2 s, which a start without a mix saves
 
     size = len(shares)
-    jobs = np.maximum(shares, LEAST_SHARE)
-    jobs = jobs / jobs.sum()
+    jobs = shares_of_jobs(shares, LEAST_SHARE)
     first, second = np.triu_indices(size)
     pairs = np.arange(len(first))
     pace, time = np.zeros((2, size, len(pairs)))
@@ -57,7 +56,7 @@ def best_pairing(
     np.add.at(pace, (second, pairs), 1 / slowdowns[second, first])
     np.add.at(time, (first, pairs), 1.0)
     np.add.at(time, (second, pairs), 1.0)
-    bounds = {}
+    bounds: dict[str, Any] = {}
     if most is not None:
         bounds = {"A_ub": time, "b_ub": jobs * work * most}
     cost = 1 / work[first] + 1 / work[second]

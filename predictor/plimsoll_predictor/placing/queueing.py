@@ -13,6 +13,10 @@ from plimsoll_predictor.placing.matrix import Array
 
 AGE: Final = 0.01
 """What each overtaking of a job counts, in slowdowns."""
+WINDOW: Final = 15
+"""The choice is among this many of the queue's first jobs."""
+MOST_OVERTAKEN: Final = 60
+"""A job that was overtaken this often goes next."""
 
 
 @dataclass(frozen=True, slots=True)

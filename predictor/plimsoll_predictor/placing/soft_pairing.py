@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from plimsoll_predictor.placing.chance import times_by_chance
-from plimsoll_predictor.placing.matrix import Array
+from plimsoll_predictor.placing.matrix import Array, shares_of_jobs
 from plimsoll_predictor.placing.pairing import LEAST_SHARE
 
 MOST_EXCESS: Final = 0.005
@@ -90,8 +90,7 @@ class _Program:
 
     @classmethod
     def of(cls, slowdowns: Array, shares: Array, work: Array, most_excess: float) -> _Program:
-        jobs = np.maximum(shares, LEAST_SHARE)
-        jobs = jobs / jobs.sum()
+        jobs = shares_of_jobs(shares, LEAST_SHARE)
         work = np.maximum(work / float(jobs @ work), LEAST_WORK)
         work = work / float(jobs @ work)
         chance = times_by_chance(slowdowns, jobs, work)

@@ -79,7 +79,7 @@ def _works(prune: _Pruning, now_s: float, noticed: int) -> Iterator[Iterator[int
     yield prune.forget_pools()
     yield prune.forget_campaigns(now_s)
     yield prune.forget_attempts()
-    yield prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
+    yield prune.newest_only(schema.decisions, "at_s", decisions.DECISIONS_KEPT)
     yield prune.forget_decisions(now_s)
     yield prune.newest_only(schema.lifts, "put_s", lifts.KEPT_PER_TASK)
     yield prune.delete(schema.trainings, trainings.unknown(now_s))

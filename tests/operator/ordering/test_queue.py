@@ -13,8 +13,6 @@ from plimsoll_operator.ordering.asks import Amounts, Asked
 from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.queue import (
     MOST_HELD,
-    MOST_OVERTAKEN,
-    WINDOW,
     Known,
     Release,
     Waiter,
@@ -25,7 +23,7 @@ from plimsoll_operator.ordering.queue import (
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
 from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.queueing import PairWaste
+from plimsoll_predictor.placing.queueing import MOST_OVERTAKEN, WINDOW, PairWaste
 
 CPU, WAIT = "shop/cpu", "shop/wait"
 PAIRS = PairWaste(

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from plimsoll_operator.views.kill_costs import (
-    COUNTED_DECISIONS,
     NO_COSTS,
     RESCUED,
     SUFFIX,
@@ -19,7 +18,7 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GB
 from plimsoll_predictor.store import DecisionRecord
-from plimsoll_predictor.store.attempts.decisions import KEPT_PER_TASK
+from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT
 
 TRAIN = TaskId("shop", "train")
 HOUR_S = 3600.0
@@ -124,10 +123,9 @@ def test_kills_and_rescues_are_counted_over_the_same_attempts() -> None:
         if is_rescued:
             decisions.append(replace(a_raise(uid=f"{uid}{SUFFIX}"), at_s=start_s + 600))
     decisions.sort(key=lambda each: -each.at_s)
-    costs = kill_costs_of(attempts, decisions[:COUNTED_DECISIONS])
+    costs = kill_costs_of(attempts, decisions[:DECISIONS_KEPT])
     assert (costs.attempts, costs.rescues, costs.kills) == (75, 25, 50)
     assert words_for_kill_costs(costs).startswith("over the latest 75 attempts: 50 kills lost")
-    assert COUNTED_DECISIONS == KEPT_PER_TASK
     few = kill_costs_of(attempts[:30], decisions[-40:])
     assert (few.attempts, few.rescues, few.kills) == (30, 10, 20), "none is missing"
 

@@ -11,7 +11,7 @@ from benchmarks.placing.bars import BARS
 from benchmarks.placing.foresight import _rules, ordered
 from benchmarks.placing.plays import USUAL, Figures, Repetition, summed
 from plimsoll_predictor.placing.policies.catalogue import OWN
-from plimsoll_predictor.replay.placing.playing import MOST_OVERTAKEN
+from plimsoll_predictor.placing.queueing import MOST_OVERTAKEN
 from plimsoll_predictor.replay.placing.world import World, synthetic_world
 
 

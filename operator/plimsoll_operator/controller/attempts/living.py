@@ -13,7 +13,7 @@ from plimsoll_operator.attempts.observation import Attempt, Load, Surroundings
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.live_needs import LiveNeeds
-from plimsoll_operator.controller.hub.habits import FirstTimes
+from plimsoll_operator.controller.hub.habits import PODS_KEPT, SEEN_AT_ONCE_S, FirstTimes
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.placing.node_loads import NodeLoads
@@ -36,10 +36,7 @@ MAX_NEIGHBOURS: Final = 50
 MAX_NEIGHBOURS_BYTES: Final = 256
 _AROUND_A_NAME: Final = 4
 """Bytes of its quotes and comma in a stored list."""
-PODS_KEPT: Final = 50_000
 LOOK_EVERY_S: Final = 1.0
-SEEN_AT_ONCE_S: Final = 30.0
-"""A start or submission seen later than this, as after a restart, had another load."""
 
 
 @dataclass(frozen=True, slots=True)

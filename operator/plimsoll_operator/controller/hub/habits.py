@@ -1,4 +1,4 @@
-"""Four habits that the controller's parts share.
+"""Habits that the controller's parts share.
 
 Keys that were met are remembered for a while. Works on one key take turns. Reads of the store never
 give up, because a lost event is never sent again. Long work lets others run: the lead is renewed on
@@ -24,6 +24,10 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 REMEMBERED: Final = 50_000
+PODS_KEPT: Final = 50_000
+"""Pods that one part knows: the watch may miss an end, so the one known longest is forgotten."""
+SEEN_AT_ONCE_S: Final = 30.0
+"""What is seen later than this, as after a restart, began beside other pods, under another load."""
 READ_PAUSE_S: Final = 1.0
 """A store that cannot be read is asked again after this pause."""
 SLICE_S: Final = 0.02

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from plimsoll_operator.attempts.node_use import NodeUse
-from plimsoll_operator.controller.hub.habits import FirstTimes
+from plimsoll_operator.controller.hub.habits import PODS_KEPT, SEEN_AT_ONCE_S, FirstTimes
 from plimsoll_operator.controller.tasks.nodes import Capacity
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.placing.loads import Expected, NodeLoad, Reading, Size, load_of
@@ -23,14 +23,11 @@ FRESH_S: Final = 120.0
 """An older reading says nothing about now, and is dropped."""
 STALE_S: Final = 30.0
 """An older reading does not say what is left of a node; agents read once in ten seconds."""
-SEEN_AT_ONCE_S: Final = 30.0
-"""An attempt seen later than this, as after a restart, started under another load."""
 SETTLING_S: Final = 30.0
 """Readings are ignored for this long after the first one: a controller that has just begun does
 not know yet which pods are tasks."""
 LEAST_COVERED: Final = 0.5
 """If readings cover less than this share of an attempt's time, the load at its start is taken."""
-PODS_KEPT: Final = 50_000
 NOTHING_EXPECTED: Final = Expected()
 LIVES_KEPT: Final = 2
 """The lives kept of a pod that restarts in place: the current one, and the one before, whose end

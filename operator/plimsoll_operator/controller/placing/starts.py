@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod
-from plimsoll_operator.controller.hub.habits import FirstTimes
+from plimsoll_operator.controller.hub.habits import SEEN_AT_ONCE_S, FirstTimes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.spec import Pod
@@ -22,9 +21,6 @@ from plimsoll_predictor.core.policy import Placing
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.placing.hinting import LEAST_GAIN, Neighbourhoods, NoHint
 from plimsoll_predictor.placing.loads import Expected, Need
-
-SEEN_AT_ONCE_S: Final = 30.0
-"""If a start is seen later than this, as after a restart, its neighbours were others."""
 
 
 class Chosen(StrEnum):

@@ -20,7 +20,8 @@ from plimsoll_operator.names.labels import CHUNK_ITEMS
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import SHOWN_RUNS, RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
-from plimsoll_operator.views.kill_costs import COUNTED_DECISIONS, kill_costs_of
+from plimsoll_operator.profile.status import SHOWN_DECISIONS
+from plimsoll_operator.views.kill_costs import kill_costs_of
 from plimsoll_operator.views.left_pods import left_by
 from plimsoll_operator.views.report.counting import causes_of
 from plimsoll_operator.views.training_facts import facts_of
@@ -31,13 +32,13 @@ from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.telling import neighbours_of
 from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
+from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT
 from plimsoll_predictor.training.when_due import LEAST_NEW_RUNS
 
 PEAK_DELAY_S: Final = 30.0
 """A pod's last report comes a little after its end: until then, no peak counts as missing."""
 LATEST: Final = 50
 """Attempts searched for the last success, the causes of other ends, and the latest requests."""
-LISTED_DECISIONS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,8 @@ class ProfileGatherer:
 
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
-    records = store.decisions.newest(task, limit=COUNTED_DECISIONS)
-    decisions = [record.words for record in records[:LISTED_DECISIONS]]
+    records = store.decisions.newest(task, limit=DECISIONS_KEPT)
+    decisions = [record.words for record in records[:SHOWN_DECISIONS]]
     latest = store.observations.of_task(task, limit=LATEST)
     return _Stored(
         store.totals.of(task),

@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.running_long import Deadlines, RunForecast, running_long_words
+from plimsoll_operator.controller.hub.habits import PODS_KEPT
 from plimsoll_operator.controller.hub.hub import Hub, RanLong, RunEnded, RunStarted, RuntimeForecast
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.metrics.runs import RunMetrics
@@ -27,7 +28,6 @@ from plimsoll_predictor.store import NewSighting, SightingKind, Writer
 
 log = structlog.get_logger()
 
-PODS_KEPT: Final = 50_000
 LOOK_AGAIN_S: Final = 5.0
 """A late run whose pod was not seen since a restart is looked at again after this time."""
 LONGEST_WAIT_S: Final = 60.0

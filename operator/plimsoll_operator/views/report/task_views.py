@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import Final
 
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
-from plimsoll_operator.views.kill_costs import COUNTED_DECISIONS, kill_costs_of
+from plimsoll_operator.profile.status import SHOWN_DECISIONS
+from plimsoll_operator.views.kill_costs import kill_costs_of
 from plimsoll_operator.views.report.counting import (
     cpu_figures_of,
     figures_of,
@@ -32,6 +33,7 @@ from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary
+from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT
 
 __all__ = ["ReportData", "TaskReport", "gather"]
 
@@ -43,7 +45,6 @@ READ_ATTEMPTS: Final = 5_000
 READ_IN_ALL: Final = 60_000
 """This takes about two seconds of one core, of a controller that also does its other work."""
 LISTED_LIFTS: Final = 200
-LISTED_DECISIONS: Final = 10
 LISTED_TRAININGS: Final = 5
 
 
@@ -99,11 +100,11 @@ def _detailed(
     model = saved.model if saved else None
     experts = standings.facts(task, usual_run(latest), model, policy)
     points = points_of(latest)
-    decisions = store.decisions.newest(task, limit=COUNTED_DECISIONS)
+    decisions = store.decisions.newest(task, limit=DECISIONS_KEPT)
     detail = TaskDetail(
         points=points,
         lifts=lifts_of(points, limit=LISTED_LIFTS),
-        decisions=tuple(decisions[:LISTED_DECISIONS]),
+        decisions=tuple(decisions[:SHOWN_DECISIONS]),
         model=_model_figures(model) if model else None,
         out_of_time_costs=facts_of(saved.report).out_of_time_costs if saved else {},
         experts=experts,

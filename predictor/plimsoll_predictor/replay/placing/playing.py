@@ -14,19 +14,14 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
 
 import numpy as np
 
 from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.policies.policy import Choice, Outlook, Policy, Residents, Waiting
+from plimsoll_predictor.placing.queueing import MOST_OVERTAKEN, WINDOW
 from plimsoll_predictor.replay.placing.knowing import Knowing
 from plimsoll_predictor.replay.placing.world import Job, World
-
-WINDOW: Final = 15
-"""The policy chooses among this many of the queue's first jobs."""
-MOST_OVERTAKEN: Final = 60
-"""A job that was overtaken this often goes next."""
 
 
 @dataclass(frozen=True, slots=True)

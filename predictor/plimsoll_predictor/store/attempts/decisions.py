@@ -17,9 +17,9 @@ from plimsoll_predictor.store.database.schema import bids as bid_table
 from plimsoll_predictor.store.database.schema import decisions as table
 from plimsoll_predictor.store.database.upsert import insert_new, upsert
 
-KEPT_PER_TASK: Final = 100
+DECISIONS_KEPT: Final = 100
 UNKNOWN_TASKS_KEPT_S: Final = 30 * DAY_S
-"""Decisions of tasks without any observation, such as of pods that never started."""
+"""What is kept of tasks without any observation, such as of pods that never started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from plimsoll_predictor.store.database.schema import due_trainings as table
 from plimsoll_predictor.store.database.schema import totals
 from plimsoll_predictor.store.database.upsert import insert_new
 
-_FAILURE_CHARS: Final = 2_000
+FAILURE_CHARS: Final = 2_000
 _READ_AT_ONCE: Final = 500
 
 
@@ -276,7 +276,7 @@ def end_claimed(
     """
     values = {
         "ended_s": now_s,
-        "failure": None if failure is None else failure[:_FAILURE_CHARS],
+        "failure": None if failure is None else failure[:FAILURE_CHARS],
         "result": orjson.dumps(claim.result).decode(),
     }
     ending = table.update().where(_going(claim.work, claim.round)).values(values)

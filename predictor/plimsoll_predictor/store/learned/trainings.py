@@ -12,18 +12,23 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.deciding.modelled import bidders_of
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.model.task_model import Model, ModelError
 from plimsoll_predictor.store.attempts import lessons, summaries
+from plimsoll_predictor.store.attempts.decisions import UNKNOWN_TASKS_KEPT_S
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.schema import trainings as table
 from plimsoll_predictor.store.learned import training_reports
-from plimsoll_predictor.store.learned.due_trainings import AlreadyEndedError, Claim, end_claimed
+from plimsoll_predictor.store.learned.due_trainings import (
+    FAILURE_CHARS,
+    AlreadyEndedError,
+    Claim,
+    end_claimed,
+)
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 log: Final = logging.getLogger(__name__)
@@ -35,9 +40,6 @@ KEPT_MODELS: Final = 3
 """Trainings whose model itself is kept: the serving one, and two to go back to by hand."""
 MAY_BE_LOGGED: Final = 10
 """The newest trainings that succeeded: nobody may have logged them to MLflow yet."""
-_FAILURE_CHARS: Final = 2_000
-UNKNOWN_TASKS_KEPT_S: Final = 30 * DAY_S
-"""Trainings of tasks without any observation, such as one whose name was mistyped."""
 _TRACKED_CHARS: Final = 500
 _AT_ONCE: Final = 20
 """A model is a few hundred kB of text."""
@@ -146,7 +148,7 @@ class TrainingRecords(Records):
                 end_claimed(connection, claim, at_s, message)
             summary = summaries.summary(connection, task)
             results = {
-                "failure": message[:_FAILURE_CHARS],
+                "failure": message[:FAILURE_CHARS],
                 "report": None if report is None else _as_json(report, task),
             }
             _append(connection, summary, at_s, results)
@@ -227,7 +229,7 @@ class ModelRecords(Records):
                 log.error(
                     "task %s: its model cannot be read and is set aside: %s", row.task, reason
                 )
-                self._mark(row, reason[:_FAILURE_CHARS])
+                self._mark(row, reason[:FAILURE_CHARS])
             return None
         if row.damage is not None:
             # It was an older Plimsoll that could not read it, such as one that people went back to.

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.node_use import NodeUse
+from plimsoll_operator.controller.hub.habits import SEEN_AT_ONCE_S
 from plimsoll_operator.controller.placing.node_loads import (
     FRESH_S,
     LIVES_KEPT,
-    SEEN_AT_ONCE_S,
     SETTLING_S,
     STALE_S,
     NodeLoads,

@@ -9,7 +9,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from plimsoll_operator.attempts.watched_pod import read_pod
-from plimsoll_operator.controller.placing.starts import SEEN_AT_ONCE_S, Starts
+from plimsoll_operator.controller.hub.habits import SEEN_AT_ONCE_S
+from plimsoll_operator.controller.placing.starts import Starts
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.names.labels import HINT

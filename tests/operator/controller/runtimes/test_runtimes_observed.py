@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.attempts.living import SEEN_AT_ONCE_S, Placed, Placement
+from plimsoll_operator.controller.attempts.living import Placed, Placement
+from plimsoll_operator.controller.hub.habits import SEEN_AT_ONCE_S
 from plimsoll_operator.controller.tasks.nodes import Capacity, ClusterNodes
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.units import GIB, MIB

@@ -11,11 +11,11 @@ import pytest
 import sqlalchemy as sa
 
 from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.attempts.decisions import UNKNOWN_TASKS_KEPT_S
 from plimsoll_predictor.store.database.schema import trainings as table
 from plimsoll_predictor.store.learned.trainings import (
     KEPT_TRAININGS,
     MAY_BE_LOGGED,
-    UNKNOWN_TASKS_KEPT_S,
 )
 from plimsoll_predictor.store.migrations import HEAD
 from tests.builders.older_stores import insert, make_store_of, writing_to
