@@ -68,7 +68,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.metrics.controller import ControllerMetrics
-from plimsoll_operator.training.queue import Spawns, TrainingQueue
+from plimsoll_operator.training.queue import QueueRules, Spawns, TrainingQueue
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.lending.node_steps import Patience
@@ -132,11 +132,7 @@ class ControllerParts:
         self.leaking = LeakingTasks(self.hub)
         self.chunks = ChunkLessons(self.store, self.writer, self.board)
         self.smaller = SmallerPartitions(
-            self.store,
-            self.writer,
-            self.board,
-            self.announcer,
-            policy_of=lambda task: self.policies.of_task(task).policy,
+            self.store, self.writer, self.board, self.announcer, self.policies
         )
 
     def _make_what_knows_nodes(self) -> None:
@@ -173,12 +169,10 @@ class ControllerParts:
         self.lease_lessons = LeaseLessons(self.store, self.writer, self.board, self.hub)
         shelf = JobShelf(self.store, self.writer)
         keeper = Keeper(shelf, time.monotonic, self.metrics.leases.count)
-        self.leased = LeasedJobs(
-            self.kube, keeper, shelf, self.announcer.tell, self.lease_lessons.job_ended
-        )
+        self.leased = LeasedJobs(self.kube, keeper, shelf, self.announcer, self.hub)
         self.trainings = Trainings(self.book, self.profiles, self.store, self.writer, self.hub)
-        self.queue = TrainingQueue(spawn, self.store, self.trainings.training_ended)
-        self.queue.policy_of = self.trainings.policy_of
+        rules = QueueRules(policy_of=self.trainings.policy_of)
+        self.queue = TrainingQueue(spawn, self.store, self.trainings.training_ended, rules=rules)
         self.rounds: TrainingRounds | None = None
         if settings.training_job is not None:
             parts = RoundParts(

@@ -8,6 +8,7 @@ from plimsoll_operator.controller.building import ControllerParts
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     FinalPeakReported,
+    LeasedJobEnded,
     ObservationAmended,
     PeaksReported,
     PolicyChanged,
@@ -67,6 +68,7 @@ def connect(parts: ControllerParts) -> None:
     )
     hub.subscribe(PeaksReported, lambda event: parts.live_needs.reported(event.pod_uids))
     hub.subscribe(FinalPeakReported, parts.late_peaks.final_peak_reported)
+    hub.subscribe(LeasedJobEnded, parts.lease_lessons.leased_job_ended)
 
     connect_book(hub, parts.book, parts.publications)
     hub.subscribe(TaskChanged, parts.live_needs.task_changed)

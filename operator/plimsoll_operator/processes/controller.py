@@ -105,7 +105,7 @@ async def _elected(
         fitness = await _fitness(settings, stack)
         terms = Terms(settings.lease, settings.instance, settings.lease_s)
         election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
-        face.readiness = lambda: _standing_by(election)
+        face.say_readiness(lambda: _standing_by(election))
         await unless_terminated(ending, stand_by(election.stand_by(), fitness))
         stack.push_async_callback(election.give_up)
         await stack.enter_async_context(beside(election.keep()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from plimsoll_operator.controller.settings import ControllerSettings
@@ -23,13 +22,27 @@ from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.ending import beside
 
 
-@dataclass(slots=True)
 class BearerTokens:
-    """The tokens that callers must show; None if unknown. changed: called after each change."""
+    """The tokens that callers must show; None if unknown."""
 
-    feed: str | None
-    peaks: str | None
-    changed: Callable[[], None] = lambda: None
+    def __init__(self, feed: str | None, peaks: str | None) -> None:
+        self.feed = feed
+        self.peaks = peaks
+        self._followers: list[Callable[[], None]] = []
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Call it now, and after each change."""
+        self._followers.append(follower)
+        follower()
+
+    def become(self, feed: str | None, peaks: str | None) -> None:
+        """Take the tokens that hold now, and tell the followers if they are others."""
+        before = self.feed, self.peaks
+        self.feed = feed
+        self.peaks = peaks
+        if (feed, peaks) != before:
+            for follower in self._followers:
+                follower()
 
 
 @asynccontextmanager
@@ -54,11 +67,10 @@ async def keep(
     }
 
     def looked() -> None:
-        before = tokens.feed, tokens.peaks
-        tokens.feed = feed.value if feed else from_file
-        tokens.peaks = peaks.value if peaks else from_file
-        if (tokens.feed, tokens.peaks) != before:
-            tokens.changed()
+        tokens.become(
+            feed=feed.value if feed else from_file,
+            peaks=peaks.value if peaks else from_file,
+        )
         metrics.keeps(things, keeping.troubles)
         if certificate is not None:
             metrics.certificate_expires.set(certificate.expires_s or 0.0)

@@ -67,7 +67,7 @@ async def lead(
             )
             controller = Controller(settings, kube, store, spawner)
             stack.push_async_callback(controller.close)
-            face.readiness = lambda: _leader_readiness(controller, fitness)
+            face.say_readiness(lambda: _leader_readiness(controller, fitness))
             _answer(face, controller, tokens, by_agent=settings.rescue_by_agent)
             live = LiveTasks(
                 controller.book,
@@ -88,13 +88,13 @@ async def lead(
             await controller.start()
         pages.warm()
         shapes = ShapeLearning(
-            ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib),
-            store,
-            controller.writer,
-            controller.queue.turn,
-            time.time,
+            rules=ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib),
+            store=store,
+            writer=controller.writer,
+            turn=controller.queue.turn,
+            now_s=time.time,
+            learned_by=learned_by(controller.rounds, WorkKind.SHAPES, "once a day"),
         )
-        shapes.learned_by = learned_by(controller.rounds, WorkKind.SHAPES, "once a day")
         await stack.enter_async_context(beside(shapes.run()))
         features = FeatureLearning(
             rules=FeatureRules(
@@ -177,7 +177,7 @@ async def _opened(settings: ControllerSettings, face: Face) -> Store:
             if settings.lease is None:
                 raise
             words = str(error)
-            face.readiness = partial(Readiness, ready=False, words=words)
+            face.say_readiness(partial(Readiness, ready=False, words=words))
             if words != trouble:
                 log.error("the store cannot be opened; trying again", why=words)
             trouble = words
@@ -219,8 +219,7 @@ def _answer(face: Face, controller: Controller, tokens: BearerTokens, *, by_agen
         ]
         face.lead(routes, lambda: controller.started)
 
-    tokens.changed = answer
-    answer()
+    tokens.follow(answer)
 
 
 @asynccontextmanager

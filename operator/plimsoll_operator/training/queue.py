@@ -34,14 +34,18 @@ class Spawns(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRules:
-    """When trainings begin and end. min_interval_s: from a task's training to its next.
+    """When trainings begin and end, and by which policy.
 
     A training is ended after ``patience`` times its budget plus ``grace_s``.
+
+    min_interval_s: from a task's training to its next. policy_of: gives a task's policy when its
+    training starts. None: the one that came with the request.
     """
 
     grace_s: float = GRACE_S
     patience: float = PATIENCE
     min_interval_s: float = MIN_INTERVAL_S
+    policy_of: Callable[[TaskId], Policy | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +84,6 @@ class TrainingQueue:
         self._on_result = on_result
         self._rules = rules or QueueRules()
         self._now_s = now_s
-        self.policy_of: Callable[[TaskId], Policy | None] = lambda _: None
-        """Gives a task's policy when its training starts. None: the one that came with the
-        request."""
         self.turn = asyncio.Semaphore(1)
         """Held by each training, and by other processes that need as much memory."""
         self._loop = asyncio.get_running_loop()
@@ -92,6 +93,10 @@ class TrainingQueue:
         self._not_before: dict[TaskId, float] = {}
         self._wake: asyncio.TimerHandle | None = None
         self._closed = False
+
+    def policy_of(self, task: TaskId) -> Policy | None:
+        """Return the policy by which a task is trained now; None: that of its request."""
+        return self._rules.policy_of(task)
 
     @property
     def waiting(self) -> tuple[TaskId, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -49,27 +49,20 @@ def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
     return tried_s is None or not 0 <= now_s - tried_s < TRY_AGAIN_S
 
 
+@dataclass(slots=True, kw_only=True)
 class ShapeLearning:
     """One per controller. turn: held by each training. now_s: gives Unix seconds.
 
-    learned_by: says who learns; it may be replaced before it runs.
+    learned_by: says who learns.
     """
 
-    def __init__(
-        self,
-        rules: ShapeRules,
-        store: Store,
-        writer: Writer,
-        turn: asyncio.Semaphore,
-        now_s: Callable[[], float],
-    ) -> None:
-        self._rules = rules
-        self._store = store
-        self._writer = writer
-        self._turn = turn
-        self._now_s = now_s
-        self.learned_by: LearnedBy = here
-        self._tried_s: float | None = None
+    rules: ShapeRules
+    store: Store
+    writer: Writer
+    turn: asyncio.Semaphore
+    now_s: Callable[[], float]
+    learned_by: LearnedBy = here
+    _tried_s: float | None = field(default=None, init=False)
 
     async def run(self) -> None:
         """Look every ``LOOK_EVERY_S`` whether to learn, until cancelled."""
@@ -84,11 +77,11 @@ class ShapeLearning:
 
     async def look(self) -> bool:
         """Learn if it is time and there is something to learn from; return whether it did."""
-        now_s = self._now_s()
-        made_s = await self._writer.read(self._store.shapes.made_s)
+        now_s = self.now_s()
+        made_s = await self.writer.read(self.store.shapes.made_s)
         if not is_due(made_s, self._tried_s, now_s):
             return False
-        summaries = await self._writer.read(self._store.totals.by_task)
+        summaries = await self.writer.read(self.store.totals.by_task)
         if all(each.observations < SUPPORT for each in summaries.values()):
             return False
         self._tried_s = now_s
@@ -101,8 +94,8 @@ class ShapeLearning:
         return failure is None
 
     async def _learn_here(self) -> Ended:
-        rules = self._rules
-        async with self._turn:
+        rules = self.rules
+        async with self.turn:
             cap = ("--memory-mib", str(rules.memory_mib))
             starting = start(rules.store_url, *rules.command, *cap)
             return await result_of(starting, LIMIT_S)

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from plimsoll_operator.chunks.lease_keeper import Keeper, WorkerReport
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.hub.hub import Hub, LeasedJobEnded
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leased_jobs import LeasedJobs
 from plimsoll_operator.kube.errors import NotFound, Unreachable
@@ -124,18 +126,27 @@ def a_leasing_pod(name: str, index: int, phase: str = "Running", reason: str = "
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Keeps the words of what is told."""
+
+    notes: list[str]
+
+    def tell(self, happening: event_words.Happening, of: event_words.Regarding, task: Any) -> None:
+        self.notes.append(f"{of.kind} {of.name} of {task}: {happening.note}")
+
+
 @asynccontextmanager
 async def following(folder: Path, api: Api) -> AsyncIterator[Rig]:
     store, told = open_store(folder), list[str]()
     writer = Writer(store)
     shelf = JobShelf(store, writer)
 
-    def tell(happening: event_words.Happening, regarding: event_words.Regarding, task: Any) -> None:
-        told.append(f"{regarding.kind} {regarding.name} of {task}: {happening.note}")
-
     taught = list[TaskId]()
+    hub = Hub()
+    hub.subscribe(LeasedJobEnded, lambda event: taught.append(event.task))
     keeper = Keeper(shelf, asyncio.get_running_loop().time)
-    jobs = LeasedJobs(Kube(api), keeper, shelf, tell, lambda task, _: taught.append(task))  # type: ignore[arg-type]
+    jobs = LeasedJobs(Kube(api), keeper, shelf, cast("Announcer", Told(told)), hub)  # type: ignore[arg-type]
     running = asyncio.create_task(jobs.run())
     try:
         yield Rig(jobs, api, store, told, taught)

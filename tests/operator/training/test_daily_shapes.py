@@ -52,7 +52,9 @@ async def a_yard(folder: Path, command: Sequence[str] = COMMAND) -> AsyncIterato
     writer = Writer(store)
     rules = ShapeRules(store_url=url, command=command)
     yard: Yard
-    learning = ShapeLearning(rules, store, writer, turn, lambda: yard.now_s)
+    learning = ShapeLearning(
+        rules=rules, store=store, writer=writer, turn=turn, now_s=lambda: yard.now_s
+    )
     yard = Yard(store, turn, learning)
     try:
         yield yard

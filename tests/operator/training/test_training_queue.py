@@ -253,8 +253,7 @@ async def test_a_task_is_trained_by_the_policy_that_it_has_when_its_training_sta
 ) -> None:
     newer = Policy(min_runs=Policy().min_runs + 1)
     policies: dict[TaskId, Policy] = {}
-    async with a_yard(log) as yard:
-        yard.queue.policy_of = policies.get
+    async with a_yard(log, replace(QUICK, policy_of=policies.get)) as yard:
         async with yard.queue.turn:
             yard.ask("hangs")
             policies[TaskId("shop", "hangs")] = newer

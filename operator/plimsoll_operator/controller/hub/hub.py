@@ -1,7 +1,8 @@
 """The events of the controller, and the hub that carries them.
 
 A part publishes what happened; the parts that act on it have subscribed. So a part knows nothing
-of the parts that come after it. ``building`` has the table of subscriptions.
+of the parts that come after it. ``connecting`` has the table of
+subscriptions.
 """
 
 from __future__ import annotations
@@ -130,6 +131,14 @@ class TrainingEnded:
     """A training ended."""
 
     result: Trained
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedJobEnded:
+    """A Job whose pods leased its items ended. taught: by it and earlier ones, as it is stored."""
+
+    task: TaskId
+    taught: object
 
 
 @dataclass(frozen=True, slots=True)

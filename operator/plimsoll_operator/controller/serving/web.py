@@ -34,7 +34,7 @@ class Face:
         self._registry = registry
         self._routes = web.UrlDispatcher()
         self._open: Callable[[], bool] = lambda: False
-        self.readiness = readiness
+        self._readiness = readiness
 
     def app(self) -> web.Application:
         """The application of the port."""
@@ -49,6 +49,10 @@ class Face:
         )
         return app
 
+    def say_readiness(self, readiness: Callable[[], Readiness]) -> None:
+        """Say from now on what this says, for each probe."""
+        self._readiness = readiness
+
     def lead(self, routes: Sequence[web.RouteDef], is_open: Callable[[], bool]) -> None:
         """Answer these routes from now on, whenever ``is_open``; they replace earlier ones."""
         self._routes = web.UrlDispatcher()
@@ -61,7 +65,7 @@ class Face:
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        readiness = self.readiness()
+        readiness = self._readiness()
         return web.Response(status=200 if readiness.ready else 503, text=f"{readiness.words}\n")
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
@@ -76,7 +80,7 @@ class Face:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if not self._open():
-            return web.Response(status=503, text=f"{self.readiness().words}\n")
+            return web.Response(status=503, text=f"{self._readiness().words}\n")
         route = await self._routes.resolve(request)
         if route.http_exception is not None:
             return web.Response(status=404, text="nothing is here\n")

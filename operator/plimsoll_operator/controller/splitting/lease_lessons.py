@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, TaskForgotten
+from plimsoll_operator.controller.hub.hub import Hub, LeasedJobEnded, ProfileOutdated, TaskForgotten
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.splitting.leased_job import WAIT_S
@@ -26,12 +26,12 @@ class LeaseLessons:
         for task, taught in await self._writer.read(self._store.leased_jobs.newest_taught):
             self._tell(task, taught)
 
-    def job_ended(self, task: TaskId, taught: object) -> None:
-        """Tell what a task's last leased Job taught, as it is kept in the store."""
-        self._tell(task, taught)
+    def leased_job_ended(self, event: LeasedJobEnded) -> None:
+        """Tell what a task's last leased Job taught."""
+        self._tell(event.task, event.taught)
         if len(self._told) > MOST_TASKS:
             self._tell(next(iter(self._told)), None)
-        self._hub.publish(ProfileOutdated(task))
+        self._hub.publish(ProfileOutdated(event.task))
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Tell nothing of the task any more."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,6 +26,8 @@ from plimsoll_operator.chunks.lease_keeper import (
     UnknownJob,
     recorded_job,
 )
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.hub.hub import Hub, LeasedJobEnded
 from plimsoll_operator.controller.splitting.job_shelf import JobShelf
 from plimsoll_operator.controller.splitting.leaving_pods import LeavingPods
 from plimsoll_operator.kube.api_server import BATCH, CORE, path_of
@@ -81,21 +83,16 @@ class JobGone(UnknownJob):
 
 
 class LeasedJobs:
-    """Follows Jobs that lease. All methods belong to one event loop.
-
-    taught: gets what is known of a task once what an ended Job taught is stored.
-    """
+    """Follows Jobs that lease. All methods belong to one event loop."""
 
     def __init__(
-        self,
-        kube: Kube,
-        keeper: Keeper,
-        shelf: JobShelf,
-        tell: Callable[[event_words.Happening, event_words.Regarding, TaskId | None], None],
-        taught: Callable[[TaskId, object], None],
+        self, kube: Kube, keeper: Keeper, shelf: JobShelf, announcer: Announcer, hub: Hub
     ) -> None:
         self.keeper = keeper
-        self._kube, self._shelf, self._tell, self._taught = kube, shelf, tell, taught
+        self._kube = kube
+        self._shelf = shelf
+        self._announcer = announcer
+        self._hub = hub
         self._read: dict[JobName, tuple[LeasedJob, TaskId]] = {}
         self._unread: list[str] = []
         """Jobs with a record that could not be read since the start, by their names."""
@@ -266,7 +263,7 @@ class LeasedJobs:
         await self._take_back_all(leased, kept)
         if has_ended(job):
             regarding = event_words.Regarding.of(job, "Job", "batch/v1")
-            self._tell(event_words.leased(kept.words()), regarding, task)
+            self._announcer.tell(event_words.leased(kept.words()), regarding, task)
             await self._close(name, kept)
 
     async def _take_back_all(self, leased: LeasedJob, kept: OpenJob) -> None:
@@ -311,7 +308,7 @@ class LeasedJobs:
         # Other Jobs of the task may have ended since this one began: it adds to what they taught.
         taught = await self._shelf.close(name, task, kept.taught)
         if taught is not None:
-            self._taught(task, taught)
+            self._hub.publish(LeasedJobEnded(task, taught))
 
 
 def _leased_by(pod: Pod) -> JobName | None:

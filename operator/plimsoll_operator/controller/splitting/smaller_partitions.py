@@ -7,16 +7,16 @@ so the store's newest attempts tell it again after a restart.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Final
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import AttemptEnded, TaskForgotten
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.pods.spec import labels_of
 from plimsoll_operator.splitting.spark_driver import ROLE
 from plimsoll_operator.wording.event_words import smaller_partitions
-from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.spark.given import MOST_STEPS
 from plimsoll_predictor.splitting.spark.steps import Ended, driver_of, executors_of, step_after
@@ -34,14 +34,13 @@ class SmallerPartitions:
         writer: Writer,
         board: FeedBoard,
         announcer: Announcer,
-        policy_of: Callable[[TaskId], Policy],
+        policies: TaskPolicies,
     ) -> None:
-        """Make it. policy_of: returns the policy in force; it is asked for drivers' tasks."""
         self._store = store
         self._writer = writer
         self._board = board
         self._announcer = announcer
-        self._policy_of = policy_of
+        self._policies = policies
         self._steps: OrderedDict[TaskId, int] = OrderedDict()
 
     async def restore(self) -> None:
@@ -65,7 +64,7 @@ class SmallerPartitions:
             self._board.set_smaller(event.task, 0)
 
     def _is_enforced(self, task: TaskId) -> bool:
-        return self._policy_of(driver_of(task)).spark.mode is Mode.ENFORCE
+        return self._policies.of_task(driver_of(task)).policy.spark.mode is Mode.ENFORCE
 
     def _learn(self, ended: Ended) -> int | None:
         """Return the step if it is new, else None."""

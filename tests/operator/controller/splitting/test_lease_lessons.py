@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, TaskForgotten
+from plimsoll_operator.controller.hub.hub import Hub, LeasedJobEnded, ProfileOutdated, TaskForgotten
 from plimsoll_operator.controller.splitting import lease_lessons
 from plimsoll_operator.controller.splitting.lease_lessons import LeaseLessons
 from plimsoll_operator.feed.applying import apply, steps
@@ -44,7 +44,7 @@ class Lessons:
 
     def ended(self, task: TaskId, document: dict[str, Any]) -> None:
         self.store.leased_jobs.close(f"{task}/run", task, document)
-        self.leases.job_ended(task, document)
+        self.leases.leased_job_ended(LeasedJobEnded(task, document))
 
     @property
     def told(self) -> AdmissionState:

@@ -11,9 +11,10 @@ from typing import Any, cast
 import pytest
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.hub.hub import AttemptEnded, TaskForgotten
+from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub, TaskForgotten
 from plimsoll_operator.controller.splitting import smaller_partitions
 from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPartitions
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import decode_message
 from plimsoll_operator.wording.event_words import Happening
@@ -66,16 +67,18 @@ class Heard:
         self.notes.append(happening.note)
 
 
-def enforced(task: TaskId) -> Policy:
-    """The policies: only that of drivers enforces; the executors' own does not count."""
-    return Policy(spark=SparkPolicy(mode=Mode.ENFORCE if task == DRIVERS else Mode.OFF))
+def policies(drivers: Mode = Mode.ENFORCE) -> TaskPolicies:
+    """The executors' own policy enforces nothing, and does not count."""
+    made = TaskPolicies(Policy(spark=SparkPolicy(mode=Mode.OFF)), Hub())
+    made.set_profile_spec(DRIVERS.namespace, DRIVERS.name, {"spark": {"mode": drivers.value}})
+    return made
 
 
 @asynccontextmanager
-async def learning(folder: Path, policy_of: Any = enforced) -> AsyncIterator[Partitions]:
+async def learning(folder: Path, drivers: Mode = Mode.ENFORCE) -> AsyncIterator[Partitions]:
     store, board, notes = open_store(folder), FeedBoard("epoch"), list[str]()
     writer, announcer = Writer(store), cast("Announcer", Heard(notes))
-    smaller = SmallerPartitions(store, writer, board, announcer, policy_of)
+    smaller = SmallerPartitions(store, writer, board, announcer, policies(drivers))
     yield Partitions(smaller, store, board, notes)
     await writer.close()
     store.close()
@@ -104,7 +107,7 @@ async def test_each_new_step_is_announced_once_where_it_is_given(tmp_path: Path)
         assert "more memory" in last
     off = tmp_path / "off"
     off.mkdir()
-    async with learning(off, lambda _: Policy()) as partitions:
+    async with learning(off, Mode.OFF) as partitions:
         partitions.ended(killed("a"))
         assert partitions.told
         assert partitions.announced == []

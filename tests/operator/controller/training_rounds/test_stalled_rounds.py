@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -21,7 +22,7 @@ from plimsoll_operator.controller.training_rounds.rounds import (
     TrainingRounds,
 )
 from plimsoll_operator.metrics.training_rounds import RoundMetrics
-from plimsoll_operator.training.queue import Trained, TrainingQueue
+from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
 from plimsoll_operator.training.round_job import JobTemplate, RoundState
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.core.policy import Policy
@@ -109,7 +110,7 @@ class Leader:
         return self.registry.get_sample_value("plimsoll_training_rounds_total", {"result": result})
 
 
-Leads = Callable[[], Any]
+Leads = Callable[..., Any]
 
 
 @pytest.fixture
@@ -117,7 +118,9 @@ def leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Leads:
     jobs = Jobs()
 
     @asynccontextmanager
-    async def a_leader() -> AsyncIterator[Leader]:
+    async def a_leader(
+        policies: Mapping[TaskId, Policy] = MappingProxyType({}),
+    ) -> AsyncIterator[Leader]:
         store = Store.open(str(tmp_path / "store.db"))
         writer, clock, registry = Writer(store), Clock(), CollectorRegistry()
 
@@ -127,7 +130,7 @@ def leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Leads:
         # It goes on while the test looks, and is killed when the queue is closed.
         trainer = ("sh", "-c", "exec sleep 1000")
         spawner = Spawner(store_url="", budget_s=BUDGET_S, command=trainer)
-        queue = TrainingQueue(spawner, store, keep)
+        queue = TrainingQueue(spawner, store, keep, rules=QueueRules(policy_of=policies.get))
         parts = RoundParts(
             jobs=cast(RoundJobs, jobs),
             store=store,
@@ -212,8 +215,7 @@ async def test_what_a_failed_job_left_is_not_trained_here_if_a_worker_had_begun(
 
 async def test_a_round_takes_the_policies_that_tasks_have_when_it_begins(leads: Leads) -> None:
     newer = Policy(min_runs=Policy().min_runs + 1)
-    async with leads() as leader:
-        leader.queue.policy_of = {ONE: newer}.get
+    async with leads({ONE: newer}) as leader:
         await leader.begin_a_round(ONE, TWO)
         [round_] = leader.jobs.created
         due = [each for shard in range(2) for each in leader.store.due.shard(round_, shard)]
