@@ -13,7 +13,8 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.kube.api_server import CORE, path_of
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.late_binding.resizing import Resize, why_not
+from plimsoll_operator.kube.resizing import read_resizing
+from plimsoll_operator.late_binding.resizing import Resize
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.task import TaskId
@@ -313,10 +314,12 @@ async def test_the_real_server_is_found_able_and_would_not_be_one_version_too_ol
         version, resources = await kube.api.get("/version"), await kube.api.get(CORE)
     finally:
         await kube.close()
-    assert why_not(version, resources) is None
-    assert "1.33" in (why_not({**version, "minor": "32"}, resources) or "")
+    assert read_resizing(version, resources).why_not is None
+    older = read_resizing({**version, "minor": "32"}, resources)
+    assert "1.33" in (older.why_not or "")
     without = [each for each in resources["resources"] if each["name"] != "pods/resize"]
-    assert "pods/resize" in (why_not(version, {**resources, "resources": without}) or "")
+    unable = read_resizing(version, {**resources, "resources": without})
+    assert "pods/resize" in (unable.why_not or "")
 
 
 async def test_a_cpu_request_may_become_zero_and_the_pod_keeps_its_class(

@@ -6,8 +6,6 @@ stays, and limits cannot be removed. Some changes are not worth the calls.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -46,44 +44,9 @@ from plimsoll_predictor.core.policy import Mode, Retry
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 
-LEAST_VERSION: Final = (1, 33)
-"""Since this version the resize subresource needs no feature gate; before, it was alpha."""
-LIMITS_FALL_SINCE: Final = (1, 34)
-"""Before this version no memory limit may fall without a restart (kubernetes/kubernetes#133012)."""
-RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
 """The least change, as a share of the container's request; a smaller one is not worth the calls."""
 WHILE_WAITING: Final = "resized while waiting: "
-
-
-def why_not(version: Mapping[str, Any], resources: Mapping[str, Any]) -> str | None:
-    """Say why the API server cannot resize waiting pods; None if it can.
-
-    version: what ``/version`` answers. resources: what ``/api/v1`` answers.
-    """
-    if _numbers(version) < LEAST_VERSION:
-        shown = str(version.get("gitVersion") or "of an unknown version")[:64]
-        return f"the API server is {shown}; from 1.33 on, pods that wait can be resized"
-    for resource in sequence(resources.get("resources")):
-        entry = mapping(resource)
-        if entry.get("name") == RESIZE and "patch" in sequence(entry.get("verbs")):
-            return None
-    return f"the API server has no {RESIZE}"
-
-
-def limits_may_fall(version: Mapping[str, Any]) -> bool:
-    """Say whether the API server lets a resize lower a limit. version: as in ``why_not``."""
-    return _numbers(version) >= LIMITS_FALL_SINCE
-
-
-def _numbers(version: Mapping[str, Any]) -> tuple[int, int]:
-    return _number(version.get("major")), _number(version.get("minor"))
-
-
-def _number(text: object) -> int:
-    """Return the leading number: some vendors write a minor version as "33+"."""
-    digits = re.match(r"\d{1,6}", str(text))
-    return int(digits.group()) if digits else 0
 
 
 class Place(StrEnum):

@@ -17,9 +17,9 @@ import structlog
 
 from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
-from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
 from plimsoll_operator.controller.lending.running_pods import Running, RunningPods
 from plimsoll_operator.kube.errors import ApiError, NotFound, Unreachable
+from plimsoll_operator.kube.resizing import ask_resizing, until_possible
 from plimsoll_operator.names.objects import name_of
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.wording.lending_words import LendingNow
@@ -44,7 +44,6 @@ MOST_UNANSWERED: Final = 48
 MOST_OF_NAMESPACE: Final = 8
 """While so many of one namespace have none, no more are begun there: its webhook may hang. Those
 that take memory back are counted apart."""
-CHECK_AGAIN_S: Final = 600.0
 REFUSED_PAUSE_S: Final = 30.0
 """What failed, such as a pod's resize that was refused, is not tried again for this long."""
 MOST_UNSTEADY: Final = 10_000
@@ -111,11 +110,7 @@ class Lending:
 
     async def run(self) -> None:
         """Look and act until cancelled; if pods cannot be resized, check again later."""
-        while (why := await self._why_not()) is not None:
-            self._resizer.metrics.on.set(0)
-            self.told = LendingNow(possible=False) if len(self._pods) else None
-            log.warning("nothing lends: running pods cannot be resized", why=why)
-            await asyncio.sleep(CHECK_AGAIN_S)
+        await until_possible(self._why_not, self._say_why_not)
         self._resizer.metrics.on.set(1)
         try:
             while True:
@@ -261,9 +256,14 @@ class Lending:
 
     async def _why_not(self) -> str | None:
         try:
-            return await why_none_is_resized(self._resizer.kube.api)
+            return (await ask_resizing(self._resizer.kube.api)).why_not
         except ApiError as error:
             return f"the API server does not say what it can: {error}"
+
+    def _say_why_not(self, why: str) -> None:
+        self._resizer.metrics.on.set(0)
+        self.told = LendingNow(possible=False) if len(self._pods) else None
+        log.warning("nothing lends: running pods cannot be resized", why=why)
 
 
 def _lent_bytes(pod: Running) -> int:

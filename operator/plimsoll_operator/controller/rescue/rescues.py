@@ -20,7 +20,6 @@ import structlog
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
 from plimsoll_operator.attempts.grants import AskedGrants, Grant, Granted, OwnRaise
 from plimsoll_operator.attempts.watched_pod import SAME_BYTES
-from plimsoll_operator.controller.lending.resizing_checked import why_none_is_resized
 from plimsoll_operator.controller.rescue.calls_in_flight import CallsInFlight
 from plimsoll_operator.controller.rescue.expected_raises import (
     NOTE_AGAIN_S,
@@ -41,6 +40,7 @@ from plimsoll_operator.controller.rescue.lowering import Lowering
 from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
 from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.kube.resizing import ask_resizing, until_possible
 from plimsoll_operator.pods.resizes import failed_resize, refusal
 from plimsoll_operator.pods.spec import Pod, SizedContainer, metadata_of
 from plimsoll_operator.rescue.allowance import nearing
@@ -52,8 +52,6 @@ from plimsoll_predictor.rescue.growth import Outlook
 log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
-CHECK_AGAIN_S: Final = 600.0
-"""By then an API server that cannot resize may be upgraded."""
 FULL_S: Final = 30.0
 """A node that refused a raise is not asked for one for this long."""
 MOST_TASKS: Final = 2_000
@@ -131,12 +129,7 @@ class Rescues:
 
     async def run(self) -> None:
         """Look once a second, until cancelled; if pods cannot be resized, check again later."""
-        while (why := await self._why_off()) is not None:
-            self.off = why
-            self._raiser.metrics.on.set(0)
-            if len(self._pods):
-                log.warning("nothing is rescued: running pods cannot be resized", why=why)
-            await asyncio.sleep(CHECK_AGAIN_S)
+        await until_possible(self._why_off, self._say_off)
         self.off = None
         self._raiser.metrics.on.set(1)
         while True:
@@ -145,11 +138,17 @@ class Rescues:
 
     async def _why_off(self) -> str | None:
         try:
-            return await why_none_is_resized(self._raiser.pods.api)
+            return (await ask_resizing(self._raiser.pods.api)).why_not
         except ApiError as error:
             # It may work all the same, and a raise tells more surely.
             log.info("whether pods can be resized is not known", error=str(error))
             return None
+
+    def _say_off(self, why: str) -> None:
+        self.off = why
+        self._raiser.metrics.on.set(0)
+        if len(self._pods):
+            log.warning("nothing is rescued: running pods cannot be resized", why=why)
 
     def look(self) -> None:
         """Repeat lost notes, give up unanswered raises, let what stopped growing give back."""

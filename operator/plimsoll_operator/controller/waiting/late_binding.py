@@ -15,16 +15,14 @@ import structlog
 
 from plimsoll_operator.controller.hub.hub import PolicyChanged
 from plimsoll_operator.controller.waiting.pod_resizer import NotAllowed, PodResizer
-from plimsoll_operator.kube.api_server import CORE
-from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, ApiError, Unreachable
+from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.kube.resizing import CHECK_AGAIN_S, ask_resizing, until_possible
 from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
 from plimsoll_operator.late_binding.resizing import (
     Left,
     Place,
-    limits_may_fall,
     place_of,
     unapplied,
-    why_not,
 )
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.state import AdmissionState
@@ -40,9 +38,8 @@ SETTLE_S: Final = 1.0
 PLANNING_SHARE: Final = 0.1
 """The largest part of the event loop's time for looking through one task's waiting pods."""
 YIELD_EVERY: Final = 50
-CHECK_AGAIN_S: Final = 600.0
-"""By then an API server that cannot resize may be upgraded, the role may have the right, or a pod
-may have waited for long."""
+LOOK_AGAIN_S: Final = 600.0
+"""By then a pod may have waited for long."""
 DENIED_PAUSE_S: Final = 5.0
 """The first pause; each further pause is twice as long, up to CHECK_AGAIN_S."""
 EVERYWHERE: Final = PolicyChanged(None)
@@ -125,11 +122,8 @@ class LateBinding:
             self._say("it is switched off (PLIMSOLL_LATE_BINDINGS_PER_S is 0)")
             await asyncio.Event().wait()
         while True:
-            why = await self._why_not()
-            self._say(why)
-            if why is not None:
-                await asyncio.sleep(CHECK_AGAIN_S)
-                continue
+            await until_possible(self._why_not, self._say)
+            self._say(None)
             self.policy_changed(EVERYWHERE)
             denied_in: list[str] = []
             try:
@@ -157,16 +151,12 @@ class LateBinding:
                 group.create_task(self._announce())
 
     async def _why_not(self) -> str | None:
-        while True:
-            try:
-                api = self._resizer.kube.api
-                version = await api.get("/version")
-                self._resizer.limits_fall = limits_may_fall(version)
-                return why_not(version, await api.get(CORE))
-            except Unreachable:
-                await asyncio.sleep(UNREACHABLE_PAUSE_S)
-            except ApiError as error:
-                return f"the API server does not say what it can: {error}"
+        try:
+            found = await ask_resizing(self._resizer.kube.api)
+        except ApiError as error:
+            return f"the API server does not say what it can: {error}"
+        self._resizer.limits_fall = found.limits_fall
+        return found.why_not
 
     def _say(self, why: str | None) -> None:
         self._resizer.metrics.on.set(float(why is None))
@@ -196,7 +186,7 @@ class LateBinding:
     async def _look_again(self) -> None:
         """Decide all waiting pods again now and then: some have waited too long for a raise."""
         while True:
-            await asyncio.sleep(CHECK_AGAIN_S)
+            await asyncio.sleep(LOOK_AGAIN_S)
             self.policy_changed(EVERYWHERE)
 
     async def _look_through(self, task: TaskId) -> None:

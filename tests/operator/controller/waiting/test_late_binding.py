@@ -15,7 +15,6 @@ from plimsoll_operator.late_binding.resizing import (
     resize_for,
     unapplied,
     was_passed_over,
-    why_not,
 )
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
@@ -307,37 +306,6 @@ def test_a_later_attempt_is_never_lowered_and_may_be_lifted_on() -> None:
     found = resized(lifted, lifting(further))
     assert (found.memory.request_bytes, found.note.attempt) == (3 * GIB, 3)
     assert found.note.reason is Reason.LIFTED
-
-
-SERVER = {"major": "1", "minor": "35", "gitVersion": "v1.35.4"}
-RESOURCES = {"resources": [{"name": "pods/resize", "verbs": ["get", "patch", "update"]}]}
-
-
-@pytest.mark.parametrize(
-    ("version", "resources", "words"),
-    [
-        pytest.param(SERVER, RESOURCES, None, id="1.35"),
-        pytest.param({"major": "1", "minor": "33+"}, RESOURCES, None, id="a vendor's 1.33+"),
-        pytest.param({"major": "2", "minor": "0"}, RESOURCES, None, id="2.0"),
-        pytest.param(
-            {**SERVER, "minor": "32"}, RESOURCES, "from 1.33 on", id="1.32, behind a gate"
-        ),
-        pytest.param({}, RESOURCES, "unknown version", id="no version"),
-        pytest.param(SERVER, {"resources": []}, "no pods/resize", id="no subresource"),
-        pytest.param(
-            SERVER,
-            {"resources": [{"name": "pods/resize", "verbs": ["get"]}]},
-            "no pods/resize",
-            id="a subresource that cannot be patched",
-        ),
-        pytest.param(SERVER, {}, "no pods/resize", id="an answer of another shape"),
-    ],
-)
-def test_an_api_server_that_cannot_resize_is_named(
-    version: dict[str, str], resources: dict[str, Any], words: str | None
-) -> None:
-    why = why_not(version, resources)
-    assert why is None if words is None else words in (why or "")
 
 
 def test_a_raised_pod_that_finds_no_room_for_hours_asks_for_what_was_written_again() -> None:
