@@ -11,11 +11,6 @@ from plimsoll_predictor.core.units import gb_hours
 from plimsoll_predictor.store import DecisionRecord
 from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT
 
-RESCUED: Final = "rescued"
-"""The reason of a stored decision that raised a running attempt."""
-SUFFIX: Final = "/rescue"
-"""Ends such a decision's attempt UID, so the decision that sized the attempt is kept, too."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillCosts:
@@ -56,9 +51,7 @@ def kill_costs_of(
     decisions: all that the store keeps of it, the newest first; a raise is one, too.
     """
     counted = _as_far_back_as(decisions, observations)
-    raises = {
-        each.attempt_uid.removesuffix(SUFFIX): each for each in decisions if each.reason == RESCUED
-    }
+    raises = {each.of_attempt: each for each in decisions if each.is_rescue}
     return sum((_cost(each, raises) for each in counted), KillCosts(attempts=len(counted)))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plimsoll_operator.views.kill_costs import RESCUED
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.store import DecisionRecord
 
@@ -15,6 +14,6 @@ def left_by(decisions: Sequence[DecisionRecord]) -> str | None:
     decisions: one task's, newest first. Pods have creation times in whole seconds, so several may
     be the latest; then one that was left is enough.
     """
-    sized = [each for each in decisions if each.reason != RESCUED]
+    sized = [each for each in decisions if not each.is_rescue]
     latest = (each for each in sized if each.at_s == sized[0].at_s)
     return next((each.words for each in latest if each.reason == Reason.LEFT), None)

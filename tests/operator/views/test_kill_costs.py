@@ -8,8 +8,6 @@ import pytest
 
 from plimsoll_operator.views.kill_costs import (
     NO_COSTS,
-    RESCUED,
-    SUFFIX,
     KillCosts,
     kill_costs_of,
 )
@@ -18,7 +16,7 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GB
 from plimsoll_predictor.store import DecisionRecord
-from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT
+from plimsoll_predictor.store.attempts.decisions import DECISIONS_KEPT, RESCUED, rescue_of
 
 TRAIN = TaskId("shop", "train")
 HOUR_S = 3600.0
@@ -38,7 +36,7 @@ def an_attempt(outcome: Outcome = Outcome.SUCCEEDED, need_gb: float = 3.0) -> Ob
     )
 
 
-def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
+def a_raise(reason: str = RESCUED, uid: str = rescue_of("a")) -> DecisionRecord:
     """A raise from 2 GB to 4, after half an hour."""
     return DecisionRecord(
         task=TRAIN,
@@ -89,7 +87,7 @@ def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
             an_attempt(), [a_raise("learned", "a")], NO_COSTS, id="its own decision is no raise"
         ),
         pytest.param(
-            an_attempt(), [a_raise(uid=f"b{SUFFIX}")], NO_COSTS, id="another attempt was raised"
+            an_attempt(), [a_raise(uid=rescue_of("b"))], NO_COSTS, id="another attempt was raised"
         ),
         pytest.param(
             an_attempt(Outcome.FAILED),
@@ -121,7 +119,7 @@ def test_kills_and_rescues_are_counted_over_the_same_attempts() -> None:
         attempts.append(replace(attempt, attempt_uid=uid))
         decisions.append(replace(a_raise("learned", uid), at_s=start_s - 1))
         if is_rescued:
-            decisions.append(replace(a_raise(uid=f"{uid}{SUFFIX}"), at_s=start_s + 600))
+            decisions.append(replace(a_raise(uid=rescue_of(uid)), at_s=start_s + 600))
     decisions.sort(key=lambda each: -each.at_s)
     costs = kill_costs_of(attempts, decisions[:DECISIONS_KEPT])
     assert (costs.attempts, costs.rescues, costs.kills) == (75, 25, 50)

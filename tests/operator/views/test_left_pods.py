@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll_operator.views.kill_costs import RESCUED
 from plimsoll_operator.views.left_pods import left_by
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import DecisionRecord
+from plimsoll_predictor.store.attempts.decisions import RESCUED
 
 
 def decided(reason: str, at_s: float) -> DecisionRecord:

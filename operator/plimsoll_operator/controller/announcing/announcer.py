@@ -23,13 +23,13 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.profile.event_manifests import event_for
 from plimsoll_operator.sizing.decision_note import DecisionNote
-from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
 from plimsoll_operator.wording import event_words
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.store import DecisionRecord, Writer
+from plimsoll_predictor.store.attempts.decisions import RESCUED, rescue_of
 
 log = structlog.get_logger()
 
@@ -122,7 +122,7 @@ class Announcer:
         await self._writer.decide(
             DecisionRecord(
                 task=raised.task,
-                attempt_uid=f"{meta['uid']}{SUFFIX}",
+                attempt_uid=rescue_of(str(meta["uid"])),
                 at_s=raised.first_s or self._now_s(),
                 words=f"{meta['name']}: {happening.note}",
                 allocation_bytes=raised.limit_bytes,

@@ -20,6 +20,15 @@ from plimsoll_predictor.store.database.upsert import insert_new, upsert
 DECISIONS_KEPT: Final = 100
 UNKNOWN_TASKS_KEPT_S: Final = 30 * DAY_S
 """What is kept of tasks without any observation, such as of pods that never started."""
+RESCUED: Final = "rescued"
+"""The reason of a decision that raised a running attempt."""
+_RESCUE: Final = "/rescue"
+"""Ends such a decision's attempt UID, so the decision that sized the attempt is kept, too."""
+
+
+def rescue_of(attempt_uid: str) -> str:
+    """Return the UID by which the decision is kept that raised this attempt while it ran."""
+    return f"{attempt_uid}{_RESCUE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,16 @@ class DecisionRecord:
     request_bytes: int | None
     reason: str
     bids: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_rescue(self) -> bool:
+        """Whether it raised an attempt that ran; else it sized one."""
+        return self.reason == RESCUED
+
+    @property
+    def of_attempt(self) -> str:
+        """The UID of the attempt that it sized or raised."""
+        return self.attempt_uid.removesuffix(_RESCUE) if self.is_rescue else self.attempt_uid
 
 
 class DecisionRecords(Records):

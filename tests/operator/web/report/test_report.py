@@ -10,7 +10,6 @@ import pytest
 
 from plimsoll_operator.commands.sizes.report import report_command
 from plimsoll_operator.profile.phases import Phase
-from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
 from plimsoll_operator.views.report.counting import figures_of
 from plimsoll_operator.views.report.records import Figures, ReportData, total
 from plimsoll_operator.views.report.task_views import DETAILED_TASKS, LISTED_TASKS, gather
@@ -21,6 +20,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
 from plimsoll_predictor.store import DecisionRecord, Store
+from plimsoll_predictor.store.attempts.decisions import RESCUED, rescue_of
 from tests.builders.checked_pages import HOSTILE, asks_elsewhere, checked
 from tests.builders.reports import (
     START_S,
@@ -145,7 +145,7 @@ def test_what_kills_and_rescues_cost_is_on_the_page_and_summed(store: Store) -> 
         decided=[
             DecisionRecord(
                 task=TASK,
-                attempt_uid=f"{rescued.attempt_uid}{SUFFIX}",
+                attempt_uid=rescue_of(rescued.attempt_uid),
                 at_s=START_S + 300,
                 words="r2: memory 400Mi → 512Mi: it grows",
                 allocation_bytes=512 * MIB,
