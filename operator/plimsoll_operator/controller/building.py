@@ -162,7 +162,7 @@ class ControllerParts:
             now_s=self.now_s,
         )
         self.profiles = TaskProfiles(self.kube, gatherer, self.announcer, self.now_s)
-        self.met_tasks = MetTasks(self.book, self.troubles, self.profiles, self.announcer)
+        self.met_tasks = MetTasks(self.book, self.profiles, self.announcer)
         self.long_runs = LongRuns(self.hub, self.metrics.runs, self.now_s)
 
     def _make_what_learns(self, settings: ControllerSettings, spawn: Spawns) -> None:

@@ -264,15 +264,15 @@ async def test_a_namespaces_pool_is_taken_up_after_a_restart_and_only_by_its_own
 @pytest.mark.slow
 async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
-        inside.controller.troubles.most_tasks = 10
+        inside.controller.book.crowding.most_tasks = 10
         for number in range(30):
             await inside.see(ended(a_train(f"p{number}").labelled(f"t{number}").in_namespace(EVIL)))
         await inside.see(ended(a_train()))
         assert len([task for task in inside.controller.book if task.namespace == EVIL]) == 10
         assert len(inside.store.observations.of_task(TRAIN)) == 1
         assert len(inside.store.observations.of_task(TaskId(EVIL, "t29"))) == 0
-        assert inside.controller.troubles.is_crowded(EVIL)
-        assert not inside.controller.troubles.is_crowded("shop")
+        assert inside.controller.book.crowding.is_full(EVIL)
+        assert not inside.controller.book.crowding.is_full("shop")
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from plimsoll_operator.controller.hub.hub import (
     ProfileOutdated,
 )
 from plimsoll_operator.controller.profiles.gathering import PEAK_DELAY_S, ProfileGatherer
-from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.client import Kube
@@ -225,11 +224,8 @@ class TaskProfiles:
 class MetTasks:
     """Meets the tasks of pods that are seen."""
 
-    def __init__(
-        self, book: TaskBook, troubles: Troubles, profiles: TaskProfiles, announcer: Announcer
-    ) -> None:
+    def __init__(self, book: TaskBook, profiles: TaskProfiles, announcer: Announcer) -> None:
         self._book = book
-        self._troubles = troubles
         self._profiles = profiles
         self._announcer = announcer
         self._met: set[TaskId] = set()
@@ -241,10 +237,10 @@ class MetTasks:
         Return whether the task is in the book.
         """
         if task not in self._book:
-            if self._troubles.is_crowded(task.namespace):
+            if self._book.crowding.is_full(task.namespace):
                 if self._turned_away.add(str(metadata_of(pod)["uid"])):
                     made_s = read_time(metadata_of(pod).get("creationTimestamp"))
-                    crowded = event_words.crowded(self._troubles.most_tasks)
+                    crowded = event_words.crowded(self._book.crowding.most_tasks)
                     self._announcer.announce(event_words.at(crowded, made_s), pod)
                 return False
             self._book.get(task)

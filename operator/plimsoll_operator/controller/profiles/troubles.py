@@ -12,7 +12,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated
-from plimsoll_operator.controller.tasks.book import TASKS_PER_NAMESPACE, TaskBook
+from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.permissions import lacking
@@ -40,7 +40,6 @@ class Troubles:
         self._board = board
         self._book = book
         self._hub = hub
-        self.most_tasks = TASKS_PER_NAMESPACE
         self._dropped: tuple[str, ...] = ()
         """Fields of a status that the API server dropped and has not kept since."""
         self._heard_s: float | None = None
@@ -101,10 +100,6 @@ class Troubles:
             log.info("the definition of TaskProfile knows all that is written")
         return True
 
-    def is_crowded(self, namespace: str) -> bool:
-        """Say whether a namespace gets no new tasks."""
-        return self._book.tasks_in[namespace] >= self.most_tasks
-
     def of(self, namespace: str) -> tuple[Degradation, ...]:
         """List all that a profile of the namespace shows, the controller's troubles first."""
         troubles = [*self.now()]
@@ -115,9 +110,10 @@ class Troubles:
                 " upgrade it with the chart, or kubectl apply -f deploy/crds"
             )
             troubles.append(Degradation(Ailment.DEFINITIONS, words))
-        if self.is_crowded(namespace):
+        crowding = self._book.crowding
+        if crowding.is_full(namespace):
             words = (
-                f"the namespace has {self.most_tasks} tasks or more: no new ones are learned;"
+                f"the namespace has {crowding.most_tasks} tasks or more: no new ones are learned;"
                 " give runs of one task the same plimsoll.dev/task, and have `plimsoll forget`"
                 " forget what is not needed"
             )

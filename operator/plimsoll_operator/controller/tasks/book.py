@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
@@ -21,6 +21,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
     TaskLearned,
 )
+from plimsoll_operator.controller.tasks.crowding import Crowding
 from plimsoll_operator.controller.tasks.fleet import Fleet
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.names.profile_names import profile_name
@@ -33,11 +34,6 @@ from plimsoll_predictor.store.attempts import lifts
 
 LIFTS_KEPT = lifts.KEPT_PER_TASK
 LIFTS_IN_ALL = lifts.KEPT_IN_ALL
-TASKS_PER_NAMESPACE: Final = 2_000
-"""A namespace with so many tasks gets no new ones, but loses none that is stored or set.
-
-Strangers write labels, and each task costs memory, rows and an object.
-"""
 
 ForgottenLift = tuple[TaskId, str, Lift]
 """The task and the run of a lift, and the lift itself."""
@@ -55,8 +51,8 @@ class TaskBook:
         self._tasks: dict[TaskId, Knowledge] = {}
         self._by_profile: dict[tuple[str, str], TaskId] = {}
         self._lift_room = Shares[tuple[TaskId, str]](LIFTS_IN_ALL)
-        self.tasks_in: Counter[str] = Counter()
-        """How many tasks each namespace has."""
+        self._tasks_in: Counter[str] = Counter()
+        self.crowding = Crowding(self._tasks_in)
 
     def __iter__(self) -> Iterator[TaskId]:
         return iter(tuple(self._tasks))
@@ -84,7 +80,7 @@ class TaskBook:
             self.fleet.forget(task)
             self._note_lifts(knowledge.lifts, {}, task)
             self._by_profile.pop((task.namespace, profile_name(task)), None)
-            self.tasks_in[task.namespace] -= 1
+            self._tasks_in[task.namespace] -= 1
             self._hub.publish(TaskForgotten(task))
 
     def restore(self, knowledge: Knowledge) -> None:
@@ -220,7 +216,7 @@ class TaskBook:
         self._note_lifts(before.lifts if before else {}, knowledge.lifts, task)
         if before is None:
             self._by_profile[task.namespace, profile_name(task)] = task
-            self.tasks_in[task.namespace] += 1
+            self._tasks_in[task.namespace] += 1
         self._tasks[task] = knowledge
 
 

@@ -23,7 +23,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskLearned,
     TaskPublished,
 )
-from plimsoll_operator.controller.tasks.book import TASKS_PER_NAMESPACE, TaskBook
+from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.publishing_item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
@@ -36,9 +36,6 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import StoreError
 
 PUBLISH_EVERY_S: Final = 0.5
-FIRST_SIZES_UP_TO: Final = TASKS_PER_NAMESPACE * 9 // 10
-"""A namespace with so many tasks has no first sizes: if it takes no more tasks when a new one's pod
-is seen, nobody lifts the run. Many pods may be on their way."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -125,7 +122,7 @@ class Publications:
 
     def _count_tasks(self, namespace: str) -> None:
         """Tell admission once a namespace may soon take no new tasks, and once it has room."""
-        crowded = self._book.tasks_in[namespace] >= FIRST_SIZES_UP_TO
+        crowded = self._book.crowding.is_nearly_full(namespace)
         if crowded != (namespace in self._crowded):
             self._crowded ^= {namespace}
             self._board.set_crowded(self._crowded)

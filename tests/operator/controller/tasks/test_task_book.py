@@ -11,8 +11,7 @@ import pytest
 from plimsoll_operator.controller.attempts.living import Placed, Placement
 from plimsoll_operator.controller.hub.hub import ProfileOutdated
 from plimsoll_operator.controller.tasks import book as book_module
-from plimsoll_operator.controller.tasks import publishing
-from plimsoll_operator.controller.tasks.book import LIFTS_KEPT, TASKS_PER_NAMESPACE
+from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.publishing import SizingState
@@ -182,13 +181,10 @@ async def test_a_forgotten_task_starts_anew() -> None:
     assert book.get(TRAIN).runs == 0
 
 
-def test_a_namespace_has_no_first_sizes_before_it_takes_no_more_tasks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_namespace_has_no_first_sizes_before_it_takes_no_more_tasks() -> None:
     """A pod of a task that is turned away would have nobody who lifts its run."""
-    assert publishing.FIRST_SIZES_UP_TO < TASKS_PER_NAMESPACE
-    monkeypatch.setattr(publishing, "FIRST_SIZES_UP_TO", 3)
     made, board = books(Policy(mode=Mode.ENFORCE, first_size=0.75)), FeedBoard("test")
+    made.book.crowding.most_tasks = 4
     bounds = ClusterBounds(board, made.policies, ClusterNodes())
     sizing = SizingState(made.publications, made.policies, bounds, ItemNeeds(board))
 
@@ -200,6 +196,7 @@ def test_a_namespace_has_no_first_sizes_before_it_takes_no_more_tasks(
         assert not made.publications.crowded
         made.book.get(task)
     assert made.publications.crowded == {"shop"}
+    assert not made.book.crowding.is_full("shop")
     assert [first_size_of(task) for task in (*tasks, TRAIN)] == [0.75, 0.75, 0.75, 1]
     assert first_size_of(TaskId("mall", "train")) == 0.75
     made.book.forget(tasks[0])
