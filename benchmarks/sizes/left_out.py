@@ -34,7 +34,7 @@ from benchmarks.sizes.bars import BASELINES, OWN
 from benchmarks.sizes.kept import SERVED_WORDS, Figures, Found, Kept
 from benchmarks.sizes.unseen import RULES
 from plimsoll_predictor.core.durations import words_for_duration
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 from plimsoll_predictor.replay.sizes.engine import DecideAt, replay
 from plimsoll_predictor.replay.sizes.policies import LIVE, POLICIES
 from plimsoll_predictor.replay.sizes.sizer import Knobs

@@ -141,7 +141,7 @@ class Policy:
     overhead_s: float | None = None
     """What a failed attempt costs beyond the memory-time it wasted, in seconds of its memory; 0 to
     86400. Prices the failed attempts of every expert: the knob between waste and failures. None
-    prices them by the run (knowledge/sizing_constants.py)."""
+    prices them by the run (knowledge/measured_constants.py)."""
     penalty: float = 10.0
     """How many times worse a too small allocation is than a too large one (thesis 5.2.3); >= 1.
     Weighs the classifier's training, its u-score and the choice of a ceiling."""

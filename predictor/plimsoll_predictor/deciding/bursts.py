@@ -9,7 +9,7 @@ from __future__ import annotations
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 
 def fails_in_burst(run: str | None, knowledge: Knowledge, constants: Constants = SERVED) -> bool:

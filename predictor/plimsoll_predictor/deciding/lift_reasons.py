@@ -13,8 +13,8 @@ from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.bursts import failing_runs
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 
 def lift_reasons(

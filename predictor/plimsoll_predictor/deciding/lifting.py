@@ -13,7 +13,7 @@ from plimsoll_predictor.deciding.bursts import fails_in_burst, over_shown
 from plimsoll_predictor.deciding.clamping import Range
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, Climb, lifted_bytes
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 LIFTING_OFF: Final = "lifting is switched off (maxLifts 0)"
 

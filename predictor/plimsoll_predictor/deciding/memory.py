@@ -19,8 +19,8 @@ from plimsoll_predictor.deciding.clamping import Range
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 from plimsoll_predictor.model.task_model import Model
 
 ROOM_OVER_REQUEST: Final = 1.1

@@ -22,8 +22,8 @@ from plimsoll_predictor.knowledge.ladder import (
     Climb,
     lifted_bytes,
 )
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 from plimsoll_predictor.knowledge.shown import MOST_STARTS, NOTHING_SHOWN, Shown
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 MOST_ATTEMPTS: Final = 1000
 """The most attempts in flight to look at; more of one task say nothing new."""

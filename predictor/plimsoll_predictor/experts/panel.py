@@ -37,8 +37,8 @@ from plimsoll_predictor.knowledge.expert_names import (
     SAFE,
     YOUNG_SAFE,
 )
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 from plimsoll_predictor.knowledge.rule import Rule
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
 
 YOUNG_RUNS: Final = 12
 """Short runs end first, and small ones are short: until so many ended, larger ones are to come."""

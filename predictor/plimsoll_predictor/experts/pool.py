@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.experts.expected import N_CELLS, cell_of
 from plimsoll_predictor.experts.restarts import Restarts
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 AGES: Final = 12
 """An age is the logarithm to base 2 of a task's runs: 1, 2-3, 4-7 ..."""

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded, Standing
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 _ALL: Final = ""
 """The one pool, where all tasks share it."""

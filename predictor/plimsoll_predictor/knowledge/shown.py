@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 LONGER: Final = 1.1
 """A run outlasts another if it runs this many times as long, and a second."""

@@ -19,7 +19,7 @@ from benchmarks.sizes.left_out import (
     played,
 )
 from benchmarks.sizes.unseen import RULES
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 TRACES = ("a", "b", "c")
 NAMES = [each.words for each in configurations()]

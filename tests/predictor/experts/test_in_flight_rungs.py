@@ -8,7 +8,7 @@ from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.in_flight import InFlight
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.knowledge.knowledge import Lift
-from plimsoll_predictor.knowledge.sizing_constants import SERVED
+from plimsoll_predictor.knowledge.measured_constants import SERVED
 
 
 def a_past(runs: int, request_bytes: float | None = 1000.0, need_bytes: float = 10.0) -> Past:

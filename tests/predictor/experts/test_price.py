@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.experts.expected import GRID, N_CELLS, cheapest_multiple
-from plimsoll_predictor.knowledge.sizing_constants import SERVED
+from plimsoll_predictor.knowledge.measured_constants import SERVED
 
 
 @pytest.mark.parametrize(

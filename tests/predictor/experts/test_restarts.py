@@ -9,7 +9,7 @@ import pytest
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.restarts import LEAST, LONGEST_S, NEWEST, SHORTEST_S, Restarts
-from plimsoll_predictor.knowledge.sizing_constants import SERVED, Constants
+from plimsoll_predictor.knowledge.measured_constants import SERVED, Constants
 
 
 def a_pool(*restarts_s: float, constants: Constants = SERVED) -> Pool:

@@ -41,8 +41,8 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.in_flight import InFlight
 from plimsoll_predictor.experts.standing import Standing
+from plimsoll_predictor.knowledge.measured_constants import SERVED
 from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN, Shown
-from plimsoll_predictor.knowledge.sizing_constants import SERVED
 from plimsoll_predictor.store import StoreError
 
 log = structlog.get_logger()

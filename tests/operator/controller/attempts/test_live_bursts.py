@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.sizing_constants import SERVED
+from plimsoll_predictor.knowledge.measured_constants import SERVED
 from tests.builders.controller.ledgers import NOW_S, TRAIN, a_final, a_train, decided, ended, killed
 from tests.builders.controller.shown import KNOWN_MIB, Told, reached, running
 from tests.builders.pods import APod

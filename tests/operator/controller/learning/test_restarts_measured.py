@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_predictor.experts.restarts import LEAST
-from plimsoll_predictor.knowledge.sizing_constants import SERVED
+from plimsoll_predictor.knowledge.measured_constants import SERVED
 from tests.builders.controller.ledgers import a_final, a_train, an_inside, decided, ended
 from tests.builders.controller.ledgers import killed as killed_pod
 from tests.builders.experts.expert_lives import TRAIN, a_life, a_run, following, killed
