@@ -48,8 +48,9 @@ NODE_SHARE: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAmounts:
-    """The amounts in one pod that bounds depend on.
+    """The amounts in one pod that bounds depend on: bytes of memory, or millicores of CPU.
 
+    resource: whose amounts they are.
     request, limit: of the sized container, as its author wrote them; None if absent.
     sets_limit: whether the limit follows the size; else it stays as it is.
     other_request, other_limit: of the containers beside the sized one.
@@ -58,6 +59,7 @@ class PodAmounts:
     init_limit: of the init containers, while the pod starts; it is read where a ratio needs it.
     """
 
+    resource: Resource = MEMORY
     request: int | None = None
     limit: int | None = None
     sets_limit: bool = True
@@ -83,7 +85,7 @@ class _Room:
 def bounds_for(pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: Nodes) -> Bounds:
     """Return the bounds of the allocation by LimitRanges, quotas and the nodes for this pod."""
     node = nodes.largest_for(pod)
-    memory = _with_overhead(memory, pod, MEMORY)
+    memory = _with_overhead(memory, pod)
     if namespace.pod_max_ratio is not None:
         memory = replace(memory, init_limit=init_limit_bytes(pod))
     rooms = _rooms(pod, memory, namespace, None if node is None else node.memory_bytes)
@@ -122,13 +124,14 @@ def cpu_bounds_for(
     """
     others = other_millicores(pod, index)
     cpu = PodAmounts(
+        resource=CPU,
         request=ask.request_millicores,
         limit=ask.limit_millicores,
         sets_limit=False,
         other_request=others,
         other_limit=others,
     )
-    cpu = _with_overhead(cpu, pod, CPU)
+    cpu = _with_overhead(cpu, pod)
     node = nodes.largest_for(pod)
     floor = _floor(cpu, namespace)
     if namespace.pod_max_ratio is not None and ask.request_millicores is not None:
@@ -139,10 +142,11 @@ def cpu_bounds_for(
     return CpuBounds(floor, min(caps if cap is None else [*caps, cap], default=None))
 
 
-def _with_overhead(amounts: PodAmounts, pod: Pod, resource: Resource) -> PodAmounts:
+def _with_overhead(amounts: PodAmounts, pod: Pod) -> PodAmounts:
     overhead = overhead_of(pod)
     if not overhead:
         return amounts
+    resource = amounts.resource
     return replace(amounts, overhead=resource.read(overhead.get(resource.name)) or 0)
 
 
