@@ -154,6 +154,7 @@ def _plan(job: ModelJob) -> TrainingPlan:
     return TrainingPlan(
         policy=Policy(penalty=PENALTY),
         seed=job.seed,
+        budget_s=job.budget_s,
         iterations=job.iterations,
         clock=time.monotonic,
         now_s=time.time(),

@@ -23,7 +23,7 @@ class TrainingPlan:
     seed: int
     clock: Callable[[], float]
     now_s: float
-    budget_s: float = 60.0
+    budget_s: float
     iterations: int = 32
     classifiers: tuple[ClassifierName, ...] = (ClassifierName.XGBOOST,)
     samplers: tuple[Sampler, ...] = tuple(Sampler)

@@ -93,6 +93,7 @@ def a_plan(*, clock: Callable[[], float] | None = None, **changes: Any) -> Train
         "seed": 7,
         "clock": clock or StepClock(),
         "now_s": 1_700_000_000.0,
+        "budget_s": 60.0,
         "iterations": 4,
         **changes,
     }
