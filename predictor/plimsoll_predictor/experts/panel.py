@@ -64,9 +64,10 @@ FEW_RUNS_LEAST: Final = 1.2
 BRAVE_RUNS: Final = 3
 """Fewer runs may be alike by chance: until then, no bid near the largest need serves."""
 BRAVE_TASKS: Final = 20
-"""The exception: few of so many runs of other tasks that were as young needed more."""
+"""If few of so many runs of other tasks, which were as young, needed more, such a bid serves."""
 BRAVE_SHARE: Final = 1 / 8
-"""So few. Of runs that vary by 2%, a fifth to a third exceed the first ones so far."""
+"""At most this share of them is few. Of runs that vary by 2%, a fifth to a third need more than all
+before them."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -294,7 +295,7 @@ class Expert:
     """One expert.
 
     words: how it decides, for people; they follow its name.
-    rule: its bidding by rule; None if it bids by a task's model (see ``experts.modelled``).
+    rule: its bidding by rule; None if it bids by a task's model (see ``deciding.modelled``).
     serves_young: whether a task with few known runs may choose it.
     only_compared: it is charged like the others but never serves.
     """

@@ -129,8 +129,8 @@ class Knowledge:
     """The largest request of a run that succeeded."""
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
-    """Run key -> lift, for runs that were OOM-killed and have not succeeded yet. One whose key its
-    siblings have, too, stays, answered."""
+    """Run key -> lift, for runs that were OOM-killed and have not succeeded yet. If siblings have
+    a run's key, too, its lift stays after a success, marked as answered."""
     guarded: Guarded | None = None
     """The rule that it follows if its learned sizes were worse for long; None if experts decide."""
     spent: Spent = NOTHING_SPENT

@@ -80,9 +80,9 @@ class Part:
     """Items ``first`` to ``end - 1`` that a worker has, none of them done.
 
     leased: it was told to work up to this item; ``first`` if it was told nothing. told: the end
-    that it shall have; below ``end`` until it has said that it knows. number: of its newest lease;
-    since: of its first one in this part. held: a worker that died had begun the items before this
-    one; they are given to no other.
+    that it was told last. It is below ``end`` until the worker has said that it knows. number: of
+    its newest lease. since: the number of its first lease in this part. held: a worker that died
+    had begun the items before this one; they are given to no other.
     """
 
     worker: Worker
