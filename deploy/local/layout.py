@@ -15,6 +15,8 @@ from deploy.local.trouble import Trouble
 
 HERE: Final = Path(__file__).resolve().parent
 CHECKOUT: Final = HERE.parents[1]
+MODULES: Final = HERE / "kubernetes"
+"""The folder of the go.mod and go.sum by which Kubernetes' programs are built."""
 RUN_ROOT: Final = Path("/run/plimsoll")
 """Sockets and locks: a unix socket's path has at most 107 characters, and a checkout's may be
 longer."""
@@ -166,7 +168,9 @@ def kubernetes_version() -> str:
         Trouble: if go.mod names none.
 
     """
-    found = re.search(r"^\s*k8s\.io/kubernetes v(\S+)", (HERE / "go.mod").read_text(), re.M)
+    found = re.search(r"^\s*k8s\.io/kubernetes v(\S+)", (MODULES / "go.mod").read_text(), re.M)
     if found is None:
-        raise Trouble(f"{HERE / 'go.mod'} names no version of k8s.io/kubernetes; restore the file")
+        raise Trouble(
+            f"{MODULES / 'go.mod'} names no version of k8s.io/kubernetes; restore the file"
+        )
     return found[1]

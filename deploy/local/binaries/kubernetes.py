@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from deploy.local.images.on_node import build_pause_image
-from deploy.local.layout import HERE, cache_root, kubernetes_version
+from deploy.local.layout import MODULES, cache_root, kubernetes_version
 from deploy.local.machine import prerequisites
 from deploy.local.shell import is_disk_full, try_run
 from deploy.local.trouble import Trouble
@@ -81,8 +81,8 @@ def _recipe() -> dict[str, str]:
     """Everything that decides what is built."""
     return {
         "kubernetes": kubernetes_version(),
-        "go.mod": hashlib.sha256((HERE / "go.mod").read_bytes()).hexdigest(),
-        "go.sum": hashlib.sha256((HERE / "go.sum").read_bytes()).hexdigest(),
+        "go.mod": hashlib.sha256((MODULES / "go.mod").read_bytes()).hexdigest(),
+        "go.sum": hashlib.sha256((MODULES / "go.sum").read_bytes()).hexdigest(),
         "flags": " ".join((*_FLAGS, _linker_flags())),
     }
 
@@ -153,7 +153,7 @@ def _go_build(target: Path, environment: Mapping[str, str], say: Say) -> None:
     ends_with_us = ["setpriv", "--pdeathsig", "KILL"]
     go_build = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", f"{target}/", "tool"]
     with subprocess.Popen(
-        [*ends_with_us, *go_build], cwd=HERE, env={**environment, **settings},
+        [*ends_with_us, *go_build], cwd=MODULES, env={**environment, **settings},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True, errors="replace",
     ) as started:  # fmt: skip

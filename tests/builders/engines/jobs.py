@@ -1,4 +1,6 @@
-"""Pods of plain and Indexed Jobs, and of CronJobs, as of Kubernetes 1.35.4 (deploy/local/go.mod).
+"""Pods of plain and Indexed Jobs, and of CronJobs, as of Kubernetes 1.35.4.
+
+Its version is in deploy/local/kubernetes/go.mod.
 
 kubernetes/kubernetes:
 

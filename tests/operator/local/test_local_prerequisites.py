@@ -13,6 +13,7 @@ from deploy.local.binaries import kubernetes
 from deploy.local.layout import (
     CHECKOUT,
     MARK,
+    MODULES,
     PORTS,
     Layout,
     cache_root,
@@ -186,7 +187,7 @@ def test_programs_of_the_right_version_without_a_stamp_get_one(tmp_path: Path) -
 
 
 def test_the_version_is_that_of_every_kubernetes_module_in_go_mod() -> None:
-    text = (CHECKOUT / "deploy" / "local" / "go.mod").read_text()
+    text = (MODULES / "go.mod").read_text()
     version = kubernetes_version()
     staged = set(re.findall(r"=> k8s\.io/\S+ v0\.(\S+)", text))
     assert staged == {version.removeprefix("1.")}
