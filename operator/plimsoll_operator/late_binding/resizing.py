@@ -1,7 +1,7 @@
 """Decides whether a waiting pod is resized, to which size, and what is written on it. Pure.
 
-The size is admission's (``sizing.size``). The API server allows an existing pod less: its QoS class
-stays, and limits cannot be removed. Some changes are not worth the calls.
+The size is admission's (``pod_sizing.size``). The API server allows an existing pod less: its QoS
+class stays, and limits cannot be removed. Some changes are not worth the calls.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def cpu_figures_of(observations: Sequence[Observation]) -> CpuFigures | None:
 
 
 def needs_used(observations: Sequence[Observation]) -> tuple[int, ...]:
-    """Needs of the runs that the store counts in a task's use (``totals.task_uses``)."""
+    """Needs of the runs that the store counts in a task's use (``TotalRecords.task_uses``)."""
     return tuple(
         each.peak_bytes
         for each in observations

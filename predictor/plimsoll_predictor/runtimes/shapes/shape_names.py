@@ -72,8 +72,8 @@ def distance(one: FloatArray, other: FloatArray) -> float:
 def word_for(pmf: FloatArray, statistics: ShapeStatistics, normalisation: Normalisation) -> str:
     """A word for the shape's look.
 
-    The words are those of ``summary.Form``. The thresholds are this file's own, because here the
-    runs are normalised.
+    The words are those of ``variation_summary.Form``. The thresholds are this file's own, because
+    here the runs are normalised.
     """
     modes = modes_in(pmf)
     if modes > 1:
