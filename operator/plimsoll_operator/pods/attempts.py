@@ -55,6 +55,11 @@ def _spared(pod: Pod, identity: RunIdentity) -> int:
         return 0  # Plimsoll retries what was killed and nothing else
     if _may_end_others(pod):
         return MOST_ATTEMPTS
+    return spared_by(pod)
+
+
+def spared_by(pod: Pod) -> int:
+    """Return how many attempts are never risked, by how the pod's containers are restarted."""
     return SPARED if restart_policy(pod) is RestartPolicy.NEVER else SPARED + RESTARTS
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.json_patch import Operation, add, pointer
-from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
+from plimsoll_operator.pods.attempts import MOST_ATTEMPTS, spared_by, written_attempts
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.polled import HOOKS
 from plimsoll_operator.pods.queue_managers import DEADLINE, KUEUE
@@ -25,6 +25,7 @@ from plimsoll_operator.pods.spec import (
     restart_policy,
     sequence,
     template_of,
+    text_of,
 )
 from plimsoll_operator.pods.status import DISRUPTION_TARGET
 
@@ -74,6 +75,16 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     # Both limits hold where both are written.
     tries = limit // _runs(spec)
     return min(1 + (tries if per_index is None else min(tries, per_index)), MOST_ATTEMPTS)
+
+
+def bears_a_kill(job: Mapping[str, Any]) -> bool:
+    """Say whether each run of the Job surely has another attempt, and one more that is spared.
+
+    So a run may be killed for what Plimsoll gave it to do, as for a size that was too small.
+    """
+    template = template_of(job)
+    written = written_attempts(text_of(template, labels.ATTEMPTS)) or MOST_ATTEMPTS
+    return min(written, attempts_of_job(job)) > 1 + spared_by(template)
 
 
 def notes_for_job(job: Mapping[str, Any]) -> dict[str, str] | None:

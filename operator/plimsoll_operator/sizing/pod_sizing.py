@@ -22,7 +22,7 @@ from plimsoll_operator.pods.workflow_items import context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.as_written import patch_as_written
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for, cpu_bounds_for
-from plimsoll_operator.sizing.chunk_floor import with_chunk_floor
+from plimsoll_operator.sizing.chunk_floor import why_chunk_holds, with_chunk_floor
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decided_before,
@@ -260,6 +260,7 @@ def _held(
         or why_not_believed(attempts, knowledge, read.identity.run, read.now_s)
         or why_none_may_follow(read, namespace)
         or why_not_told_apart(read.identity)
+        or why_chunk_holds(read.body)
         or _held_by_failures(read, wanted)
     )
     if held is None:

@@ -2,7 +2,7 @@
 
 The cut is on the Job before any pod is made, and nothing needs Plimsoll after that: a Job that was
 cut does all its items even if Plimsoll is gone. If a pod's chunk is larger than any that succeeded,
-its memory stays as it was written.
+it has no less memory than was written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from plimsoll_operator.pods.job_attempts import (
     is_made_here,
     was_counted_before,
 )
-from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping, template_of
+from plimsoll_operator.pods.spec import annotations_of, mapping, template_of
+from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_of_lift
+from plimsoll_operator.sizing.chunk_floor import AS_WRITTEN
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.splitting.items_job import (
     ItemsJob,
@@ -44,7 +46,7 @@ from plimsoll_operator.splitting.leased_job import (
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.splitting.chunk_runs import Learned
-from plimsoll_predictor.splitting.cutting import Cut, cut
+from plimsoll_predictor.splitting.cutting import Cut, CuttableJob, cut
 from plimsoll_predictor.splitting.proposing import Verdict
 
 MOST_LEASING_PODS: Final = 2_000
@@ -221,8 +223,22 @@ def _cut(new: _NewJob, moment: Moment) -> CutJob:
     learned = moment.state.chunks.get(new.task)
     if learned is None:
         return CutJob(CutOutcome.UNKNOWN, job, stale, chunk)
-    found = cut(over_items.cuttable, learned, new.policy.memory_weight)
+    found = cut(_liftable(new, moment), learned, new.policy.memory_weight)
     return _decided(new, found, learned)
+
+
+def _liftable(new: _NewJob, moment: Moment) -> CuttableJob:
+    """Return the Job with what a pod may have after a kill, so that no chunk needs more."""
+    cuttable, policy = new.over_items.cuttable, new.policy
+    if not policy.max_lifts:
+        return replace(cuttable, may_grow=False)
+    limit_bytes, state = cuttable.limit_bytes, moment.state
+    amounts = PodAmounts(request=limit_bytes, limit=limit_bytes, killed=limit_bytes)
+    namespace = state.namespace(new.task.namespace).bounds
+    bounds = bounds_of_lift(template_of(new.job), amounts, namespace, state.nodes)
+    mosts = (policy.max_bytes, bounds.cap_bytes, bounds.room_bytes)
+    most = min((each for each in mosts if each is not None), default=None)
+    return replace(cuttable, most_lifted_bytes=most)
 
 
 def _decided(new: _NewJob, found: Cut, learned: Learned) -> CutJob:
@@ -235,8 +251,8 @@ def _decided(new: _NewJob, found: Cut, learned: Learned) -> CutJob:
         return CutJob(outcome, job, note, usual)
     chunk = {CHUNK_FEATURE: str(found.items)}
     if found.grows:
-        chunk[labels.MODE] = Mode.RECOMMEND.value
-    if learned.peaks is not None:
+        chunk[labels.CHUNK_MEMORY] = AS_WRITTEN
+    elif learned.peaks is not None:
         # What nine of ten need: the experts decide how much room above it is worth its price.
         needed = round(learned.peaks.interval_bytes(found.items)[1])
         chunk[labels.CHUNK_MEMORY] = str(min(needed, policy.max_bytes or needed))
@@ -246,7 +262,7 @@ def _decided(new: _NewJob, found: Cut, learned: Learned) -> CutJob:
 
 def _outcome(new: _NewJob, found: Cut) -> CutOutcome:
     as_written = found.pods == new.over_items.cuttable.pods and not found.sizes
-    if as_written or (found.grows and _says_mode(new.job)):
+    if as_written:
         return CutOutcome.AS_WRITTEN
     return CutOutcome.CUT if new.policy.mode is Mode.ENFORCE else CutOutcome.RECOMMENDED
 
@@ -280,12 +296,6 @@ def _floor_of(job: Mapping[str, Any]) -> dict[str, str]:
     template = template_of(job)
     told = annotations_of(template).get(labels.CHUNK_MEMORY)
     return {labels.CHUNK_MEMORY: told} if isinstance(told, str) else {}
-
-
-def _says_mode(job: Mapping[str, Any]) -> bool:
-    """Say whether the template has a mode of its own, which must not be overwritten."""
-    template = template_of(job)
-    return labels.MODE in labels_of(template) or labels.MODE in annotations_of(template)
 
 
 def _patch(job: Mapping[str, Any], found: Cut, over_items: ItemsJob) -> list[Operation]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, most_listed, sizes_in
-from plimsoll_operator.pods.job_attempts import is_kept_elsewhere
+from plimsoll_operator.pods.job_attempts import bears_a_kill, is_kept_elsewhere
 from plimsoll_operator.pods.polled import HOOKS
 from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
@@ -111,7 +111,7 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
         pods=pods,
         limit_bytes=container.limit_bytes,
         most_pods=min(_nameable(job), MOST_PODS if _bears_more(spec) else pods),
-        may_grow=not _has_bounded_disk(template),
+        may_grow=bears_a_kill(job) and not _has_bounded_disk(template),
     )
     kept = _why_kept(job, spec, pods)
     starts = [each for each in variables if each.name == STARTS]

@@ -55,6 +55,7 @@ class CuttableJob:
 
     limit_bytes: memory of a pod; None if there is none. most_pods: the most that it may get; None
     for as many as the cluster bears. may_grow: whether a pod may do more items than written.
+    most_lifted_bytes: memory that a killed pod gets at most; None if nothing bounds it.
     """
 
     items: int
@@ -63,6 +64,7 @@ class CuttableJob:
     limit_bytes: int | None
     most_pods: int | None = None
     may_grow: bool = True
+    most_lifted_bytes: int | None = None
     most_listed: int = 0
     sizes: tuple[int, ...] = ()
 
@@ -205,8 +207,8 @@ def _grown(job: CuttableJob, learned: Learned) -> int:
     None if memory was not measured, or if any of the task's newest chunks failed: an index has as
     many attempts as written, and one attempt with many items meets more of what chunks fail of.
     Beyond the largest chunk that finished, chunks grow by steps, up to half of a chunk that was
-    killed at this limit or a larger one. The pods keep their memory as written, so a killed pod
-    would be killed again.
+    killed at this limit or a larger one, and as far as lifts go: a chunk with twice the author's
+    items may need twice as much.
     """
     if learned.peaks is None or learned.failed or not job.may_grow:
         return 0
@@ -216,4 +218,6 @@ def _grown(job: CuttableJob, learned: Learned) -> int:
         killed = (items for items, limit in learned.killed if limit >= (job.limit_bytes or 0))
         surely = learned.peaks.most_items(job.limit_bytes, surely=True)
         most = min([most, surely, *(items // 2 for items in killed)])
+        if job.most_lifted_bytes is not None:
+            most = min(most, job.usual_items * job.most_lifted_bytes // max(1, job.limit_bytes))
     return most

@@ -34,7 +34,9 @@ def a_job_of_single_items(name: str) -> Manifest:
         {"name": "PLIMSOLL_SHARES", "value": str(ITEMS)},
     ]
     job["metadata"]["annotations"] = {labels.ITEMS: str(ITEMS)}
+    del job["spec"]["backoffLimit"]  # shared by all pods, it would leave no item a second attempt
     job["spec"] |= {"completionMode": "Indexed", "completions": ITEMS, "parallelism": WORKERS}
+    job["spec"]["backoffLimitPerIndex"] = 2
     return job
 
 

@@ -9,6 +9,7 @@ import pytest
 from plimsoll_operator.names.labels import ATTEMPTS, CHUNK_MEMORY, ITEM, RUN
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
+from plimsoll_operator.sizing.chunk_floor import AS_WRITTEN
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.units import GIB, MIB
@@ -137,6 +138,19 @@ def test_a_limit_that_stays_holds_the_chunk_already() -> None:
     keeps = replace(known, policy=replace(known.policy, limits=Limits.KEEP))
     assert memory_of(after(pod, state_of(keeps))) == (FITS, "4Gi")
     assert memory_of(after(pod, state_of(known))) == ("3Gi", "3Gi")
+
+
+@pytest.mark.parametrize("limits", Limits)
+@pytest.mark.parametrize("asked", ["2Gi", "4Gi"])
+def test_a_pod_whose_chunk_is_larger_than_any_has_exactly_what_was_written(
+    asked: str, limits: Limits
+) -> None:
+    pod = a_pod().asking(asked).limited("4Gi").annotated({CHUNK_MEMORY: AS_WRITTEN})
+    known = knowledge_of()
+    state = state_of(replace(known, policy=replace(known.policy, limits=limits)))
+    assert memory_of(after(pod, state)) == memory_of(pod)
+    why = decision_of(after(pod, state))["why"]
+    assert "its chunk is larger than any that succeeded" in why
 
 
 def test_a_pod_says_what_its_largest_chunk_may_need() -> None:

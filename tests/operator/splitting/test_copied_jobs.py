@@ -26,7 +26,6 @@ def a_copy(items: int) -> Json:
     """A Job that was cut into ``PODS``, as people copy and edit it."""
     made = after(a_job(), answered(a_job()))
     assert made["spec"]["completions"] == PODS
-    del of_template(made)[labels.MODE]  # its chunks are larger than any
     made["metadata"]["annotations"][labels.ITEMS] = str(items)
     for each in made["spec"]["template"]["spec"]["containers"][0]["env"]:
         if each["name"] == "PLIMSOLL_ITEMS":

@@ -12,12 +12,16 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.chunk_floor import AS_WRITTEN
 from plimsoll_operator.sizing.job_sizing import Moment
-from plimsoll_operator.sizing.state import NamespaceState
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutOutcome, cut_new_job
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
+from tests.builders.pods import JOB_UID, APod, decision_of, memory_of
 from tests.builders.splitting.items_jobs import (
     Json,
     a_job,
@@ -28,6 +32,7 @@ from tests.builders.splitting.items_jobs import (
     moment_of,
     one_each,
 )
+from tests.rigs.servers.admission_servers import TRAIN, knowledge_of
 
 
 @cache
@@ -52,11 +57,64 @@ def test_pods_and_shares_change_together_and_its_pods_say_how_many_items_they_do
 
 
 @pytest.mark.slow
-def test_a_chunk_larger_than_any_keeps_the_memory_that_was_written() -> None:
+def test_a_chunk_larger_than_any_has_no_less_memory_than_was_written() -> None:
     grown, known = answered(a_job()), answered(a_job(), moment_of(learned=one_each(100)))
-    assert grown.notes[labels.MODE] == "recommend"
+    assert grown.notes[labels.CHUNK_MEMORY] == AS_WRITTEN
+    assert labels.MODE not in grown.notes, "or a killed pod would not be lifted"
     assert known.outcome is CutOutcome.CUT
-    assert labels.MODE not in known.notes
+    assert known.notes[labels.CHUNK_MEMORY] != AS_WRITTEN
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"backoffLimitPerIndex": 0}, id="no second attempt of an index"),
+        pytest.param({"backoffLimitPerIndex": 1}, id="the second attempt is for other failures"),
+        pytest.param({"backoffLimitPerIndex": None, "backoffLimit": 0}, id="no second attempt"),
+        pytest.param({"backoffLimitPerIndex": None, "backoffLimit": 6}, id="few for all pods"),
+    ],
+)
+def test_no_chunk_does_more_items_than_written_where_a_kill_may_end_its_job(spec: Json) -> None:
+    assert answered(a_job()).outcome is CutOutcome.CUT
+    assert answered(a_job(**spec)).outcome is CutOutcome.AS_WRITTEN
+
+
+def test_where_people_say_that_there_is_one_attempt_no_chunk_grows() -> None:
+    job = a_job()
+    job["spec"]["template"]["metadata"]["annotations"] = {labels.ATTEMPTS: "1"}
+    assert answered(job).outcome is CutOutcome.AS_WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("changed", "pods"),
+    [
+        pytest.param({"max_bytes": None}, 20, id="nothing bounds a lift"),
+        pytest.param({"max_bytes": 1536 * MIB}, 31, id="up to one and a half times the limit"),
+        pytest.param({"max_bytes": 512 * MIB}, 40, id="a maximum below the limit"),
+        pytest.param({"max_lifts": 0}, 40, id="no lift"),
+    ],
+)
+def test_a_chunk_grows_no_further_than_a_lift_after_a_kill(changed: Json, pods: int) -> None:
+    known = knowledge_of()
+    tasks = {TRAIN: replace(known, policy=replace(known.policy, **changed))}
+    job = a_job()
+    assert after(job, answered(job, moment_of(tasks=tasks)))["spec"]["completions"] == pods
+
+
+def test_a_pod_whose_chunk_grew_is_lifted_after_a_kill_at_what_was_written() -> None:
+    made = after(a_job(), answered(a_job()))
+    template = made["spec"]["template"]
+    metadata = {**template["metadata"], "name": "train-0-x", "namespace": "shop"}
+    of_job = APod({"metadata": metadata, "spec": template["spec"]})
+    pod = of_job.owned_by_job(index=0, attempts=None)
+    run = f"job:{JOB_UID}:0"
+    lift = Lift(allocation_bytes=2 * GIB, attempt=2, after_bytes=GIB)
+    known = knowledge_of(max_need_bytes=400 * MIB)
+    for lifts, memory in (({}, "1Gi"), ({run: lift}, "2Gi")):
+        state = AdmissionState(tasks={TRAIN: replace(known, lifts=lifts)})
+        sized = pod.patched(size(pod.built(), state).patch)
+        assert memory_of(sized) == (memory, memory)
+        assert decision_of(sized)["mode"] == "enforce", "else its kill is its owner's"
 
 
 def test_no_more_pods_run_at_once_than_as_it_was_written() -> None:
@@ -281,7 +339,8 @@ def test_who_cannot_be_understood_is_told_what_to_write(job: Json, words: str) -
 def test_a_mode_of_its_own_on_the_template_is_not_written_over() -> None:
     job = a_job()
     job["spec"]["template"]["metadata"]["annotations"] = {labels.MODE: "enforce"}
-    assert answered(job).outcome is CutOutcome.AS_WRITTEN
+    made = after(job, answered(job))
+    assert made["spec"]["template"]["metadata"]["annotations"][labels.MODE] == "enforce"
 
 
 @pytest.mark.parametrize(
