@@ -16,9 +16,8 @@ from plimsoll_operator.names.json_patch import Operation, add, annotation_path
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, ORDER_GATE
 from plimsoll_operator.ordering.gate import GATES, gates_of, is_held
 from plimsoll_operator.ordering.longest_wait import note_of_wait
-from plimsoll_operator.pods.engines.table import engine_run
 from plimsoll_operator.pods.owners import controller_of, is_job
-from plimsoll_operator.pods.polled import is_polled
+from plimsoll_operator.pods.polled import is_awaited
 from plimsoll_operator.pods.queue_managers import KUEUE
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -151,14 +150,6 @@ def is_grouped(pod: Pod) -> bool:
         return True
     keys = (*labels_of(pod), *annotations_of(pod))
     return any(key.startswith(_GROUPS) for key in keys if isinstance(key, str))
-
-
-def is_awaited(pod: Pod) -> bool:
-    """Say whether an engine, or another maker that polls it, fails the pod if it starts late.
-
-    It does so after minutes, whether it made the pod itself or a Job.
-    """
-    return engine_run(pod, labels_of(pod)) is not None or is_polled(pod)
 
 
 def _bears_to_wait(pod: Pod) -> bool:

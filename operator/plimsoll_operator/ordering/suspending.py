@@ -16,7 +16,6 @@ from plimsoll_operator.names.labels import HELD, MAY_WAIT, WAITS
 from plimsoll_operator.ordering.holding import (
     HoldOutcome,
     Readiness,
-    is_awaited,
     is_grouped,
     says_when_or_where,
 )
@@ -29,6 +28,7 @@ from plimsoll_operator.ordering.suspended_jobs import (
 )
 from plimsoll_operator.pods.creation import wrote_label
 from plimsoll_operator.pods.job_attempts import is_made_again, may_start_late
+from plimsoll_operator.pods.polled import is_awaited
 from plimsoll_operator.pods.spec import EMPTY, annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, pod_of_job, task_and_policy_of
 from plimsoll_operator.sizing.node_hint import has_room_for_note

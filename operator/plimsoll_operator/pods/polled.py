@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll_operator.pods.engines.table import ENGINES
+from plimsoll_operator.pods.engines.table import ENGINES, engine_run
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -58,6 +58,14 @@ def is_polled(pod: Pod) -> bool:
     if not _LABELS.isdisjoint(labels) or labels.get("component") == _NOTEBOOK:
         return True
     return not _ANNOTATIONS.isdisjoint(annotations_of(pod)) or _named_by_gitlab(pod)
+
+
+def is_awaited(pod: Pod) -> bool:
+    """Say whether an engine, or another maker that polls it, fails the pod if it starts late.
+
+    It does so after minutes, whether it made the pod itself or a Job.
+    """
+    return engine_run(pod, labels_of(pod)) is not None or is_polled(pod)
 
 
 def _is_attended(pod: Pod) -> bool:

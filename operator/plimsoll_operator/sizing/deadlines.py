@@ -1,55 +1,85 @@
-"""Holds back raises of pods with a deadline, and leaves their CPU request as it was written.
+"""Holds back raises of pods that must not wait long, and keeps the CPU of those with a deadline.
 
-A deadline counts from a pod's or Job's start, whether its pods wait or run. A raised pod may wait
-too long for room, so such a pod gets more than its author wrote only if it is known to need that.
-With less CPU it may run too long.
+A deadline counts from a pod's or Job's start, whether its pods wait or run. An engine, or another
+maker that waits for its pod, fails a pod that is Pending for some minutes (GitLab's runner for
+three, by default; Airflow's operator for two), and its next pod, too. A raised pod may wait too
+long for room, so such a pod gets more than its author wrote only if it is known to need that. With
+less CPU, a pod with a deadline may run too long.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from plimsoll_operator.pods.attempts import has_deadline
+from plimsoll_operator.pods.polled import is_awaited
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.decision_note import CpuNote
 from plimsoll_operator.sizing.read_pod import ReadPod
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.deciding.cpu import CpuReason
 
+_DUE: Final = "it has a deadline, and"
+_AWAITED: Final = "its maker may fail it for a late start, and it"
+
 
 def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     """Return the bounds of the pod's memory: without a known need for more, it is not raised."""
-    if not has_deadline(read.body) or _needs_more(read):
+    if _needs_more(read):
         return bounds
+    why = _why_in_time(read.body)
     room_bytes = read.was.request_bytes or 0
-    if bounds.room_bytes is not None and bounds.room_bytes <= room_bytes:
+    if why is None or (bounds.room_bytes is not None and bounds.room_bytes <= room_bytes):
         return bounds
     return replace(
         bounds,
         room_bytes=room_bytes,
-        room_of="its request (it has a deadline, and might wait too long for more)",
+        room_of=f"its request ({why} might wait too long for more)",
         room_remedy="raise the request in its template",
     )
 
 
 def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
-    """Return the decision on the pod's CPU, which changes no request."""
+    """Return the decision on the pod's CPU, which does not change the request of such a pod."""
     given = note.request_millicores
-    if given in (None, note.was_millicores) or not has_deadline(pod):
+    if given in (None, note.was_millicores):
         return note
     if (given or 0) > (note.was_millicores or 0):
-        why = "it has a deadline, and might wait too long for more CPU"
+        hurry, words = _why_in_time(pod), "might wait too long for more CPU"
     else:
-        why = "it has a deadline, and might run too long with less CPU"
+        hurry, words = _why_done_in_time(pod), "might run too long with less CPU"
+    if hurry is None:
+        return note
     # What was written is written again: an earlier decision on this pod may have changed it.
-    return replace(note, request_millicores=note.was_millicores, reason=CpuReason.LEFT, why=why)
+    return replace(
+        note,
+        request_millicores=note.was_millicores,
+        reason=CpuReason.LEFT,
+        why=f"{hurry} {words}",
+    )
+
+
+def _why_in_time(pod: Pod) -> str | None:
+    """Say why the pod must not wait long for room, as far as the word "might"; None if it may."""
+    hurry = _why_done_in_time(pod)
+    return _AWAITED if hurry is None and is_awaited(pod) else hurry
+
+
+def _why_done_in_time(pod: Pod) -> str | None:
+    """Say why the pod must not run long, as far as the word "might"; None if it may."""
+    return _DUE if has_deadline(pod) else None
 
 
 def _needs_more(read: ReadPod) -> bool:
-    """Say whether the task is known to need more than its written limit.
+    """Say whether the run, or its task, is known to need more than its written limit.
 
-    A run that was killed at what was written needs more, though nobody knows how much. A container
-    without a limit may use what its node has.
+    A run that was killed at what was written needs more, though nobody knows how much. So does one
+    that was killed at less, where Plimsoll made it smaller. A container without a limit may use
+    what its node has.
     """
+    lift = read.lift
+    if lift is not None and not lift.as_written:
+        return True
     limit_bytes = read.was.limit_bytes
     return bool(limit_bytes) and (read.knowledge.max_need_bytes or 0) >= (limit_bytes or 0)

@@ -1,4 +1,4 @@
-"""A pod with a deadline is raised only if it needs more, and its CPU request stays as it was."""
+"""A pod that must start in time is raised only if it needs more; one due keeps its CPU, too."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.job_attempts import notes_for_job
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.engines.job_patches import patch_for_job
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
-from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, state_of
+from tests.operator.sizing.admitted import ASKING, FITS, after, bounded, lifted, state_of
 from tests.rigs.servers.admission_servers import knowledge_of
 
 NEAR = a_pod().asking("1100Mi").limited("1100Mi")
@@ -29,6 +32,16 @@ HURRIED: list[Any] = [
     pytest.param(lambda pod: pod.with_labels(KUEUES), id="Kueue's"),
 ]
 """What gives a pod a deadline."""
+AIRFLOWS = {"dag_id": "sales", "task_id": "train", "run_id": "r1", "try_number": "1"}
+AWAITED: list[Any] = [
+    pytest.param(lambda pod: pod.with_labels(AIRFLOWS), id="Airflow's"),
+    pytest.param(lambda pod: pod.with_labels({"jenkins": "agent"}), id="a polled one"),
+    pytest.param(
+        lambda pod: pod.with_labels({"dagster/run-id": "r", "dagster/op": "o"}).owned_by_job(),
+        id="an engine's, by a Job",
+    ),
+]
+"""What has a pod failed if it starts late."""
 
 
 def a_job(**spec: Any) -> dict[str, Any]:
@@ -36,25 +49,37 @@ def a_job(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "train"}, "spec": {"template": template, **spec}}
 
 
-@pytest.mark.parametrize("hurried", HURRIED)
-def test_a_pod_with_a_deadline_is_not_raised_for_headroom_alone(
+@pytest.mark.parametrize("hurried", [*HURRIED, *AWAITED])
+def test_a_pod_that_must_start_in_time_is_not_raised_for_headroom_alone(
     hurried: Callable[[APod], APod],
 ) -> None:
     assert memory_of(after(NEAR, KNOWN)) == (FITS, FITS)
     sized = after(hurried(NEAR), KNOWN)
     assert memory_of(sized) == ("1100Mi", "1100Mi")
-    assert "it has a deadline" in decision_of(sized)["why"]
+    assert "might wait too long for more" in decision_of(sized)["why"]
 
 
-def test_a_pod_with_a_deadline_gets_more_than_was_written_if_its_task_needs_that() -> None:
+def test_what_holds_a_raise_back_is_said() -> None:
+    told = {
+        "it has a deadline, and": NEAR.with_spec(**OWN),
+        "its maker may fail it for a late start": NEAR.with_labels(AIRFLOWS),
+    }
+    for words, pod in told.items():
+        assert words in decision_of(after(pod, KNOWN))["why"]
+
+
+@pytest.mark.parametrize("hurried", [*HURRIED, *AWAITED])
+def test_a_pod_that_must_start_in_time_gets_more_than_was_written_if_its_task_needs_that(
+    hurried: Callable[[APod], APod],
+) -> None:
     for asked in ("512Mi", "1Gi"):  # what was killed at 1Gi needs more than that
-        pod = a_pod().asking(asked).limited(asked).with_spec(**OWN)
+        pod = hurried(a_pod().asking(asked).limited(asked))
         assert memory_of(after(pod, KNOWN)) == (FITS, FITS)
 
 
 @pytest.mark.parametrize("asked", ["512Mi", None])
-@pytest.mark.parametrize("hurried", HURRIED)
-def test_without_a_limit_its_node_is_enough_until_a_deadline(
+@pytest.mark.parametrize("hurried", [*HURRIED, *AWAITED])
+def test_without_a_limit_its_node_is_enough_for_a_pod_that_must_start_in_time(
     hurried: Callable[[APod], APod], asked: str | None
 ) -> None:
     """Runs that needed more than such a request have succeeded with it."""
@@ -76,6 +101,19 @@ def test_a_limit_that_holds_the_need_is_enough_until_a_deadline() -> None:
     assert memory_of(after(pod, KNOWN)) == ("512Mi", "2Gi")
 
 
+@pytest.mark.parametrize("limit", [None, "4Gi"])
+def test_a_run_of_an_engine_that_was_killed_is_lifted_above_its_request(limit: str | None) -> None:
+    """It was killed because Plimsoll made it smaller: what was written would be too small."""
+    pod = a_pod().asking("512Mi").limited(limit).with_labels(AIRFLOWS | {"max_tries": "5"})
+    identity = identify(pod.built())
+    assert identity is not None
+    assert identity.run is not None
+    assert memory_of(after(pod, lifted(identity.run, 2 * GIB))) == ("2Gi", "2Gi")
+    failed = Lift(allocation_bytes=512 * MIB, attempt=2, after_bytes=0, as_written=True)
+    state = state_of(replace(knowledge_of(), lifts={identity.run: failed}))
+    assert memory_of(after(pod, state)) == ("512Mi", limit)
+
+
 def test_a_tighter_bound_says_itself_why_it_holds_a_raise_back() -> None:
     state = bounded(NamespaceBounds())
     pod = NEAR.with_spec(nodeName="node-1", **OWN)
@@ -94,6 +132,12 @@ def test_the_cpu_of_a_pod_with_a_deadline_stays_as_it_was_written() -> None:
     assert decision_of(late)["cpu"]["why"] == (
         "it has a deadline, and might wait too long for more CPU"
     )
+    for awaited in AWAITED:
+        small = after(awaited.values[0](pod), state)
+        assert cpu_of(small) == ("250m", None)
+        assert decision_of(small)["cpu"]["why"] == (
+            "its maker may fail it for a late start, and it might wait too long for more CPU"
+        )
     raised = after(pod, state).with_spec(**OWN)  # its deadline came after a first decision
     assert cpu_of(after(raised, state)) == ("250m", None), (
         "its deadline came after a first decision"
@@ -113,6 +157,7 @@ def test_the_cpu_of_a_pod_with_a_deadline_stays_as_it_was_written() -> None:
         assert decision_of(slow)["cpu"]["why"] == (
             "it has a deadline, and might run too long with less CPU"
         )
+    assert cpu_of(after(large.with_labels(AIRFLOWS), state)) == ("600m", None), "it starts at once"
     lowered = after(large, state).with_spec(**OWN)
     assert cpu_of(after(lowered, state)) == ("4", None)
 
