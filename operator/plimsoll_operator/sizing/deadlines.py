@@ -12,15 +12,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from plimsoll_operator.names.labels import JOB_ATTEMPTS
 from plimsoll_operator.pods.attempts import has_deadline
+from plimsoll_operator.pods.owners import controller_of, is_job
 from plimsoll_operator.pods.polled import is_awaited
-from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.spec import Pod, annotations_of
 from plimsoll_operator.sizing.decision_note import CpuNote
 from plimsoll_operator.sizing.read_pod import ReadPod
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.deciding.cpu import CpuReason
 
 _DUE: Final = "it has a deadline, and"
+_UNREAD: Final = "its Job was created unseen and may have a deadline, so it"
 _AWAITED: Final = "its maker may fail it for a late start, and it"
 
 
@@ -68,7 +71,12 @@ def _why_in_time(pod: Pod) -> str | None:
 
 def _why_done_in_time(pod: Pod) -> str | None:
     """Say why the pod must not run long, as far as the word "might"; None if it may."""
-    return _DUE if has_deadline(pod) else None
+    if has_deadline(pod):
+        return _DUE
+    # A deadline of a Job is noted on its template together with its attempts.
+    if JOB_ATTEMPTS not in annotations_of(pod) and is_job(controller_of(pod)):
+        return _UNREAD
+    return None
 
 
 def _needs_more(read: ReadPod) -> bool:

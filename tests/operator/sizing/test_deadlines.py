@@ -32,6 +32,7 @@ HURRIED: list[Any] = [
     pytest.param(lambda pod: pod.with_labels(KUEUES), id="Kueue's"),
 ]
 """What gives a pod a deadline."""
+UNSEEN = pytest.param(lambda pod: pod.owned_by_job(attempts=None), id="its Job was created unseen")
 AIRFLOWS = {"dag_id": "sales", "task_id": "train", "run_id": "r1", "try_number": "1"}
 AWAITED: list[Any] = [
     pytest.param(lambda pod: pod.with_labels(AIRFLOWS), id="Airflow's"),
@@ -49,7 +50,7 @@ def a_job(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "train"}, "spec": {"template": template, **spec}}
 
 
-@pytest.mark.parametrize("hurried", [*HURRIED, *AWAITED])
+@pytest.mark.parametrize("hurried", [*HURRIED, UNSEEN, *AWAITED])
 def test_a_pod_that_must_start_in_time_is_not_raised_for_headroom_alone(
     hurried: Callable[[APod], APod],
 ) -> None:
@@ -62,13 +63,14 @@ def test_a_pod_that_must_start_in_time_is_not_raised_for_headroom_alone(
 def test_what_holds_a_raise_back_is_said() -> None:
     told = {
         "it has a deadline, and": NEAR.with_spec(**OWN),
+        "its Job was created unseen and may have a deadline": NEAR.owned_by_job(attempts=None),
         "its maker may fail it for a late start": NEAR.with_labels(AIRFLOWS),
     }
     for words, pod in told.items():
         assert words in decision_of(after(pod, KNOWN))["why"]
 
 
-@pytest.mark.parametrize("hurried", [*HURRIED, *AWAITED])
+@pytest.mark.parametrize("hurried", [*HURRIED, UNSEEN, *AWAITED])
 def test_a_pod_that_must_start_in_time_gets_more_than_was_written_if_its_task_needs_that(
     hurried: Callable[[APod], APod],
 ) -> None:
@@ -78,7 +80,7 @@ def test_a_pod_that_must_start_in_time_gets_more_than_was_written_if_its_task_ne
 
 
 @pytest.mark.parametrize("asked", ["512Mi", None])
-@pytest.mark.parametrize("hurried", [*HURRIED, *AWAITED])
+@pytest.mark.parametrize("hurried", [*HURRIED, UNSEEN, *AWAITED])
 def test_without_a_limit_its_node_is_enough_for_a_pod_that_must_start_in_time(
     hurried: Callable[[APod], APod], asked: str | None
 ) -> None:
@@ -157,6 +159,9 @@ def test_the_cpu_of_a_pod_with_a_deadline_stays_as_it_was_written() -> None:
         assert decision_of(slow)["cpu"]["why"] == (
             "it has a deadline, and might run too long with less CPU"
         )
+    unseen = after(large.owned_by_job(attempts=None), state)
+    assert cpu_of(unseen) == ("4", None)
+    assert cpu_of(after(pod.owned_by_job(attempts=None), state)) == ("250m", None)
     assert cpu_of(after(large.with_labels(AIRFLOWS), state)) == ("600m", None), "it starts at once"
     lowered = after(large, state).with_spec(**OWN)
     assert cpu_of(after(lowered, state)) == ("4", None)
