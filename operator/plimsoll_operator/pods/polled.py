@@ -28,6 +28,14 @@ _LABELS: Final = frozenset(
         *("hub.jupyter.org/username", "hub.jupyter.org/servername"),
         *("created-by-prow", "prow.k8s.io/id"),
         *("dask.org/cluster-name", "dask.org/component"),
+        # AWS Batch on EKS, by its user guide ("Map a running pod back to its job").
+        *("batch.amazonaws.com/job-id", "batch.amazonaws.com/compute-environment-uuid"),
+        # GitHub's runners: actions/runner-container-hooks, packages/k8s/src/hooks/constants.ts.
+        "runner-pod",
+        # Drone: drone-runners/drone-runner-kube, engine/compiler/compiler.go.
+        "io.drone",
+        # Woodpecker, by its changelog and its page on the Kubernetes backend; before, see below.
+        *("woodpecker-ci.org/step", "woodpecker-ci.org/task-uuid"),
         # An engine also watches a pod with its mark but without the labels that name its run.
         *(mark for engine in ENGINES for mark in engine.marks),
     }
@@ -48,6 +56,9 @@ _ANNOTATIONS: Final = frozenset(
 )
 _NOTEBOOK: Final = "singleuser-server"
 """JupyterHub's value of the label ``component``."""
+_SNAKEMAKE: Final = "snakemake"
+"""Snakemake's value of the label ``app`` on its bare pods (snakemake/executors, before its plugin
+snakemake-executor-plugin-kubernetes made Jobs)."""
 
 
 def is_polled(pod: Pod) -> bool:
@@ -57,7 +68,9 @@ def is_polled(pod: Pod) -> bool:
         return True
     if not _LABELS.isdisjoint(labels) or labels.get("component") == _NOTEBOOK:
         return True
-    return not _ANNOTATIONS.isdisjoint(annotations_of(pod)) or _named_by_gitlab(pod)
+    if labels.get("app") == _SNAKEMAKE or not _ANNOTATIONS.isdisjoint(annotations_of(pod)):
+        return True
+    return _named_by_ci(pod)
 
 
 def is_awaited(pod: Pod) -> bool:
@@ -74,8 +87,14 @@ def _is_attended(pod: Pod) -> bool:
     return any(mapping(container).get("stdin") is True for container in containers)
 
 
-def _named_by_gitlab(pod: Pod) -> bool:
-    """Say whether the name is a GitLab runner's; older runners write no labels of their own."""
+def _named_by_ci(pod: Pod) -> bool:
+    """Say whether the name is one of a GitLab runner or of Woodpecker.
+
+    Older GitLab runners write no labels of their own, and an older Woodpecker writes only ``step``
+    (woodpecker-ci/woodpecker, pipeline/backend/kubernetes/pod.go).
+    """
     metadata = metadata_of(pod)
     name = str(metadata.get("name") or metadata.get("generateName") or "")
+    if name.startswith("wp-"):
+        return "step" in labels_of(pod)
     return name.startswith("runner-") and "-project-" in name and "-concurrent-" in name
