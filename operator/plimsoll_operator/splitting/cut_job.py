@@ -24,6 +24,7 @@ from plimsoll_operator.pods.job_attempts import (
     is_made_here,
     was_counted_before,
 )
+from plimsoll_operator.pods.queue_managers import DEADLINE
 from plimsoll_operator.pods.spec import annotations_of, mapping, template_of
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_of_lift
 from plimsoll_operator.sizing.chunk_floor import AS_WRITTEN
@@ -31,7 +32,7 @@ from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.splitting.items_job import (
     ItemsJob,
     NotOverItems,
-    has_active_deadline,
+    has_deadline,
     read_items_job,
 )
 from plimsoll_operator.splitting.leased_job import (
@@ -183,8 +184,9 @@ def _why_unleased(new: _NewJob) -> str | None:
             "it selects its pods itself (manualSelector), so they do not get its name",
         ),
         (
-            has_active_deadline(job),
-            "it has a deadline (activeDeadlineSeconds), and a pod that is cut off waits",
+            has_deadline(job),
+            f"it has a deadline (activeDeadlineSeconds or {DEADLINE}), and a pod that is cut off"
+            " waits",
         ),
         (
             new.over_items.is_listed,

@@ -17,7 +17,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.chunk_starts import STARTS, most_listed, sizes_in
 from plimsoll_operator.pods.job_attempts import bears_a_kill, is_kept_elsewhere
 from plimsoll_operator.pods.polled import HOOKS
-from plimsoll_operator.pods.queue_managers import KUEUE
+from plimsoll_operator.pods.queue_managers import DEADLINE, KUEUE
 from plimsoll_operator.pods.spec import (
     NotSizable,
     annotations_of,
@@ -200,10 +200,12 @@ def _variables(template: Mapping[str, Any]) -> Iterator[_Variable]:
                 )
 
 
-def has_active_deadline(job: Mapping[str, Any]) -> bool:
-    """Say whether the Job, or each of its pods, has activeDeadlineSeconds."""
-    specs = (spec_of(job), spec_of(template_of(job)))
-    return any(each.get("activeDeadlineSeconds") is not None for each in specs)
+def has_deadline(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job, or each of its pods, is ended after some time, also by Kueue."""
+    return any(
+        spec_of(each).get("activeDeadlineSeconds") is not None or DEADLINE in labels_of(each)
+        for each in (job, template_of(job))
+    )
 
 
 def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str | None:
@@ -215,8 +217,8 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
         )
     if not HOOKS.isdisjoint(annotations_of(job)):
         return "an installer waits for it"
-    if has_active_deadline(job):
-        return "it, or each of its pods, has a deadline (activeDeadlineSeconds)"
+    if has_deadline(job):
+        return f"it, or each of its pods, has a deadline (activeDeadlineSeconds or {DEADLINE})"
     if any(
         str(key).startswith(KUEUE) and key not in _OF_ITS_QUEUE
         for key in (*annotations_of(job), *labels_of(job))

@@ -90,6 +90,16 @@ def test_a_copy_of_a_job_gets_a_run_of_its_own_as_all_may_be_done_by_the_others_
 
 
 @pytest.mark.parametrize("where", ["its own", "its pods'"])
+def test_a_job_that_kueue_ends_after_some_time_leases_nothing(where: str) -> None:
+    job = a_leased_job()
+    of = job if where == "its own" else job["spec"]["template"]
+    of["metadata"].setdefault("labels", {})["kueue.x-k8s.io/max-exec-time-seconds"] = "600"
+    found = answered(job)
+    assert (found.outcome, list(found.patch)) == (CutOutcome.KEPT, [])
+    assert "kueue.x-k8s.io/max-exec-time-seconds" in found.warning
+
+
+@pytest.mark.parametrize("where", ["its own", "its pods'"])
 def test_a_job_with_a_deadline_leases_nothing_as_a_pod_that_is_cut_off_waits(where: str) -> None:
     job = a_leased_job()
     spec = job["spec"] if where == "its own" else job["spec"]["template"]["spec"]
