@@ -7,7 +7,7 @@ value can have any type.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -247,6 +247,33 @@ def other_millicores(pod: Pod, index: int) -> int:
             asked = millicores_asked(container, "requests")
             total += (millicores_asked(container, "limits") if asked is None else asked) or 0
     return total
+
+
+def reads_request(pod: Pod, container: SizedContainer, resource: str) -> bool:
+    """Say whether the pod is told the container's request of a resource, such as ``memory``.
+
+    Any of its containers may be told it in a variable; a volume may have it in a file.
+    """
+    wanted = f"requests.{resource}"
+    return any(
+        told.get("resource") == wanted and (told.get("containerName") or own) == container.name
+        for own, told in _told_resources(spec_of(pod))
+    )
+
+
+def _told_resources(spec: Mapping[str, Any]) -> Iterator[tuple[object, Mapping[str, Any]]]:
+    """Yield each ``resourceFieldRef``, with the container that it is about if it names none."""
+    for kind in ("containers", "initContainers"):
+        for container in map(mapping, sequence(spec.get(kind))):
+            for variable in map(mapping, sequence(container.get("env"))):
+                if "valueFrom" in variable:
+                    source = mapping(variable["valueFrom"])
+                    yield container.get("name"), mapping(source.get("resourceFieldRef"))
+    for volume in map(mapping, sequence(spec.get("volumes"))):
+        projected = sequence(mapping(volume.get("projected")).get("sources"))
+        for source in (volume, *map(mapping, projected)):
+            for item in sequence(mapping(source.get("downwardAPI")).get("items")):
+                yield None, mapping(mapping(item).get("resourceFieldRef"))
 
 
 def overhead_of(pod: Pod) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ _AWAITED: Final = "its maker may fail it for a late start, and it"
 
 def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     """Return the bounds of the pod's memory: without a known need for more, it is not raised."""
-    if _needs_more(read):
+    if needs_more(read):
         return bounds
     why = _why_in_time(read.body)
     room_bytes = read.was.request_bytes or 0
@@ -79,7 +79,7 @@ def _why_done_in_time(pod: Pod) -> str | None:
     return None
 
 
-def _needs_more(read: ReadPod) -> bool:
+def needs_more(read: ReadPod) -> bool:
     """Say whether the run, or its task, is known to need more than its written limit.
 
     A run that was killed at what was written needs more, though nobody knows how much. So does one

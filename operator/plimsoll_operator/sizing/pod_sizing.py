@@ -50,13 +50,9 @@ from plimsoll_operator.sizing.keeping_qos_class import (
 )
 from plimsoll_operator.sizing.no_next_pod import why_none_may_follow
 from plimsoll_operator.sizing.own_retries import killed, made_as_written, not_below_retry
-from plimsoll_operator.sizing.patch import (
-    Memory,
-    is_lowered,
-    memory_after,
-    patch_for,
-)
+from plimsoll_operator.sizing.patch import Memory, is_lowered, memory_after, patch_for
 from plimsoll_operator.sizing.read_pod import ReadPod
+from plimsoll_operator.sizing.read_requests import cpu_unless_read, memory_unless_read
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.sizing.stepping_back import (
@@ -164,6 +160,7 @@ def _sized(read: ReadPod, state: AdmissionState) -> Sized:
     enforced = policy.mode is Mode.ENFORCE
     if decision.allocation_bytes is not None and wanted != read.was:
         decision, wanted = _partitions_first(read, decision, wanted, state)
+        decision, wanted = memory_unless_read(read, decision, wanted)
     decision, wanted = _in_class(read, decision, wanted)
     decision, wanted = within_limit_of_others(read, decision, wanted)
     cpu = _cpu(read, wanted, state)
@@ -339,7 +336,7 @@ def _cpu_decided(read: ReadPod, ask: CpuAsk, wanted: Memory, bounds: CpuBounds) 
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     note = size_cpu(ask, knowledge, bounds, qos)
     note = within_lift(note, read.lift, made_as_written=made_as_written(read))
-    note = cpu_within_deadline(read.body, note)
+    note = cpu_unless_read(read, cpu_within_deadline(read.body, note))
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note
     memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was
