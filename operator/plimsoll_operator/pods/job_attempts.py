@@ -38,9 +38,11 @@ _OF_ONE_JOB: Final = (
 )
 """Annotations of a template that do not hold for another Job's."""
 _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
+_HELM_RELEASE: Final = "meta.helm.sh/release-name"
+"""Annotation that Helm writes on all that it installs."""
 _KEEPERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
-    "meta.helm.sh/release-name",
+    _HELM_RELEASE,
     "argocd.argoproj.io/tracking-id",
     "argocd.argoproj.io/sync-options",
 )
@@ -110,12 +112,12 @@ def may_start_late(job: Mapping[str, Any]) -> bool:
     """Say whether only its author decides when the Job starts.
 
     The maker of the Job, such as a CronJob, a JobSet or Kueue, may decide, too; an installer waits
-    some minutes for its hooks.
+    some minutes for its hooks, and so does Helm for all Jobs of a release (``--wait-for-jobs``).
     """
-    metadata = metadata_of(job)
-    if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations_of(job)):
+    metadata, annotations = metadata_of(job), annotations_of(job)
+    if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations):
         return False
-    if not is_made_here(job):
+    if _HELM_RELEASE in annotations or not is_made_here(job):
         return False
     return not any(str(key).startswith(KUEUE) for key in mapping(metadata.get("labels")))
 

@@ -47,6 +47,10 @@ def test_who_bears_to_wait(job: dict[str, Any]) -> None:
         pytest.param(
             a_job({"annotations": {"helm.sh/hook": "pre-install"}}), id="an installer waits for it"
         ),
+        pytest.param(
+            a_job({"annotations": {"meta.helm.sh/release-name": "shop"}}),
+            id="Helm waits for the Jobs of a release",
+        ),
         pytest.param(a_job(owned_by("CronJob")), id="a CronJob may replace it"),
         pytest.param(a_job(owned_by("JobSet")), id="a JobSet starts together"),
         pytest.param(a_job(completionMode="Indexed", parallelism=4), id="indexes side by side"),
