@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll_operator.pods.engines.table import ENGINES, engine_run
+from plimsoll_operator.pods.engines.table import ENGINES, engine_run, limits_start
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -79,6 +79,15 @@ def is_awaited(pod: Pod) -> bool:
     It does so after minutes, whether it made the pod itself or a Job.
     """
     return engine_run(pod, labels_of(pod)) is not None or is_polled(pod)
+
+
+def must_start_soon(pod: Pod) -> bool:
+    """Say whether the pod's maker fails it, as a rule, if it is Pending for some minutes.
+
+    A pod that is polled by an unknown engine, or by no engine, counts as one of those.
+    """
+    run = engine_run(pod, labels_of(pod))
+    return is_polled(pod) if run is None else limits_start(run)
 
 
 def _is_attended(pod: Pod) -> bool:

@@ -1,8 +1,8 @@
 """Holds back raises of pods that must not wait long, and keeps the CPU of those with a deadline.
 
-A deadline counts from a pod's or Job's start, whether its pods wait or run. An engine, or another
-maker that waits for its pod, fails a pod that is Pending for some minutes (GitLab's runner for
-three, by default; Airflow's operator for two), and its next pod, too. A raised pod may wait too
+A deadline counts from a pod's or Job's start, whether its pods wait or run. Some engines, and
+other makers that wait for their pod, fail a pod that is Pending for some minutes (GitLab's runner
+for three, by default; Airflow's operator for two), and its next pod, too. A raised pod may wait too
 long for room, so such a pod gets more than its author wrote only if it is known to need that. With
 less CPU, a pod with a deadline may run too long.
 """
@@ -15,7 +15,7 @@ from typing import Final
 from plimsoll_operator.names.labels import JOB_ATTEMPTS
 from plimsoll_operator.pods.attempts import has_deadline
 from plimsoll_operator.pods.owners import controller_of, is_job
-from plimsoll_operator.pods.polled import is_awaited
+from plimsoll_operator.pods.polled import must_start_soon
 from plimsoll_operator.pods.spec import Pod, annotations_of
 from plimsoll_operator.sizing.decision_note import CpuNote
 from plimsoll_operator.sizing.read_pod import ReadPod
@@ -66,7 +66,7 @@ def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
 def _why_in_time(pod: Pod) -> str | None:
     """Say why the pod must not wait long for room, as far as the word "might"; None if it may."""
     hurry = _why_done_in_time(pod)
-    return _AWAITED if hurry is None and is_awaited(pod) else hurry
+    return _AWAITED if hurry is None and must_start_soon(pod) else hurry
 
 
 def _why_done_in_time(pod: Pod) -> str | None:

@@ -60,6 +60,17 @@ def test_a_pod_that_must_start_in_time_is_not_raised_for_headroom_alone(
     assert "might wait too long for more" in decision_of(sized)["why"]
 
 
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"workflows.argoproj.io/workflow": "w-x7k2p"},
+        {"nextflow.io/processName": "ALIGN", "nextflow.io/runName": "happy-pike"},
+    ],
+)
+def test_a_pod_whose_engine_waits_for_its_start_is_raised_as_others(marks: dict[str, str]) -> None:
+    assert memory_of(after(NEAR.with_labels(marks), KNOWN)) == (FITS, FITS)
+
+
 def test_what_holds_a_raise_back_is_said() -> None:
     told = {
         "it has a deadline, and": NEAR.with_spec(**OWN),

@@ -1,8 +1,7 @@
 """The events of the controller, and the hub that carries them.
 
 A part publishes what happened; the parts that act on it have subscribed. So a part knows nothing
-of the parts that come after it. ``connecting`` has the table of
-subscriptions.
+of the parts that come after it. ``connecting`` has the table of subscriptions.
 """
 
 from __future__ import annotations

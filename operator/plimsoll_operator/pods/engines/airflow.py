@@ -73,6 +73,7 @@ def airflow(taken: frozenset[str]) -> Engine:
             _EXECUTOR,
         ),
         main_containers=("base",),
+        limits_start=True,  # startup_timeout_seconds, worker_pods_pending_timeout
         missing=(
             "the labels dag_id, task_id and run_id that Airflow writes, as a pod that is made by"
             " other means than its operator: write the label in its metadata.labels"

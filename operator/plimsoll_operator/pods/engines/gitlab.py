@@ -56,6 +56,7 @@ GITLAB: Final = Engine(
     annotations=(_JOB, _JOB_ID, _SHA, _REF, _PROJECT),
     note_marks=(_JOB_ID,),
     main_containers=("build",),
+    limits_start=True,  # poll_timeout
     missing=(
         "a runner that is older than its annotations: update it, or write the variable"
         " KUBERNETES_POD_LABELS_1: plimsoll.dev/task=<name> of the job, if the runner's"

@@ -133,6 +133,7 @@ DAGSTER: Final = Engine(
     marks=(_RUN,),
     labels=(_JOB, _OP, _LOCATION, _COMPONENT),
     main_containers=("dagster",),
+    limits_start=True,  # run_monitoring.start_timeout_seconds
     missing=(
         "a run of assets that somebody picked, or a name longer than a label can be: write the"
         " label in pod_template_spec_metadata of the tag dagster-k8s/config"
@@ -159,6 +160,7 @@ PREFECT: Final = Engine(
     marks=(_FLOW_RUN,),
     labels=(_FLOW, _DEPLOYMENT),
     main_containers=("prefect-job",),
+    limits_start=True,  # pod_watch_timeout_seconds
     missing=(
         "a flow whose worker writes only the run's generated name, or a name longer than a label"
         " can be: write the label in the work pool's job template, spec.template.metadata.labels"

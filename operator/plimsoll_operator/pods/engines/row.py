@@ -65,6 +65,7 @@ class Engine:
     naming_notes: annotations without which its task has another name; live pods always have them.
     shared_marks: labels so plain that others' pods may have them: ``read`` looks for more.
     main_containers: its names for the container that does the work, if a pod has several.
+    limits_start: whether it fails a pod that is Pending for some minutes, by its defaults.
     missing: what its pods may lack for a recurring name, and what to write; for people.
     """
 
@@ -77,6 +78,7 @@ class Engine:
     naming_notes: tuple[str, ...] = ()
     shared_marks: tuple[str, ...] = ()
     main_containers: tuple[str, ...] = ()
+    limits_start: bool = False
     missing: str = ""
 
 

@@ -47,6 +47,7 @@ ENGINES: Final = (
 _MARKS: Final = frozenset(
     mark for engine in ENGINES for mark in (*engine.marks, *engine.shared_marks)
 )
+_LIMITING_START: Final = frozenset(engine.name for engine in ENGINES if engine.limits_start)
 _NOTE_MARKS: Final = frozenset(mark for engine in ENGINES for mark in engine.note_marks)
 
 
@@ -60,6 +61,11 @@ def engine_run(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
             if run is not None:
                 return run
     return None
+
+
+def limits_start(run: EngineRun) -> bool:
+    """Say whether the run's engine fails a pod that is Pending for some minutes."""
+    return run.engine in _LIMITING_START
 
 
 def _is_marked(pod: Pod, pod_labels: Mapping[str, Any], engine: Engine) -> bool:
