@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from plimsoll_operator.ordering.asks import Amounts, Asked, times_it_fits
@@ -201,15 +201,24 @@ def _turn(
 def _best(
     window: Sequence[Waiter], nodes: Sequence[Place], where: Fitting, known: Known
 ) -> Release:
+    fitting = [where.of(waiter.asked) for waiter in window]
     candidates = [
-        Candidate(waiter.task, waiter.overtaken, where.of(waiter.asked)) for waiter in window
+        Candidate(waiter.task, waiter.overtaken, _wanted(fits, nodes))
+        for waiter, fits in zip(window, fitting, strict=True)
     ]
     turn = best_turn(candidates, [place.residents for place in nodes], known.pairs)
     waiter, order = window[turn.job], [nodes[node] for node in turn.nodes]
+    # All pods of a Job need room, also where none can prefer to go.
+    rest = (nodes[at] for at in fitting[turn.job] if at not in turn.nodes)
     rooms = (
         place
-        for place in order
+        for place in chain(order, rest)
         for _ in range(times_it_fits(waiter.asked, place.free, waiter.pods))
     )
     takes = tuple(islice(rooms, waiter.pods))
     return Release(waiter, Why.TURN, tuple(order[:MOST_NAMED]), takes)
+
+
+def _wanted(fitting: Sequence[int], nodes: Sequence[Place]) -> Sequence[int]:
+    """Of the nodes on which a pod fits, those that it can prefer; all of them if there are none."""
+    return [at for at in fitting if nodes[at].host is not None] or fitting

@@ -51,12 +51,13 @@ class Taker:
 class Place:
     """A node as one pod finds it.
 
-    host: the name by which a pod can prefer it. free: what is left of the resources that it names.
+    host: the name by which a pod can prefer it; None if it has none, or the scheduler avoids it
+        while another node has room. free: what is left of the resources that it names.
     residents: tasks that run there, each once for every pod.
     """
 
     node: str
-    host: str
+    host: str | None
     free: Amounts
     residents: tuple[str, ...]
 
@@ -72,7 +73,7 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    host: str
+    host: str | None
     has: Amounts
     labels: Mapping[str, str]
     """These include its name under NAME."""
@@ -95,13 +96,18 @@ class RoomBook:
     """By UID of the pod, or of the Job that makes the pods."""
 
     def see_node(self, node: str, host: str | None, document: Mapping[str, Any]) -> None:
-        """Note a node. host: None if an ordinary pod cannot go there now, or the node is gone."""
+        """Note a node to which an ordinary pod may go now. host: as in ``Place``."""
+        self._see_labels(document)
+        has = amounts_of(mapping(document.get("status")).get("allocatable"))
+        self._nodes[node] = _Node(host, has, {**labels_of(document), NAME: node})
+
+    def close_node(self, node: str, document: Mapping[str, Any]) -> None:
+        """Note a node to which an ordinary pod cannot go now, or that is gone."""
+        self._see_labels(document)
+        self._nodes.pop(node, None)
+
+    def _see_labels(self, document: Mapping[str, Any]) -> None:
         self.has_karpenter = self.has_karpenter or is_of_karpenter(labels_of(document))
-        if host is None:
-            self._nodes.pop(node, None)
-        else:
-            has = amounts_of(mapping(document.get("status")).get("allocatable"))
-            self._nodes[node] = _Node(host, has, {**labels_of(document), NAME: node})
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """Note a pod of a task, as often as it is seen."""

@@ -102,6 +102,20 @@ def test_an_empty_node_is_the_first_pods() -> None:
     assert release.places[0].node == "empty"
 
 
+def test_a_node_that_no_pod_can_prefer_is_taken_where_no_other_has_room() -> None:
+    """The scheduler avoids a node with a soft taint in the same way."""
+    avoided = replace(place("avoided"), host=None)
+    release = Moment((avoided, *BUSY)).next(waiter(1), waiter(2, WAIT))
+    assert release is not None
+    assert [each.node for each in release.places] == ["with-wait", "with-cpu"]
+    alone = Moment((avoided, place("full", cores=0))).next(waiter(1))
+    assert alone is not None
+    assert [each.node for each in alone.takes] == ["avoided"]
+    job = Moment((avoided, place("one"))).next(waiter(1, pods=2))
+    assert job is not None
+    assert [each.node for each in job.takes] == ["one", "avoided"]
+
+
 def test_at_most_five_nodes_are_named() -> None:
     nodes = tuple(place(f"n{number}", WAIT) for number in range(9))
     release = Moment(nodes).next(waiter(1))

@@ -119,7 +119,7 @@ def test_the_pods_of_a_job_are_awaited_until_each_is_there(book: RoomBook) -> No
 
 
 def test_a_node_that_takes_no_pods_is_no_place(book: RoomBook) -> None:
-    book.see_node("n", None, NODE)
+    book.close_node("n", NODE)
     assert book.places(0, 0.0) == []
     assert book.capacities() == []
 

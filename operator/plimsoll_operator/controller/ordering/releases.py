@@ -150,8 +150,11 @@ class Releases:
 
     def see_node(self, document: Pod, *, gone: bool) -> None:
         """Note a node."""
-        name = str(metadata_of(document).get("name"))
-        self.room.see_node(name, None if gone else read_node(document).host, document)
+        name, node = str(metadata_of(document).get("name")), read_node(document)
+        if node.takes_pods and not gone:
+            self.room.see_node(name, node.host, document)
+        else:
+            self.room.close_node(name, document)
         self._news.set()
 
     async def run(self) -> None:
@@ -337,7 +340,7 @@ class Releases:
         meta, waiter = metadata_of(pod), release.waiter
         # If several pods start, or some later, one node is not the best for all of them.
         names_hosts = is_one(pod) and not self.room.has_karpenter
-        hosts = [place.host for place in release.places if names_hosts]
+        hosts = [place.host for place in release.places if names_hosts and place.host]
         now_s = self.monotonic_s()
         # Before the call: the pod may be seen bound before the answer is here.
         takers = [

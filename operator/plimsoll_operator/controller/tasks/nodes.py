@@ -17,6 +17,8 @@ Object: TypeAlias = Mapping[str, Any]
 PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 """Conditions under which a kubelet ends pods."""
 TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+CLOSING: Final = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep pods without tolerations away."""
 _TYPE_CHARS: Final = 63
 """The longest value that a label may have."""
 
@@ -39,13 +41,16 @@ class Node:
     """One node. type: its instance type; None if no label says it.
 
     pressed: whether its kubelet says that it is short of memory.
-    host: the name by which pods can prefer it; None if an ordinary pod cannot go there now.
+    takes_pods: whether an ordinary pod may go there now.
+    host: the name by which pods can prefer it; None if an ordinary pod cannot or should not go
+        there now. A node with a taint that only discourages pods has no such name.
     strained: the same name if its kubelet says that it is short of anything; else None.
     """
 
     capacity: Capacity
     type: str | None
     pressed: bool = False
+    takes_pods: bool = False
     host: str | None = None
     strained: str | None = None
 
@@ -134,22 +139,29 @@ def read_node(document: Object) -> Node:
     short_of = {kind for kind in PRESSURES if _condition(document, kind) == "True"}
     host = labels.get(HOST_NAME)
     host = str(host)[:_TYPE_CHARS] if host else None
+    takes_pods = _is_open(document) and not short_of
     return Node(
         capacity,
         type=str(type_name)[:_TYPE_CHARS] if type_name else None,
         pressed="MemoryPressure" in short_of,
-        host=host if _is_open(document) and not short_of else None,
+        takes_pods=takes_pods,
+        host=host if takes_pods and not _taints_of(document) else None,
         strained=host if short_of else None,
     )
 
 
 def _is_open(document: Object) -> bool:
-    """Say whether a pod without tolerations may go there: it is ready and has no taint."""
+    """Say whether a pod without tolerations may go there: it is ready and no taint forbids it."""
     spec = mapping(document.get("spec"))
     leaving = mapping(document.get("metadata")).get("deletionTimestamp") is not None
-    closed = spec.get("unschedulable") or sequence(spec.get("taints")) or leaving
+    closing = any(taint.get("effect") in CLOSING for taint in _taints_of(document))
+    closed = spec.get("unschedulable") or closing or leaving
     # A node without this condition is a test's, or a virtual one.
     return not closed and _condition(document, "Ready") in (None, "True")
+
+
+def _taints_of(document: Object) -> list[Object]:
+    return [mapping(taint) for taint in sequence(mapping(document.get("spec")).get("taints"))]
 
 
 def _condition(document: Object, kind: str) -> object:
