@@ -18,21 +18,12 @@ class Fitting:
 
     def __init__(self, nodes: Sequence[Amounts]) -> None:
         """Read what each node has left of the resources that it names."""
-        self._nodes = nodes
+        self._nodes = list(nodes)
         self._found: dict[Asked, tuple[int, ...]] = {}
         names = sorted({name for node in nodes for name in node})
         self._column = {name: column for column, name in enumerate(names)}
-        unnamed = [np.inf if name in UNBOUNDED else -np.inf for name in names]
-        self._free = np.array(
-            [
-                [
-                    min(node[name], _MOST) if name in node else missing
-                    for name, missing in zip(names, unnamed, strict=True)
-                ]
-                for node in nodes
-            ],
-            dtype=float,
-        ).reshape(len(nodes), len(names))
+        rows = [self._row(node) for node in nodes]
+        self._free = np.array(rows, dtype=float).reshape(len(nodes), len(names))
 
     def of(self, asked: Asked) -> tuple[int, ...]:
         """Return the positions of the nodes that have room for one pod."""
@@ -50,6 +41,21 @@ class Fitting:
             left -= times_it_fits(asked, self._nodes[at], left)
         return left <= 0
 
+    def take(self, at: int, asked: Asked) -> Amounts:
+        """Note that a pod takes room on a node, and return what is left there."""
+        taken, left = dict(asked), self._nodes[at]
+        self._nodes[at] = {name: amount - taken.get(name, 0) for name, amount in left.items()}
+        self._free[at] = self._row(self._nodes[at])
+        self._found.clear()
+        return self._nodes[at]
+
+    def _row(self, node: Amounts) -> list[float]:
+        """What a node has left of each resource that any node names."""
+        return [
+            float(min(node[name], _MOST)) if name in node else _unnamed(name)
+            for name in self._column
+        ]
+
     def _of(self, asked: Asked) -> tuple[int, ...]:
         named = [(self._column[name], amount) for name, amount in asked if name in self._column]
         if any(name not in self._column and name not in UNBOUNDED for name, _ in asked):
@@ -58,3 +64,8 @@ class Fitting:
         amounts = [min(amount, _MOST) for _, amount in named]
         enough = (self._free[:, columns] >= amounts).all(axis=1)
         return tuple(np.flatnonzero(enough).tolist())
+
+
+def _unnamed(resource: str) -> float:
+    """What a node has of a resource that it does not name."""
+    return np.inf if resource in UNBOUNDED else -np.inf

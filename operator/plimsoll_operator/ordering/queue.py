@@ -8,13 +8,13 @@ released.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final
 
 from plimsoll_operator.ordering.asks import Amounts, Asked, times_it_fits
 from plimsoll_operator.ordering.fitting import Fitting
-from plimsoll_operator.ordering.room import Place
+from plimsoll_operator.ordering.room import Awaited, Place, Taker
 from plimsoll_operator.ordering.why import Why
 from plimsoll_predictor.placing.queueing import (
     MOST_OVERTAKEN,
@@ -26,6 +26,8 @@ from plimsoll_predictor.placing.queueing import (
 
 MOST_NAMED: Final = 5
 """The best node, and the four that are next best."""
+MOST_TURNS: Final = 20
+"""Turns that are chosen at once: their releases need not wait for each other."""
 MOST_HELD: Final = 1000
 """If more are held, the first are released, so that all can be released within seconds."""
 
@@ -59,13 +61,23 @@ class Waiter:
 class Release:
     """One pod to release. places: the nodes to prefer, the best first; empty for anywhere.
 
-    takes: the node of each of its pods, if they go where they prefer.
+    takes: the node of each of its pods, if they go where they prefer. overtakes: the UIDs of the
+    pods of its priority that came before it and still wait.
     """
 
     waiter: Waiter
     why: Why
     places: tuple[Place, ...] = ()
     takes: tuple[Place, ...] = ()
+    overtakes: tuple[str, ...] = ()
+
+    def awaited(self, until_s: float) -> Awaited:
+        """Return what its pods take until they are bound."""
+        waiter = self.waiter
+        takers = [
+            Taker(place.node, waiter.priority, waiter.asked, waiter.task) for place in self.takes
+        ]
+        return Awaited(until_s, waiter.priority, takers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +103,21 @@ class Known:
 def next_releases(
     queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
 ) -> list[Release]:
-    """Return all pods that must not wait, or else the one whose turn it is; none while all wait.
+    """Return all pods that must not wait, or else those whose turn it is; none while all wait.
 
+    The turns are as if each were chosen once the one before was released. There are MOST_TURNS at
+    most, and only one if it is released to nowhere: then the scheduler must see it first.
     queue: in the order of creation. places: the nodes as a pod of a priority finds them.
     """
     at_once = _at_once(queue, known)
     if at_once or not queue:
         return at_once
-    turn = _turn(queue, places, known)
-    return [] if turn is None else [turn]
+    return _turns(queue, places, known)
 
 
 def in_order(waiters: Iterable[Waiter]) -> list[Waiter]:
     """Return them in the order of creation; those of the same second by their UIDs."""
     return sorted(waiters, key=lambda waiter: (waiter.created_s, waiter.uid))
-
-
-def overtaken_by(queue: Sequence[Waiter], released: Waiter) -> list[str]:
-    """Return the UIDs of those that came before the one released in its turn."""
-    earlier = queue[: queue.index(released)]
-    return [each.uid for each in earlier if each.priority == released.priority]
 
 
 def _at_once(queue: Sequence[Waiter], known: Known) -> list[Release]:
@@ -172,9 +179,9 @@ def _why_beside(waiter: Waiter, known: Known) -> Why | None:
     return Why.OUTSIDE if outsider_s is not None and outsider_s >= waiter.created_s else None
 
 
-def _turn(
+def _turns(
     queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
-) -> Release | None:
+) -> list[Release]:
     """Choose among those of the highest priority.
 
     One of a lower priority goes only where none of a higher one fits, and the scheduler has one of
@@ -184,39 +191,64 @@ def _turn(
     top = [waiter for waiter in queue if waiter.priority == ranks[0]]
     late = next((each for each in top if each.overtaken >= MOST_OVERTAKEN), None)
     if late is not None:
-        return Release(late, Why.OVERTAKEN)
+        return [Release(late, Why.OVERTAKEN)]
     for rank in ranks:
-        nodes = places(rank)
-        where = Fitting([place.free for place in nodes])
-        group = (waiter for waiter in queue if waiter.priority == rank)
+        group = [waiter for waiter in queue if waiter.priority == rank]
+        turns = _turns_of(group, list(places(rank)), known)
+        if turns and rank < ranks[0] and not known.has_from(ranks[0]):
+            return [Release(top[0], Why.TURN)]
+        if turns:
+            return turns
+    return []
+
+
+def _turns_of(group: list[Waiter], nodes: list[Place], known: Known) -> list[Release]:
+    """Choose among those of one priority, until no node has room or one was overtaken for long."""
+    where, turns = Fitting([place.free for place in nodes]), list[Release]()
+    while len(turns) < MOST_TURNS:
         fitting = (waiter for waiter in group if where.takes(waiter.asked, waiter.pods))
         window = list(islice(fitting, WINDOW))
-        if window and rank < ranks[0] and not known.has_from(ranks[0]):
-            return Release(top[0], Why.TURN)
-        if window:
-            return _best(window, nodes, where, known)
-    return None
+        if not window:
+            break
+        waiter, places, taken = _best(window, nodes, where, known)
+        at = group.index(waiter)
+        earlier = group[:at]
+        overtakes = tuple(each.uid for each in earlier)
+        takes = tuple(nodes[node] for node in taken)
+        turns.append(Release(waiter, Why.TURN, places, takes, overtakes))
+        group = [
+            *(replace(each, overtaken=each.overtaken + 1) for each in earlier),
+            *group[at + 1 :],
+        ]
+        if any(each.overtaken >= MOST_OVERTAKEN for each in group[:at]):
+            break
+        for node in taken:
+            left = where.take(node, waiter.asked)
+            residents = (*nodes[node].residents, waiter.task)
+            nodes[node] = replace(nodes[node], free=left, residents=residents)
+    return turns
 
 
 def _best(
     window: Sequence[Waiter], nodes: Sequence[Place], where: Fitting, known: Known
-) -> Release:
+) -> tuple[Waiter, tuple[Place, ...], tuple[int, ...]]:
+    """Return the next pod, the nodes that it prefers, and the node that each of its pods takes."""
     fitting = [where.of(waiter.asked) for waiter in window]
     candidates = [
         Candidate(waiter.task, waiter.overtaken, _wanted(fits, nodes))
         for waiter, fits in zip(window, fitting, strict=True)
     ]
     turn = best_turn(candidates, [place.residents for place in nodes], known.pairs)
-    waiter, order = window[turn.job], [nodes[node] for node in turn.nodes]
+    waiter = window[turn.job]
     # All pods of a Job need room, also where none can prefer to go.
-    rest = (nodes[at] for at in fitting[turn.job] if at not in turn.nodes)
+    rest = (at for at in fitting[turn.job] if at not in turn.nodes)
     rooms = (
-        place
-        for place in chain(order, rest)
-        for _ in range(times_it_fits(waiter.asked, place.free, waiter.pods))
+        at
+        for at in chain(turn.nodes, rest)
+        for _ in range(times_it_fits(waiter.asked, nodes[at].free, waiter.pods))
     )
-    takes = tuple(islice(rooms, waiter.pods))
-    return Release(waiter, Why.TURN, tuple(order[:MOST_NAMED]), takes)
+    named = tuple(nodes[at] for at in turn.nodes[:MOST_NAMED])
+    return waiter, named, tuple(islice(rooms, waiter.pods))
 
 
 def _wanted(fitting: Sequence[int], nodes: Sequence[Place]) -> Sequence[int]:

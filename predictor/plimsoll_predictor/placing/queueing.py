@@ -79,7 +79,7 @@ def best_turn(
         if not empty.isdisjoint(job.fits):
             return Turn(number, _by(wasted[number], job.fits))
     scores = [
-        min(float(wasted[number, node]) for node in job.fits) - AGE * job.overtaken
+        float(wasted[number, list(job.fits)].min()) - AGE * job.overtaken
         for number, job in enumerate(window)
     ]
     best = min(range(len(window)), key=scores.__getitem__)

@@ -36,7 +36,7 @@ class GateServer:
     keeping: namespaces in which a rule refuses that a gate goes.
     broken: the status of all answers, if they are errors. silent: whether calls are never answered.
     now_s: of its clock. meddle: how many times somebody else changes a pod between a look at it and
-        its patch.
+        its patch. meddles_with: the name of the only such pod; "" for any.
     """
 
     url: str = ""
@@ -58,6 +58,7 @@ class GateServer:
     silent: bool = False
     now_s: float = 0.0
     meddle: int = 0
+    meddles_with: str = ""
     patched: list[str] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
     """Paths of requested lists, with or without the right to them."""
@@ -160,7 +161,7 @@ class GateServer:
         meta = pod["metadata"]
         if meta.get("namespace") in self.failing:
             return 500, {"message": "failed calling webhook"}
-        if self.meddle:
+        if self.meddle and self.meddles_with in ("", meta["name"]):
             self.meddle -= 1
             meta["resourceVersion"] += "1"
         if isinstance(body, list):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +14,12 @@ from plimsoll_operator.ordering.asks import Amounts, Asked
 from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.queue import (
     MOST_HELD,
+    MOST_TURNS,
     Known,
     Release,
     Waiter,
     in_order,
     next_releases,
-    overtaken_by,
 )
 from plimsoll_operator.ordering.room import Place
 from plimsoll_operator.ordering.why import Why
@@ -62,7 +63,7 @@ KNOWN = Known(
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The situation when a pod is chosen."""
+    """The situation when pods are chosen."""
 
     places: Sequence[Place] = ()
     of_priority: Callable[[int], Sequence[Place]] | None = None
@@ -72,9 +73,9 @@ class Moment:
         return next_releases(queue, self.of_priority or (lambda _priority: self.places), self.known)
 
     def next(self, *queue: Waiter) -> Release | None:
-        """The single release, if any."""
+        """The first release, if any; another only if it is a turn, too."""
         found = self.all(*queue)
-        assert len(found) <= 1
+        assert len(found) <= 1 or {each.why for each in found} == {Why.TURN}
         return found[0] if found else None
 
 
@@ -114,6 +115,60 @@ def test_a_node_that_no_pod_can_prefer_is_taken_where_no_other_has_room() -> Non
     job = Moment((avoided, place("one"))).next(waiter(1, pods=2))
     assert job is not None
     assert [each.node for each in job.takes] == ["one", "avoided"]
+
+
+def test_turns_are_chosen_at_once_as_one_after_another() -> None:
+    draw = random.Random(7)
+    for _ in range(100):
+        nodes = [
+            place(
+                f"n{at}", *draw.choices([CPU, WAIT], k=draw.randrange(3)), cores=draw.randrange(4)
+            )
+            for at in range(4)
+        ]
+        queue = [
+            waiter(at, draw.choice([CPU, WAIT]), draw.randint(1, 2), overtaken=draw.randrange(50))
+            for at in range(12)
+        ]
+        chosen = Moment(nodes).all(*queue)
+        waiting, found = queue, list[tuple[str, list[str], tuple[str, ...]]]()
+        while len(found) < len(chosen):
+            release = Moment(nodes).next(*waiting)
+            assert release is not None
+            uid = release.waiter.uid
+            found.append((uid, [each.node for each in release.places], release.overtakes))
+            waiting = [
+                replace(each, overtaken=each.overtaken + (each.uid in release.overtakes))
+                for each in waiting
+                if each.uid != uid
+            ]
+            nodes = [after(each, release) for each in nodes]
+        assert found == [
+            (each.waiter.uid, [each.node for each in each.places], each.overtakes)
+            for each in chosen
+        ]
+        assert Moment(nodes).next(*waiting) is None or waiting[0].overtaken >= MOST_OVERTAKEN
+
+
+def after(node: Place, release: Release) -> Place:
+    """The node once a pod was released there."""
+    if node.node != release.takes[0].node:
+        return node
+    free = {name: left - dict(release.waiter.asked)[name] for name, left in node.free.items()}
+    return replace(node, free=free, residents=(*node.residents, release.waiter.task))
+
+
+def test_no_more_turns_are_chosen_at_once_than_soon_end() -> None:
+    roomy = replace(place("roomy"), free={"cpu": 100_000, "pods": 100})
+    assert len(Moment((roomy,)).all(*(waiter(number) for number in range(99)))) == MOST_TURNS
+
+
+def test_who_was_overtaken_for_long_ends_the_turns() -> None:
+    roomy = replace(place("roomy", CPU), free={"cpu": 9000, "pods": 100})
+    late = waiter(0, overtaken=MOST_OVERTAKEN - 2)
+    queue = late, *(waiter(number, WAIT) for number in range(1, 9))
+    chosen = Moment((roomy,)).all(*queue)
+    assert [each.waiter.uid for each in chosen] == ["uid-0001", "uid-0002"]
 
 
 def test_at_most_five_nodes_are_named() -> None:
@@ -159,9 +214,14 @@ def test_who_was_overtaken_often_waits_for_the_scheduler_where_nothing_is_free()
 
 
 def test_those_who_came_before_are_overtaken() -> None:
-    queue = [waiter(1), waiter(2, priority=5), waiter(3), waiter(4, WAIT)]
-    assert overtaken_by(queue, queue[3]) == ["uid-0001", "uid-0003"]
-    assert overtaken_by(queue, queue[0]) == []
+    room = Moment(of_priority=lambda priority: () if priority else (place("with-cpu", CPU),))
+    room = replace(room, known=replace(KNOWN, has_from=lambda _priority: True))
+    release = room.next(waiter(1), waiter(2, priority=5), waiter(3), waiter(4, WAIT))
+    assert release is not None
+    assert release.overtakes == ("uid-0001", "uid-0003")
+    first = room.next(waiter(1), waiter(3))
+    assert first is not None
+    assert first.overtakes == ()
 
 
 def test_the_queue_is_in_the_order_of_creation() -> None:
@@ -194,7 +254,8 @@ def test_all_who_wait_for_nothing_go_before_anybody_has_a_turn() -> None:
         ("uid-0003", Why.LARGE),
         ("uid-0004", Why.OTHERS),
     ]
-    assert [release.why for release in Moment(BUSY).all(waiter(1), waiter(5))] == [Why.TURN]
+    turns = Moment(BUSY).all(waiter(1), waiter(5), waiter(6))
+    assert [release.why for release in turns] == [Why.TURN, Why.TURN]
 
 
 def test_where_it_is_not_known_who_is_on_the_nodes_all_go() -> None:
@@ -319,9 +380,10 @@ def test_of_those_that_fit_no_more_are_looked_up_than_the_window_holds(
 
     monkeypatch.setattr(Fitting, "of", counted)
     queue = [waiter(number, asked=(("cpu", 1 + number),)) for number in range(300)]
-    release = Moment(BUSY).next(*queue)
-    assert release is not None
-    most = len(queue) + 2 * WINDOW  # each on empty nodes; the window on nodes as they are
+    roomy = replace(place("roomy"), free={"cpu": 100_000, "pods": 100})
+    assert len(Moment((roomy,)).all(*queue)) == MOST_TURNS
+    # Each on empty nodes; for each turn, the window on nodes as they are.
+    most = len(queue) + MOST_TURNS * 2 * WINDOW
     assert len(looked_up) <= most
 
 

@@ -66,6 +66,12 @@ class HeldPods:
         """Count that each of them was overtaken once more."""
         self._overtaken.update(uids)
 
+    def take_back(self, uids: Iterable[str]) -> None:
+        """Count that each of them was overtaken once less: the pod before it did not go."""
+        for uid in uids:
+            if self._overtaken[uid]:
+                self._overtaken[uid] -= 1
+
     def queue(self, orders: Callable[[str], bool]) -> list[Waiter]:
         """Return all that wait, in the order of creation. orders: whether a task is ordered."""
         return in_order(

@@ -29,6 +29,7 @@ from plimsoll_operator.controller.ordering.other_pods import OtherPods
 from plimsoll_operator.controller.ordering.stuck_store import StuckStore
 from plimsoll_operator.controller.ordering.troubled_namespaces import SLOW_S, TroubledNamespaces
 from plimsoll_operator.controller.ordering.unstarted_leader import AT_ONCE, OF_NAMESPACE
+from plimsoll_operator.controller.ordering.waiting_events import announce
 from plimsoll_operator.controller.ordering.waiting_jobs import WaitingJobs, path_of_job
 from plimsoll_operator.controller.tasks.nodes import read_node
 from plimsoll_operator.feed.board import FeedBoard
@@ -45,11 +46,9 @@ from plimsoll_operator.kube.errors import (
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
 from plimsoll_operator.ordering.namespace_work import NamespaceWork
-from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_releases, overtaken_by
-from plimsoll_operator.ordering.room import AWAITED_S, Awaited, Place, RoomBook, Taker
+from plimsoll_operator.ordering.queue import Known, Release, next_releases
+from plimsoll_operator.ordering.room import AWAITED_S, RoomBook
 from plimsoll_operator.ordering.suspended_jobs import KIND, resume_to
-from plimsoll_operator.ordering.why import Why
-from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import Pod, metadata_of
 from plimsoll_operator.wording import event_words
@@ -138,15 +137,7 @@ class Releases:
 
     def _see_waiting(self, pod: Pod, *, gone: bool) -> None:
         if self.held.see(pod, gone=gone):
-            self._announce(event_words.held(), pod)
-
-    def _announce(self, happening: event_words.Happening, pod: Pod) -> None:
-        if not is_job(pod):
-            self.announcer.announce(happening, pod)
-            return
-        identity = identify(pod)
-        regarding = event_words.Regarding.of(pod, KIND, "batch/v1")
-        self.announcer.tell(happening, regarding, None if identity is None else identity.task)
+            announce(self.announcer, event_words.held(), pod)
 
     def see_node(self, document: Pod, *, gone: bool) -> None:
         """Note a node."""
@@ -189,7 +180,7 @@ class Releases:
         if self.others.are_awaited():
             return
         try:
-            while await self._release_next():
+            while await self._release_chosen():
                 # While there is room, releases take at most half of the time.
                 await asyncio.sleep(self._took_s)
                 if self.monotonic_s() - now_s > LOOK_WITHIN_S:
@@ -237,15 +228,19 @@ class Releases:
             self.room.set_others(pods)
             self._namespaces.was_answered(self.monotonic_s())
 
-    async def _release_next(self) -> bool:
-        """Release all that need not wait, else one in its turn; False if all have to wait."""
+    async def _release_chosen(self) -> bool:
+        """Release all that need not wait, else some in turn; False if all have to wait."""
         now_s = self.monotonic_s()
         since_s = now_s - (now_s if self._began_s is None else self._began_s)
         if since_s < SETTLING_S:
             return False
         has_seen_all = self.ordered.encounters.complete or since_s >= ALL_SEEN_WITHIN_S
         queue = [
-            replace(waiter, barred=self._bars(waiter, now_s))
+            replace(
+                waiter,
+                barred=waiter.uid in self._not_before_s
+                or self._namespaces.bars(namespace_of(waiter.task), now_s),
+            )
             for waiter in self.held.queue(cache(self._orders))
             if self._not_before_s.get(waiter.uid, now_s) <= now_s
             if not self._namespaces.rests(namespace_of(waiter.task), now_s)
@@ -260,29 +255,32 @@ class Releases:
             has_from=lambda priority: self.room.has_from(priority, now_s),
             sees=self.others.are_known() and not self._store.is_stuck(now_s),
         )
-
-        def places(priority: int) -> Sequence[Place]:
-            return self.room.places(priority, now_s) if has_seen_all else ()
-
-        chosen = next_releases(queue, places, known)
+        chosen = next_releases(
+            queue, lambda rank: self.room.places(rank, now_s) if has_seen_all else (), known
+        )
         self._took_s = self.monotonic_s() - now_s
         by_namespace = defaultdict[str, list[Release]](list)
         for release in chosen:
-            if release.why is Why.TURN and release.places:
-                self.held.overtake(overtaken_by(queue, release.waiter))
+            self.held.overtake(release.overtakes)
+            if release.takes:  # others are chosen while its release still goes on
+                self._expect(release)
             by_namespace[namespace_of(release.waiter.task)].append(release)
-        works = {
-            each: partial(self._release_some, each, by_namespace[each]) for each in by_namespace
-        }
+        works = {name: partial(self._release_of, name, some) for name, some in by_namespace.items()}
         await self._work.run(works, SLOW_S)
         if len(chosen) > 1:
             # Releasing many takes so long that the last list may be old.
             await self._list_others()
         return bool(chosen)
 
-    def _bars(self, waiter: Waiter, now_s: float) -> bool:
-        has_failed = waiter.uid in self._not_before_s
-        return has_failed or self._namespaces.bars(namespace_of(waiter.task), now_s)
+    async def _release_of(self, namespace: str, some: Sequence[Release]) -> None:
+        """Release pods of one namespace; those that fail take no room and overtook nobody."""
+        try:
+            await self._release_some(namespace, some)
+        finally:
+            for release in some:
+                if self.held.get(release.waiter.uid) is not None:
+                    self.room.await_no_more(release.waiter.uid)
+                    self.held.take_back(release.overtakes)
 
     async def _release_some(self, namespace: str, some: Sequence[Release]) -> None:
         """Release pods of one namespace, a few at once; none after one that got no answer."""
@@ -343,10 +341,7 @@ class Releases:
         hosts = [place.host for place in release.places if names_hosts and place.host]
         now_s = self.monotonic_s()
         # Before the call: the pod may be seen bound before the answer is here.
-        takers = [
-            Taker(place.node, waiter.priority, waiter.asked, waiter.task) for place in release.takes
-        ]
-        self.room.expect(waiter.uid, Awaited(now_s + AWAITED_S, waiter.priority, takers))
+        self._expect(release)
         if release.places:
             self._let_go_s[waiter.uid] = now_s
         try:
@@ -359,7 +354,7 @@ class Releases:
         waited_s = self.now_s() - waiter.created_s
         self.held.see(answered, gone=False)
         self.metrics.released(release.why, waited_s)
-        self._announce(event_words.released(release.why.value, hosts[:1], waited_s), pod)
+        announce(self.announcer, event_words.released(release.why.value, hosts[:1], waited_s), pod)
         log.info(
             "let go",
             kind=KIND if is_job(pod) else "Pod",
@@ -369,6 +364,10 @@ class Releases:
             waited_s=round(waited_s, 1),
             overtaken=waiter.overtaken,
         )
+
+    def _expect(self, release: Release) -> None:
+        until_s = self.monotonic_s() + AWAITED_S
+        self.room.expect(release.waiter.uid, release.awaited(until_s))
 
     async def _patched(self, pod: Pod, hosts: Sequence[str]) -> Pod:
         """Remove the gate, or resume the Job. Return the released pod. Raises ApiError."""
@@ -395,6 +394,6 @@ class Releases:
             self._refused_s = now_s
         self._not_before_s[str(meta.get("uid"))] = now_s + REFUSED_FOR_S
         self.metrics.failed.inc()
-        self._announce(event_words.not_released(str(error)), pod)
+        announce(self.announcer, event_words.not_released(str(error)), pod)
         name = f"{namespace}/{meta.get('name')}"
         log.warning("a pod or Job may not be let go", name=name, error=str(error))

@@ -52,7 +52,8 @@ async def test_each_goes_where_it_gets_along_and_no_further_than_there_is_room(
     await queueing.look()
     assert queueing.server.held == {"cpu-2", "cpu-3"}
     assert queueing.prefers("cpu-0") == ["node-2"]
-    assert queueing.told[-2:] == [("Released", "cpu-0"), ("Released", "cpu-1")]
+    # Both go at once: either may be answered first.
+    assert sorted(queueing.told[-2:]) == [("Released", "cpu-0"), ("Released", "cpu-1")]
     await queueing.look()
     assert queueing.server.held == {"cpu-2", "cpu-3"}
 
@@ -280,7 +281,7 @@ async def test_where_karpenter_makes_nodes_no_released_pod_names_hosts(
 async def test_a_pod_that_changes_all_the_time_keeps_nobody_waiting(queueing: Queueing) -> None:
     queueing.see(waits("cpu-0"), created=1)
     queueing.see(waits("cpu-1"), created=2)
-    queueing.server.meddle = TRIES
+    queueing.server.meddle, queueing.server.meddles_with = TRIES, "cpu-0"
     await queueing.look()
     assert queueing.server.held == {"cpu-0"}
     await queueing.look(AGAIN_AFTER_S)

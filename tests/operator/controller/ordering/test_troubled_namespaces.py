@@ -22,6 +22,7 @@ from plimsoll_operator.controller.ordering.troubled_namespaces import (
 )
 from plimsoll_operator.kube.api_server import ApiServer
 from plimsoll_operator.ordering.longest_wait import MOST_WAIT_S
+from plimsoll_operator.ordering.queue import MOST_TURNS
 from tests.builders.controller.turns import CPU, WAIT, Queueing, a_queue, runs, waits
 
 
@@ -109,7 +110,7 @@ async def test_after_some_seconds_of_releases_all_else_is_looked_at(
         return await patch(api, path, body)
 
     monkeypatch.setattr(ApiServer, "patch", takes_time)
-    for number in range(9):
+    for number in range(MOST_TURNS + 5):
         queueing.see(waits(f"cpu-{number}", cpu="10m"), created=number)
     await queueing.look()
     assert len(queueing.server.held) == 5
