@@ -206,15 +206,13 @@ class Neighbourhoods:
         kinds, nodes = len(self.costs.kinds), len(self._names)
         if nodes < 2 or not self._residents:
             return NoHint.ALIKE
-        total = self._total[:kinds]
-        if self.costs.known[place] @ total < LEAST_KNOWN * self._residents:
+        if self.costs.known[place] @ self._total[:kinds] < LEAST_KNOWN * self._residents:
             return NoHint.UNKNOWN
-        costs = self.costs.rows[place]
-        pairs = self._beside[:nodes, :kinds] @ costs
-        if not self._loads:
-            return self._best(pairs, float(costs @ total) / nodes)
-        scores = costs_with_loads(pairs, self._here[:nodes], self._left(), need)
-        return self._best(scores, float(scores.sum()) / nodes)
+        here = self._here[:nodes]
+        scores = _empty_first(self._beside[:nodes, :kinds] @ self.costs.rows[place], here)
+        if self._loads:
+            scores = costs_with_loads(scores, here, self._left(), need)
+        return self._best(scores)
 
     def costs_on(
         self, kind: str, nodes: Sequence[str], now_s: float, need: Need = UNKNOWN_NEED
@@ -270,7 +268,7 @@ class Neighbourhoods:
         costs, known, residents = told[rows].T
         if not np.nansum(known) >= LEAST_KNOWN * np.nansum(residents):
             return NoHint.UNKNOWN
-        return costs, residents
+        return _empty_first(costs, residents), residents
 
     def _left(self) -> Array:
         """What is left of each node once the awaited tasks are there."""
@@ -288,9 +286,9 @@ class Neighbourhoods:
         # If nothing is known about the others, they are still better.
         return costs if len(known) else np.where(avoided, costs, 0.0)
 
-    def _best(self, scores: Array, mean: float) -> Hint | NoHint:
-        """Choose by what a task costs on each node. mean: of the scores."""
-        nodes = len(scores)
+    def _best(self, scores: Array) -> Hint | NoHint:
+        """Choose by what a task costs on each node."""
+        nodes, mean = len(scores), float(scores.mean())
         self._questions += 1
         turn = self._questions % (len(_TURNS) - nodes + 1)
         turned = scores + _TURNS[turn : turn + nodes]
@@ -367,3 +365,14 @@ class Neighbourhoods:
 def _grown(table: Array, rows: int, nothing: float) -> Array:
     more = np.full((rows - len(table), *table.shape[1:]), nothing)
     return np.concatenate((table, more))
+
+
+def _empty_first(pairs: Array, residents: Array) -> Array:
+    """Return costs of pairs, with none beside others below that of an empty node, if there is one.
+
+    The worth of a neighbourhood to others is part of a cost. Beside a neighbour that is worth
+    little a task costs less than nothing, though both lose; on an empty node nobody does.
+    """
+    if not (residents == 0).any():
+        return pairs
+    return np.asarray(np.where(residents > 0, np.maximum(pairs, _SPREAD), pairs))

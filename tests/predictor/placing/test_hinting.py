@@ -52,6 +52,36 @@ def test_an_empty_node_costs_nothing() -> None:
     assert names(among([(LOUD, 1)], [], [(QUIET, 1)]).hint("shop/loud", 0.0))[0] == "n1"
 
 
+def with_a_cheap_pair(*residents: list[tuple[int, int]]) -> Neighbourhoods:
+    """Beside a loud task a quiet one costs less than nothing: it is a bad neighbour to others."""
+    rows = np.array(ROWS)
+    rows[QUIET, LOUD] = -0.2
+    nodes = among(*residents)
+    nodes.costs = Costs(KINDS, rows, np.ones((4, 4)))
+    return nodes
+
+
+def test_an_empty_node_comes_before_a_neighbour_that_is_worth_little() -> None:
+    nodes = with_a_cheap_pair([(LOUD, 2)], [], [(QUIET, 2)])
+    assert names(nodes.hint("shop/quiet", 0.0))[0] == "n1"
+    costs_on = nodes.costs_on("shop/quiet", ["n0", "n1", "n2"], 0.0)
+    assert not isinstance(costs_on, NoHint)
+    assert costs_on.tolist() == pytest.approx([0.001, 0.0, 0.8])
+
+
+def test_without_an_empty_node_that_neighbour_is_best() -> None:
+    nodes = with_a_cheap_pair([(LOUD, 2)], [(WAITING, 1)], [(QUIET, 2)])
+    assert names(nodes.hint("shop/quiet", 0.0))[0] == "n0"
+    costs_on = nodes.costs_on("shop/quiet", ["n0", "n1", "n2"], 0.0)
+    assert not isinstance(costs_on, NoHint)
+    assert costs_on.tolist() == pytest.approx([-0.4, 0.0, 0.8])
+    # A scheduler asks about the nodes with room: an empty one elsewhere does not matter.
+    nodes.put("n3", [])
+    among_busy = nodes.costs_on("shop/quiet", ["n0", "n1"], 0.0)
+    assert not isinstance(among_busy, NoHint)
+    assert among_busy.tolist() == pytest.approx([-0.4, 0.0])
+
+
 def test_tasks_that_nobody_labelled_count_as_others() -> None:
     assert names(among([(0, 3)], [(0, 1)], [(0, 9)]).hint("shop/loud", 0.0))[0] == "n1"
 
