@@ -22,6 +22,10 @@ MOST_UNTOLD: Final = math.log(2.0)
 """A θ that is not told counts as no worse than the worst that is, or, if that is more, as this. A
 guess of twenty times would set prices and orders of all kinds, also of those that have nothing to
 do with it."""
+SURELY: Final = 4.0
+"""Standard deviations by which no pair of any matrix is off by chance."""
+SLIGHTLY: Final = 0.05
+"""A logarithm that is nearer to 0 is as good as 0."""
 
 
 def shares_of_jobs(shares: Array, least: float) -> Array:
@@ -89,15 +93,45 @@ class Matrix:
         return np.minimum(self.deviation, self.apart)
 
     @property
+    def _faster(self) -> NDArray[np.bool_]:
+        """Whether a neighbour seems to make a run faster.
+
+        It hardly ever does. Of pods that start together, those that run long are the last beside
+        fewer, and so are those that start late and sleep until a time of day.
+        """
+        return np.asarray(self.theta + Z_90 * self.deviation < 0)
+
+    @property
+    def doubted(self) -> NDArray[np.bool_]:
+        """Pairs about which nothing is told, whatever their intervals.
+
+        If any neighbour surely seems to make a kind faster, how long the kind runs decides whom it
+        meets: then the other slowdowns of its row are as wrong.
+        """
+        seem = self._faster & (self.theta < -SLIGHTLY)
+        surely = self.theta + SURELY * self.deviation < -SLIGHTLY
+        return np.asarray(seem | np.any(surely, axis=1, keepdims=True))
+
+    @property
+    def believed(self) -> Array:
+        """Theta, but 0 where a neighbour seems to make a run faster."""
+        return np.where(self._faster, 0.0, self.theta)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether a slowdown is known by itself."""
+        return np.asarray((self.deviation <= TELLING) & ~self.doubted)
+
+    @property
     def told(self) -> NDArray[np.bool_]:
         """Whether a slowdown is known, by itself or by how much it differs from others'."""
-        return np.asarray(self.least_deviation <= TELLING)
+        return np.asarray((self.least_deviation <= TELLING) & ~self.doubted)
 
     @property
     def slowdowns(self) -> Array:
         """How many times longer the row's kind takes beside one of the column's.
 
-        A guess counts as at most MOST_UNTOLD.
+        A guess counts as at least once and at most MOST_UNTOLD.
         """
         return np.exp(self._bounded_theta())
 
@@ -112,18 +146,18 @@ class Matrix:
         """
         theta = self._bounded_theta()
         if self.together is not None:
-            theta = np.where(self.together <= TELLING, self.theta, theta)
+            theta = np.where(self.together <= TELLING, self.believed, theta)
         return np.exp(self.own[:, None] + theta)
 
     def _bounded_theta(self) -> Array:
         most = float(self.theta[self.told].max(initial=MOST_UNTOLD))
-        return np.where(self.told, self.theta, np.minimum(self.theta, most))
+        return np.where(self.told, self.believed, np.clip(self.believed, 0.0, most))
 
     @property
     def known_pairs(self) -> int:
         """Pairs of kinds that are told apart and have a known slowdown, in each direction."""
         named = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]
-        return int((self.deviation[np.ix_(named, named)] <= TELLING).sum())
+        return int(self.known[np.ix_(named, named)].sum())
 
     def moved_since(self, before: Matrix, unknown: float) -> float:
         """Return the largest change of a θ that is known at least half as well as one that is told.
@@ -142,5 +176,5 @@ class Matrix:
         at = self.place(kind), self.place(neighbour)
         theta, deviation = float(self.theta[at]), float(self.deviation[at])
         low, high = theta - Z_90 * deviation, theta + Z_90 * deviation
-        known = deviation <= TELLING
+        known = bool(self.known[at])
         return Slowdown(float(np.exp(theta)), float(np.exp(low)), float(np.exp(high)), known)

@@ -75,7 +75,8 @@ def _known(matrix: Matrix, costs: Array) -> NDArray[np.bool_]:
     lost = matrix.slowdowns * matrix.least_deviation
     of_others = np.maximum(1.0 - matrix.shares, LEAST_SHARE)
     apart = (costs - (costs @ matrix.shares)[:, None]) / of_others
-    known = (told & told.T) | (np.abs(apart) >= Z_90 * np.hypot(lost, lost.T))
+    differs = np.abs(apart) >= Z_90 * np.hypot(lost, lost.T)
+    known = (told & told.T) | (differs & ~matrix.doubted & ~matrix.doubted.T)
     others = matrix.place(OTHERS)
     known[:, others] = told[:, others]
     return np.asarray(known)

@@ -26,7 +26,7 @@ def with_a_noisy_kind(seed: int) -> Matrix:
     draw, model = random.Random(seed), Interference()
     for number in range(400):
         kind, other = draw.choice(KINDS), draw.choice([*KINDS, None])
-        slow = 0.1 * KINDS.index(other) if other and kind != "d" else 0.0
+        slow = 0.1 * (1 + KINDS.index(other)) if other and kind != "d" else 0.0
         slow += draw.gauss(0, 1.0 if kind == "d" else 0.1)
         model.learn(Encounter(kind, {other: 1.0} if other else {}, slow))
         if number % 10 == 0:

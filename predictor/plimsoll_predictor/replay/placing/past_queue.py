@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.matrix import TELLING, Array, Matrix
+from plimsoll_predictor.placing.matrix import Array, Matrix
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.placing.policies.getting_along import GettingAlong
 from plimsoll_predictor.placing.policies.policy import Policy
@@ -103,7 +103,7 @@ def known_share(matrix: Matrix) -> float:
     if apart.sum() < LEAST_KINDS:
         return 0.0
     met = np.outer(matrix.shares, matrix.shares)
-    return float(met[matrix.deviation <= TELLING].sum() / met.sum())
+    return float(met[matrix.known].sum() / met.sum())
 
 
 def gains_of_past(
@@ -147,8 +147,8 @@ def past_queue(runs: Sequence[PlacedRun], matrix: Matrix) -> PastQueue | None:
     work = [statistics.median(alone_s[kind]) / unit_s if alone_s[kind] else 1.0 for kind in kinds]
     first_s = _submitted_s(told[0])
     return PastQueue(
-        world=World("the past", matrix.kinds, np.array(work), _bounded(matrix.theta)),
-        theta=matrix.theta,
+        world=World("the past", matrix.kinds, np.array(work), _bounded(matrix.believed)),
+        theta=matrix.believed,
         deviation=matrix.deviation,
         shares=counts / counts.sum(),
         jobs=tuple(
@@ -166,10 +166,8 @@ def _submitted_s(run: PlacedRun) -> float:
 
 def _alone_s(run: PlacedRun, matrix: Matrix) -> float:
     """Seconds that it would have taken alone, by the fitted slowdowns of its neighbours."""
-    row = matrix.place(run.kind)
-    slower = sum(
-        count * float(matrix.theta[row, matrix.place(kind)]) for kind, count in run.beside.items()
-    )
+    row = matrix.believed[matrix.place(run.kind)]
+    slower = sum(count * float(row[matrix.place(kind)]) for kind, count in run.beside.items())
     bound = math.log(MOST_SLOWDOWN)
     return run.runtime_s / math.exp(max(-bound, min(bound, slower)))
 

@@ -14,10 +14,10 @@ from plimsoll_predictor.placing.matrix import Matrix
 
 
 def some_facts(kinds: int) -> PlacingFacts:
-    """The first has a hostile name, takes twice as long beside itself, and gains beside others."""
+    """The first has a hostile name, takes twice as long beside itself, as long beside others."""
     names = (OTHERS, "lab/<script>&", *(f"lab/kind-{n}" for n in range(1, kinds)))
     theta = np.zeros((len(names), len(names)))
-    theta[1] = np.log(0.8)
+    theta[1] = np.log(0.97)
     theta[1, 1] = np.log(2.0)
     deviation = np.full(theta.shape, 0.01)
     deviation[2, 1] = 1.0
@@ -32,12 +32,12 @@ def test_each_pair_is_a_cell_by_its_times_and_text_is_escaped() -> None:
     tree = ET.fromstring(drawn)
     assert [cell.get("class") for cell in tree.iter("rect")] == [
         "cell over heat-8",
-        "cell right heat-2",
+        "cell alike",
         "cell unknown",
         "cell alike",
     ]
     figures = [each.text for each in tree.iter("text") if each.get("class") in {"times", "unknown"}]
-    assert figures == ["2.00", "0.80", "?", "1.00"]
+    assert figures == ["2.00", "0.97", "?", "1.00"]
     assert "3 of 4 slowdowns known" in drawn
     titles = [each.text or "" for each in tree.iter("title")]
     assert titles[2].endswith("cannot be told yet")
