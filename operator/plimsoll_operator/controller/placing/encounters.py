@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from plimsoll_operator.controller.hub.habits import Turns
 from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
 from plimsoll_operator.controller.placing.first_list import FirstList
+from plimsoll_operator.controller.placing.node_clocks import NodeClocks
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
@@ -57,6 +58,7 @@ class Encounters:
         self._now_s = now_s
         self.first_list = FirstList()
         self._stays = Stays()
+        self._clocks = NodeClocks()
         self._lives: OrderedDict[str, tuple[int, str]] = OrderedDict()
         """Pod -> its restarts and the attempt that runs now; pods seen longest ago come first."""
         self._interference = Interference()
@@ -93,9 +95,12 @@ class Encounters:
         stay = _stay(task, status)
         if stay is None:
             return
+        life = status.restarts, status.attempt_uid
+        if self._lives.get(status.uid) != life and self.complete:
+            self._clocks.started(stay.node, self._now_s() - stay.started_s)
         self._leave_earlier_life(status)
         self._stays.began(status.attempt_uid, stay)
-        self._lives[status.uid] = status.restarts, status.attempt_uid
+        self._lives[status.uid] = life
         if len(self._lives) > LIVING_KEPT:
             self._lives.popitem(last=False)
 
@@ -110,8 +115,8 @@ class Encounters:
             self._stays.left(status.attempt_uid)
             return None
         beside = self._stays.ended(status.attempt_uid, stay)
-        late = self._now_s() - stay.ended_s > SEEN_WITHIN_S
-        if late or stay.ended_s <= self._unseen_until_s or not self.complete:
+        late_s = self._now_s() - stay.ended_s - self._clocks.behind_s(stay.node)
+        if late_s > SEEN_WITHIN_S or stay.ended_s <= self._unseen_until_s or not self.complete:
             return None
         return bounded_beside(beside)
 

@@ -17,6 +17,7 @@ from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
 from plimsoll_operator.controller.placing import encounters
 from plimsoll_operator.controller.placing.encounters import SEEN_WITHIN_S, Encounters
 from plimsoll_operator.controller.placing.first_list import QUIET_S, FirstList
+from plimsoll_operator.controller.placing.node_clocks import LEAST_STARTS
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -136,6 +137,45 @@ async def test_an_end_that_is_told_late_says_nothing_of_neighbours(tmp_path: Pat
         found = seen.encounters.ended(JOIN, status("b", 900.0, 1_000.0))
         assert found is not None
         assert found[str(TRAIN)] == pytest.approx((ended_s - 900) / 100, abs=0.001)
+
+
+async def test_on_a_node_whose_clock_is_behind_ends_are_not_late(tmp_path: Path) -> None:
+    behind_s = 10 * SEEN_WITHIN_S
+    async with watching(tmp_path) as seen:
+        for number in range(LEAST_STARTS):
+            start_s = seen.now_s - behind_s
+            seen.encounters.living(TRAIN, status(f"u{number}", start_s))
+            seen.now_s += 100.0
+        ended_s = seen.now_s - behind_s
+        assert seen.encounters.ended(TRAIN, status("u0", start_s, ended_s)) is not None
+        late_s = ended_s - SEEN_WITHIN_S - 1
+        assert seen.encounters.ended(TRAIN, status("u1", start_s, late_s)) is None
+        elsewhere = status("elsewhere", start_s, ended_s, node="other")
+        assert seen.encounters.ended(TRAIN, elsewhere) is None
+
+
+async def test_starts_that_were_there_before_say_nothing_of_clocks(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        clock_s = 0.0
+        seen.encounters.first_list = FirstList(lambda: clock_s)
+        seen.encounters.first_list.begin()
+        for number in range(LEAST_STARTS):
+            seen.encounters.living(TRAIN, status(f"u{number}", 0.0))
+        seen.encounters.first_list.see(listed=False)
+        clock_s = QUIET_S
+        for number in range(LEAST_STARTS):  # they are seen again
+            seen.encounters.living(TRAIN, status(f"u{number}", 0.0))
+        late_s = seen.now_s - SEEN_WITHIN_S - 1
+        assert seen.encounters.ended(TRAIN, status("u0", 0.0, late_s)) is None
+
+
+async def test_a_clock_that_was_set_right_is_believed_again(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        for number in range(LEAST_STARTS):
+            seen.encounters.living(TRAIN, status(f"u{number}", seen.now_s - 500.0))
+        seen.encounters.living(TRAIN, status("right", seen.now_s - 1.0))
+        late_s = seen.now_s - SEEN_WITHIN_S - 2
+        assert seen.encounters.ended(TRAIN, status("u0", 0.0, late_s)) is None
 
 
 @pytest.mark.parametrize(
