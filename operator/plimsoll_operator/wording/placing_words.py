@@ -61,7 +61,11 @@ def words_for_gain(gain: Gain, plays: int) -> str:
     '5.3% less (4.2% to 8.3% in 10 plays)'
     >>> words_for_gain(Gain(1.31, 0.002, -0.011, 0.0134), 10)
     'no difference that can be told (1.1% more to 1.3% less in 10 plays)'
+    >>> words_for_gain(Gain(1.31, 0.0, 0.0, 0.0), 10)
+    'no difference: there was no choice'
     """
+    if gain.low == gain.high == 0:
+        return "no difference: there was no choice"
     if not gain.certain:
         span = f"{_change(gain.low)} to {_change(gain.high)}"
         return f"no difference that can be told ({span} in {plays} plays)"

@@ -22,7 +22,7 @@ from plimsoll_operator.wording.placing_words import (
 )
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.placing.matrix import Slowdown
-from plimsoll_predictor.replay.placing.past_queue import Gain, PastGains
+from plimsoll_predictor.replay.placing.past_queue import Gain
 
 MOST_SHOWN: Final = 12
 """Kinds in the table; --output json has all."""
@@ -46,7 +46,7 @@ _STYLES: Final = (
 
 def cluster_tables(facts: PlacingFacts, starts: Sequence[StartsTold] = ()) -> RenderableType:
     """All tasks: the matrix, a line for each of its tasks, the saving, and where pods started."""
-    shown = [_Matrix(facts), saving_panel(facts.gains)]
+    shown = [_Matrix(facts), saving_panel(facts)]
     if starts:
         title = "where pods started, since the controller leads"
         shown.append(panel(title, {each.placing: each.words for each in starts}))
@@ -80,9 +80,11 @@ def _narrow_table(title: str) -> Table:
     return Table(title=plain(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD, padding=0)
 
 
-def saving_panel(gains: PastGains | None) -> RenderableType:
+def saving_panel(facts: PlacingFacts) -> RenderableType:
     """What placing would have saved in the past."""
-    title = "what placing would have saved"
+    title, gains = "what placing would have saved", facts.gains
+    if gains is None and facts.any_known and len(facts.kinds) == 1:
+        return panel(title, {"no choice": "only one task runs: all its neighbours are alike"})
     if gains is None:
         return panel(title, {CANNOT_TELL: f"too few slowdowns are known: {WHY_NOT}"})
     past = (
@@ -128,12 +130,14 @@ class _Matrix:
     def _table(self, shown: Sequence[str], name_width: int) -> Table:
         title = f"who slows whom, from {counted(self.facts.taught, 'run')}"
         table = _narrow_table(title)
-        table.add_column("task ↓  beside →", no_wrap=True, max_width=max(16, name_width))
+        width = max(16, name_width)
+        table.add_column("task ↓  beside →", no_wrap=True, max_width=width)
         for place in range(1, len(shown) + 1):
             table.add_column(f"{place:>3}", no_wrap=True, width=_CELL - 1)
         table.add_column("runs", justify="right", no_wrap=True, style="dim", min_width=6)
         for place, kind in enumerate(shown, 1):
-            name = plain(f"{place:>{len(str(len(shown)))}} {kind}")
+            number = f"{place:>{len(str(len(shown)))}} "
+            name = plain(number + cut_in_the_middle(kind, width - len(number)))
             cells = [_cell(self.facts.slowdown(kind, other)) for other in shown]
             table.add_row(name, *cells, f"{self.facts.runs.get(kind, 0):,}")
         return table
@@ -150,10 +154,22 @@ class _Matrix:
         return plain(f"{words}{more}", style="dim")
 
 
+def cut_in_the_middle(name: str, most: int) -> str:
+    """Return a name in at most ``most`` characters: its end tells it from others, too.
+
+    >>> cut_in_the_middle("shop/nightly-reports-of-sales", 16), cut_in_the_middle("shop/a", 16)
+    ('shop/nig…f-sales', 'shop/a')
+    """
+    if len(name) <= most:
+        return name
+    after = (most - 1) // 2
+    return f"{name[: most - 1 - after]}…{name[len(name) - after :]}"
+
+
 def _lines(facts: PlacingFacts, shown: Sequence[str]) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(overflow="fold", max_width=_MOST_NAME)
-    grid.add_column()
+    grid.add_column(overflow="fold")
     for kind in shown:
         neighbours = facts.neighbours(kind, NAMED)
         words = words_for_neighbours(neighbours, facts.runs.get(kind, 0), apart="\n")

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -17,10 +18,11 @@ from plimsoll_operator.commands.placing.placing import placing_command
 from plimsoll_operator.commands.placing.placing_tables import cluster_tables, task_tables
 from plimsoll_operator.commands.placing.starts_told import PORT, starts_here, starts_in
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.views.placing_facts import facts_with_gains
+from plimsoll_operator.views.placing_facts import PlacingFacts, facts_with_gains, learned_facts
 from plimsoll_predictor.placing.placed_run import PlacedRun
+from plimsoll_predictor.replay.placing.world import World
 from plimsoll_predictor.store import Store
-from tests.builders.placing.placed_runs import keep, placed_runs
+from tests.builders.placing.placed_runs import Lived, four_kinds, keep, placed_runs
 from tests.rigs.processes.command_lines import run_here
 
 
@@ -53,13 +55,45 @@ def test_the_matrix_the_neighbours_and_the_saving_are_told(url: str) -> None:
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     facts = facts_with_gains(placed_runs(200))
-    for shown in (cluster_tables(facts), task_tables(facts, "team/cpu")):
+    for table in (cluster_tables(facts), task_tables(facts, "team/cpu")):
         printed = io.StringIO()
-        Console(width=width, file=printed).print(shown)
+        Console(width=width, file=printed).print(table)
         lines = printed.getvalue().splitlines()
         assert max(map(len, lines)) <= width
         assert any("team/wait" in line for line in lines)
         assert not any("…" in line for line in lines)
+
+
+def shown(facts: PlacingFacts, width: int = 100) -> str:
+    printed = io.StringIO()
+    Console(width=width, file=printed).print(cluster_tables(facts))
+    return printed.getvalue()
+
+
+def test_with_one_task_nothing_is_missing_but_a_choice() -> None:
+    alone = World("one", ("t/a",), np.ones(1), np.array([[1.7]]))
+    facts = facts_with_gains(Lived(alone, 1).runs(400))
+    assert facts.any_known
+    printed = shown(facts)
+    assert "only one task runs" in printed
+    assert "too few slowdowns" not in printed
+
+
+@pytest.mark.slow
+def test_with_one_node_there_is_no_choice_of_nodes() -> None:
+    facts = facts_with_gains(Lived(four_kinds(), 1, nodes=1).runs(600))
+    assert facts.gains is not None
+    assert "no difference: there was no choice" in shown(facts)
+    assert "0.0% less to 0.0% less" not in shown(facts)
+
+
+def test_rows_of_long_names_differ() -> None:
+    names = tuple(f"analytics/very-long-name-of-a-nightly-report-{n}" for n in range(4))
+    world = four_kinds()
+    facts = learned_facts(Lived(World("long", names, world.work, world.slowdowns), 1).runs(60))
+    cut = [line.split("…")[1].split()[0] for line in shown(facts, 60).splitlines() if "…" in line]
+    assert {name[-2:] for name in cut} == {f"-{n}" for n in range(4)}
+    assert len(cut) == 4, "below the table, names are whole"
 
 
 @pytest.mark.slow
@@ -153,9 +187,9 @@ def test_in_the_controllers_pod_the_schedulers_choice_stands_beside_plimsolls(
         {"placing": "enforce", "best": 3, "worse": 0, "others": 0, "lost": 0.0},
         {"placing": "recommend", "best": 140, "worse": 60, "others": 14, "lost": 24.0},
     ]
-    shown = capsys.readouterr().out
-    assert "60 of 200 starts were on a worse node than Plimsoll's, by 0.40" in shown
-    assert "all of 3 starts were on the node that Plimsoll would have chosen" in shown
+    printed = capsys.readouterr().out
+    assert "60 of 200 starts were on a worse node than Plimsoll's, by 0.40" in printed
+    assert "all of 3 starts were on the node that Plimsoll would have chosen" in printed
 
 
 @pytest.mark.parametrize("text", ["", "no metrics", "plimsoll_placing_starts_total nan\n"])
