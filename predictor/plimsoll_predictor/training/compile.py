@@ -61,7 +61,9 @@ def _learner(booster: Booster) -> dict[str, Any]:
     if best is not None:
         booster = booster[: int(best) + 1]
     learner: dict[str, Any] = json.loads(booster.save_raw(raw_format="json"))["learner"]
-    kind = learner["gradient_booster"]["name"]
+    grown = learner["gradient_booster"]
+    # XGBoost 3.4 calls a booster that dropped trees "gbtree", too; its trees have weights.
+    kind = "dart" if "weight_drop" in grown.get("model", ()) else grown["name"]
     if kind != "gbtree":
         raise ModelError(f"cannot compile a {kind!r} booster; train with booster='gbtree'")
     return learner

@@ -166,10 +166,13 @@ def test_probabilities_add_up_to_one_and_the_row_is_left_alone() -> None:
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.filterwarnings("ignore:.*booster=dart. is deprecated")  # by XGBoost 3.4
 @pytest.mark.parametrize(
     ("settings_", "sentence"),
     [
-        pytest.param({"booster": "dart"}, "cannot compile a 'dart' booster", id="dart"),
+        pytest.param(
+            {"booster": "dart", "rate_drop": 0.5}, "cannot compile a 'dart' booster", id="dart"
+        ),
         pytest.param(
             {"multi_strategy": "multi_output_tree", "tree_method": "hist"},
             "vector leaves",
