@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ def test_a_database_of_something_else_is_told_by_the_table_that_it_lacks(empty_u
 
 
 def test_an_older_airflow_is_told_by_the_column_that_it_lacks(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "old.db") as old:
+    with closing(sqlite3.connect(tmp_path / "old.db")) as old:
         old.execute("CREATE TABLE task_instance (dag_id TEXT, task_id TEXT, run_id TEXT)")
     with pytest.raises(MetadataError, match="task_instance has no column map_index, try_number"):
         tries_of(f"sqlite:///{tmp_path}/old.db", NOON, NOON + timedelta(days=1))

@@ -9,6 +9,7 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -97,7 +98,7 @@ async def stored_bytes(inside: Inside, folder: Path) -> int:
     """The store's pages in use, when all that was learned is saved."""
     await inside.controller.standings.close()
     await inside.controller.runtimes.close()
-    with sqlite3.connect(folder / "store.db") as connection:
+    with closing(sqlite3.connect(folder / "store.db")) as connection:
         pages, free, page_bytes = (
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")

@@ -180,7 +180,7 @@ def a_body(**changed: object) -> dict[str, Any]:
         pytest.param(b"{", "truncated", id="no JSON"),
         pytest.param(b"[" * 200_000, "got `array`", id="deeply nested"),
         pytest.param(b"\xff\xfe\x00", "malformed", id="bytes"),
-        pytest.param(b'{"node": "\xff", "reports": []}', "utf-8", id="a name that is no text"),
+        pytest.param(b'{"node": "\xff", "reports": []}', "(?i)utf-8", id="a name that is no text"),
         pytest.param(b"[]", "Expected `object`", id="a list"),
         pytest.param(b'{"node": "n", "reports": {}}', "reports`", id="reports that are none"),
         pytest.param(b'{"node": "", "reports": []}', r"length >= 1 - at `\$.node`", id="no node"),

@@ -296,5 +296,7 @@ async def test_a_fault_of_the_reading_beside_readers_is_logged(
     async with asyncio.timeout(10):
         while "a strange row" not in caplog.text:
             await asyncio.sleep(0.01)
+    # What it reads after this needs the store, too.
+    pages._refreshing.shutdown()
     pages.close()
     assert "the page's index could not be read anew" in caplog.text

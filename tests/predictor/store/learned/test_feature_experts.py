@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +22,10 @@ ASKED = AskedRun(requested_s=60.0, features={"rows": 3.0})
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(f"sqlite:///{tmp_path}/store.db", clock=lambda: NOON_S)
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/store.db", clock=lambda: NOON_S)
+    yield opened
+    opened.close()
 
 
 def submitted(uid: str, asked: AskedRun | None = ASKED) -> NewSighting:
