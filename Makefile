@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LEFT_OUT ?= --leave-one-out --kept .local/sizes-left-out.json
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-running test-learning test-image test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha test-turns mutants format-check lock cluster-up cluster-down image image-built runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
+.PHONY: help python setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-campaigns-node bench-scheduling bench-spark-node bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit compat test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-running test-learning test-image test-campaigns test-split test-engines test-airflow test-next-pods test-kueue test-argo test-spark test-placing test-local test-harm test-chart test-ha test-turns mutants format-check lock cluster-up cluster-down image image-built runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-alone bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue argo spark
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1|/' | column -t -s '|'
@@ -60,6 +60,18 @@ test-unit: setup postgresql ## the inner loop: nine of ten unit tests, those tha
 
 test-unit-full: setup postgresql ## all unit tests, the slow ones among them, with all examples
 	$(UNIT)
+
+# Python's oldest, for the lowest versions: newer ones have no wheels of them.
+RESOLUTION ?= lowest-direct
+WITH ?= $(PYTHON)
+OTHER = .local/compat-$(RESOLUTION)
+
+compat: python setup postgresql ## the quick unit tests with the lowest versions that pyproject.toml allows, or with the newest (make compat RESOLUTION=highest WITH=python3.13)
+	$(BIN)/pip install --quiet uv
+	$(WITH) -m venv --clear --without-pip $(OTHER)
+	$(BIN)/uv pip compile --quiet --resolution $(RESOLUTION) --python $(OTHER)/bin/python --all-extras pyproject.toml -o $(OTHER)/versions.txt
+	$(BIN)/uv pip install --quiet --python $(OTHER)/bin/python --editable . -r $(OTHER)/versions.txt --group dev
+	$(OTHER)/bin/pytest --numprocesses $(WORKERS) --dist loadfile -m "not slow" --hypothesis-profile quick tests/predictor tests/operator
 
 # Of the modules that have some: to import all of them takes ten times as long as to run these.
 test-doctests: setup ## the examples in docstrings
