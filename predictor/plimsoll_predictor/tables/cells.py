@@ -27,10 +27,15 @@ class TableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that was left out. line: its first line in the file, the header being line 1."""
+    """A row that was left out.
+
+    line: its first line in the file, the header being line 1. ends: the file is damaged there, and
+    what follows is not read.
+    """
 
     line: int
     reason: str
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ def _rows(
                 line += 1
                 yield Row(line, [_text(values[at][number], time_words) for at in places])
     except (pyarrow.ArrowException, OSError) as error:
-        yield BadRow(line + 1, f"the file is damaged from here on: {str(error)[:200]}")
+        reason = f"the file is damaged from here on: {str(error)[:200]}"
+        yield BadRow(line + 1, reason, ends=True)
 
 
 def _python_holds(column: Any) -> Any:

@@ -107,7 +107,8 @@ def _rows(cells: Reader, lines: _Lines, width: int) -> Iterator[Row | BadRow]:
             yield Row(before + 1, (), cells.line_num - before).refused(str(error))
             continue
         except _TORN as error:
-            yield BadRow(cells.line_num + 1, f"the file is damaged from here on: {error}")
+            reason = f"the file is damaged from here on: {error}"
+            yield BadRow(cells.line_num + 1, reason, ends=True)
             return
         if any(cell.strip() for cell in row):
             found = Row(before + 1, row, cells.line_num - before)

@@ -30,7 +30,10 @@ SHOWN_BAD_ROWS: Final = 20
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of the rows that were read, for the table at the end."""
+    """Counts of the rows that were read, for the table at the end.
+
+    damage: where the file broke off; None if all of it was read.
+    """
 
     rows: Counter[TaskId] = field(default_factory=Counter)
     new: Counter[TaskId] = field(default_factory=Counter)
@@ -40,6 +43,7 @@ class _Tally:
     observed: int = 0
     quiet: list[TaskId] = field(default_factory=list)
     first_bad: list[BadRow] = field(default_factory=list)
+    damage: BadRow | None = None
 
     def count(self, row: Observation) -> None:
         self.rows[row.task] += 1
@@ -48,7 +52,14 @@ class _Tally:
             before = self.largest_bytes.get(row.task, 0)
             self.largest_bytes[row.task] = max(before, row.need.size_bytes)
 
+    @property
+    def all_good(self) -> bool:
+        return self.bad == 0 and self.damage is None
+
     def refuse(self, row: BadRow) -> None:
+        if row.ends:
+            self.damage = row
+            return
         self.bad += 1
         if len(self.first_bad) < SHOWN_BAD_ROWS:
             self.first_bad.append(row)
@@ -84,7 +95,8 @@ def import_command(
 
     shown: the file's name for people, if it is another one than its path.
     The status is 0 if rows were stored, or all were stored before; else it is 1, and a message says
-    what to do. Importing a file again stores no row twice.
+    what to do. It is 1 as well if the file is damaged: the rows before the damage are stored.
+    Importing a file again stores no row twice.
     """
     errors = console or Console(stderr=True)
     console = console or Console()
@@ -115,6 +127,10 @@ def import_command(
     _say_bad(console, tally)
     console.print(_table(tally))
     _say_quiet(console, tally)
+    if tally.damage is not None:
+        where = f"{shown}, line {tally.damage.line:,}: {tally.damage.reason}"
+        refuse(errors, "import", f"{where}; only the rows before it were kept")
+        return 1
     return 0
 
 
@@ -167,11 +183,13 @@ def _all_good(file: BinaryIO, rules: ImportRules, shown: str, tally: _Tally) -> 
     for _ in _good(_read(file, rules, shown), tally):
         pass
     file.seek(0)
-    return tally.bad == 0
+    return tally.all_good
 
 
 def _refused(errors: Console, shown: str, tally: _Tally) -> int:
     _say_bad(errors, tally)
+    if tally.damage is not None:
+        _say_row(errors, tally.damage)
     words = "because --strict was asked for; mend the rows, or import without it"
     refuse(errors, "import", f"nothing was kept of {shown}, {words}")
     return 1
@@ -179,9 +197,13 @@ def _refused(errors: Console, shown: str, tally: _Tally) -> int:
 
 def _say_bad(console: Console, tally: _Tally) -> None:
     for row in tally.first_bad:
-        console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}")
+        _say_row(console, row)
     if tally.bad > len(tally.first_bad):
         console.print(f"... and {counted(tally.bad - len(tally.first_bad), 'more bad row')}")
+
+
+def _say_row(console: Console, row: BadRow) -> None:
+    console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}")
 
 
 def _say_quiet(console: Console, tally: _Tally) -> None:

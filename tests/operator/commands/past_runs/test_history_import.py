@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sqlite3
 import time
@@ -123,6 +124,31 @@ def test_of_many_bad_rows_the_first_twenty_are_shown_and_the_others_counted(tmp_
     assert done.kept == 1
     one_more = run_import(tmp_path, a_row(0), *(a_row(run, peak_bytes="?") for run in range(1, 22)))
     assert "... and 1 more bad row\n" in one_more.said
+
+
+def a_torn_file(*first: str) -> bytes:
+    rows = [HEADER, *first, *(a_row(100 + run) for run in range(5000))]
+    whole = gzip.compress("\n".join(rows).encode())
+    return whole[: len(whole) // 2]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_that_a_file_is_damaged_is_told_however_many_bad_rows_it_has(
+    tmp_path: Path, strict: bool
+) -> None:
+    torn = a_torn_file(*(a_row(run, peak_bytes="?") for run in range(25)))
+    done = run_import(tmp_path, content=torn, strict=strict)
+    assert "the file is damaged from here on" in done.said
+    assert "... and 5 more bad rows" in done.said
+    assert (done.status, done.kept > 1000) == (1, not strict)
+
+
+def test_a_damaged_file_without_bad_rows_is_no_success(tmp_path: Path) -> None:
+    done = run_import(tmp_path, content=a_torn_file())
+    assert (done.status, done.kept > 1000) == (1, True)
+    assert "0 bad rows left out" in done.said
+    assert "only the rows before it were kept" in done.said.splitlines()[-1]
+    assert run_import(tmp_path, content=a_torn_file(), strict=True).status == 1
 
 
 def test_a_file_of_bad_rows_only_is_a_failure(tmp_path: Path) -> None:
