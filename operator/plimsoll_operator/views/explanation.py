@@ -101,7 +101,7 @@ class Explanation:
     def _unlearned(self) -> list[str]:
         """Name what its experts still have to learn from."""
         if self.standing is None and self.summary.runs_known:
-            return ["its earlier runs: the controller learns from them within seconds"]
+            return ["its earlier runs: a controller with this store learns from them in seconds"]
         some = len(self.causes) >= _SOME_ENDS and not self.summary.runs_known
         if some and set(self.causes) == {Cause.DELETED}:
             return [_DELETED]

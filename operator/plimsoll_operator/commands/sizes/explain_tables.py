@@ -77,7 +77,7 @@ def _head(explanation: Explanation) -> Panel:
         counting = f", the last {standing.runs:,} of them count"
     causes = words_for_causes(explanation.causes)
     rows = {
-        **_serving(standing),
+        **_serving(explanation),
         "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
         **({"ended badly": plain(causes)} if causes else {}),
         **_spent(standing),
@@ -101,10 +101,14 @@ def _is_of_pod(explanation: Explanation) -> bool:
     return explanation.pod is not None and explanation.pod.unsizable is None
 
 
-def _serving(standing: StandingFacts | None) -> dict[str, Text]:
+def _serving(explanation: Explanation) -> dict[str, Text]:
+    standing, outlook = explanation.standing, explanation.outlook
     if standing is None:
-        words = "the user's request: nothing is known of its experts yet"
-        return {"serves": plain(words)}
+        words = "no expert yet"
+        if explanation.summary.runs_known:
+            words = "no expert: no controller has learned from its runs yet"
+        until = "" if outlook is None else f"; until then {outlook.why}"
+        return {"serves": plain(words + until)}
     serving = plain(standing.champion, style="bold green")
     serving.append(f": {words_for_expert(standing.champion)}", style="default not bold")
     follows = {"follows": plain(standing.follows)} if standing.follows else {}

@@ -115,7 +115,7 @@ def _detailed(
         cpu=cpu_figures_of(latest),
         costs=kill_costs_of(latest, decisions),
     )
-    champion = experts.champion if experts else _without_experts(saved)
+    champion = experts.champion if experts else _without_experts(summary, saved)
     return TaskReport(
         task=task,
         figures=figures_of(latest),
@@ -130,7 +130,7 @@ def _detailed(
 
 def _listed(store: Store, standings: StoredStandings, summary: TaskSummary) -> TaskReport:
     saved, standing = store.models.newest(summary.task), standings.standing(summary.task)
-    champion, would = _without_experts(saved), Would()
+    champion, would = _without_experts(summary, saved), Would()
     if standing is not None and standing.past.runs:
         champion, would = standing.champion, standing.would
     kept = _kept(summary)
@@ -176,6 +176,6 @@ def _model_figures(model: Model) -> ModelFigures:
     )
 
 
-def _without_experts(saved: SavedModel | None) -> str:
+def _without_experts(summary: TaskSummary, saved: SavedModel | None) -> str:
     """The expert that sizes a task if no controller with experts has served its store."""
-    return MAX_SEEN if saved else REQUEST
+    return MAX_SEEN if saved or summary.runs_known else REQUEST

@@ -85,8 +85,15 @@ def test_one_run_without_model_or_request_still_makes_a_page(store: Store) -> No
     data = gather(store)
     checked(render(data, START_S))
     [task] = data.tasks
-    assert (task.phase, task.champion) == (Phase.LEARNING, REQUEST)
+    # Without experts, decide() gives the largest need with headroom.
+    assert (task.phase, task.champion) == (Phase.SIZING, MAX_SEEN)
     assert (task.figures.runs, task.figures.requested_gb_h) == (1, 0.0)
+
+
+def test_without_experts_and_a_need_the_request_decides(store: Store) -> None:
+    store.observations.record([replace(an_attempt(), outcome=Outcome.FAILED, peak_bytes=None)])
+    [task] = gather(store).tasks
+    assert (task.phase, task.champion) == (Phase.COLD_START, REQUEST)
 
 
 def test_attempts_of_which_nothing_is_known_are_no_error() -> None:
