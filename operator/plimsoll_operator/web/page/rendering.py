@@ -166,7 +166,7 @@ def _environment() -> Environment:
     environment = with_campaign_words(environment_of(ChoiceLoader(loaders)))
     style, script = _inlined()
     environment.filters.update(
-        plain_gb_h=number_words,
+        plain_gb_h=lambda gb_h: number_words(gb_h) if gb_h else "-",
         odds=words_for_odds,
         chance=words_for_chance,
         task_address=task_address,

@@ -68,6 +68,7 @@ def environment_of(loader: BaseLoader) -> Environment:
     environment.filters.update(
         size=words_for_size,
         gb_h=words_for_gb_h,
+        known_gb_h=lambda gb_h: words_for_gb_h(gb_h) if gb_h else "-",
         number=number_words,
         commas=lambda number: f"{number:,}",
         percent=lambda share: f"{100 * share:.1f}%",

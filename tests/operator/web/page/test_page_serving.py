@@ -180,6 +180,21 @@ async def test_the_page_says_what_a_task_asks_for_and_needs(store: Store) -> Non
     assert 'data-label="asks for"' in index
 
 
+async def test_of_imported_runs_alone_no_memory_time_is_shown_and_the_page_says_why(
+    store: Store,
+) -> None:
+    store.observations.record(a_life(13, imported=20, runs=0))
+    async with asking(bare(store)) as reader:
+        _, index = await reader.get("/")
+        _, page = await reader.get("/tasks/shop/train-demand")
+    for text in (index, page):
+        assert "Runs are those with a known need" in text
+        assert "count in runs and OOM kills, not in GB·h" in text
+        assert "0 GB·h<" not in text
+    for word in ("asked", "allocated", "needed"):
+        assert f'data-label="{word}">-<' in index
+
+
 @pytest.mark.slow
 async def test_names_and_words_from_outside_are_escaped(store: Store) -> None:
     name = HOSTILE.replace("/", "∕")

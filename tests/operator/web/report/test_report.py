@@ -90,6 +90,14 @@ def test_one_run_without_model_or_request_still_makes_a_page(store: Store) -> No
     assert (task.figures.runs, task.figures.requested_gb_h) == (1, 0.0)
 
 
+def test_of_imported_runs_alone_a_report_shows_no_memory_time(store: Store) -> None:
+    store.observations.record(a_life(13, imported=20, runs=0))
+    text = render(gather(store), START_S)
+    assert "0 GB·h<" not in text
+    assert text.count("<dt>asked</dt><dd>-</dd>") == 1
+    assert 'data-label="asked">-<' in text
+
+
 def test_without_experts_and_a_need_the_request_decides(store: Store) -> None:
     store.observations.record([replace(an_attempt(), outcome=Outcome.FAILED, peak_bytes=None)])
     [task] = gather(store).tasks
