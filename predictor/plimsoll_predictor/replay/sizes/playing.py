@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll_predictor.core.documents import to_document
@@ -16,7 +16,8 @@ from plimsoll_predictor.replay.sizes.figures import (
     totals,
 )
 from plimsoll_predictor.replay.sizes.policies import ReplayPolicy
-from plimsoll_predictor.replay.sizes.sizer import Knobs, Trainings
+from plimsoll_predictor.replay.sizes.rows import TraceRow
+from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, Knobs, Trainings
 from plimsoll_predictor.replay.sizes.traces import Trace
 from plimsoll_predictor.replay.sizes.trained import Trained, TrainedSizer
 
@@ -69,8 +70,15 @@ def play(
 
     Raises SizerBroken if the policy gives an answer that is not allowed.
     """
-    sizer = policy.make(_knobs(setting))
-    replayed = replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)
+    knobs = _knobs(trace, setting)
+    sizer = policy.make(knobs)
+    replayed = replay(
+        trace.rows,
+        sizer,
+        decide_at=setting.decide_at,
+        cap_bytes=knobs.cap_bytes,
+        progress=progress,
+    )
     return Played(
         trace=trace,
         policy=policy,
@@ -92,9 +100,15 @@ def frontier(
     progress: gets the number of runs that have ended, from 0 again for each strictness.
     """
     points: list[FrontierPoint] = []
+    knobs = _knobs(trace, setting)
     for strictness in policy.strictnesses:
-        sizer = policy.make(_knobs(setting, strictness))
-        replayed = replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)
+        replayed = replay(
+            trace.rows,
+            policy.make(replace(knobs, strictness=strictness)),
+            decide_at=setting.decide_at,
+            cap_bytes=knobs.cap_bytes,
+            progress=progress,
+        )
         points.append(
             FrontierPoint(
                 strictness=strictness,
@@ -105,5 +119,13 @@ def frontier(
     return points
 
 
-def _knobs(setting: Setting, strictness: float | None = None) -> Knobs:
-    return Knobs(first_size=setting.first_size, strictness=strictness, trainings=setting.trainings)
+def _knobs(trace: Trace, setting: Setting) -> Knobs:
+    return Knobs(
+        first_size=setting.first_size,
+        trainings=setting.trainings,
+        cap_bytes=max(CAP_BYTES, *(_most_bytes(row) for row in trace.rows)),
+    )
+
+
+def _most_bytes(row: TraceRow) -> int:
+    return max(row.peak_bytes, row.preset_bytes or 0)

@@ -21,7 +21,7 @@ from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
-from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, UNASKED_BYTES, Knobs, RunningAttempt
+from plimsoll_predictor.replay.sizes.sizer import UNASKED_BYTES, Knobs, RunningAttempt
 
 LIFTS: Final = 1000
 """The protocol retries until it fits; in service the policy's maxLifts ends it."""
@@ -40,7 +40,7 @@ class ProductSizer:
         self._policy = policy
         self._constants = knobs.constants
         self.growth = knobs.growth
-        self._bounds = Bounds(cap_bytes=CAP_BYTES)
+        self._bounds = Bounds(cap_bytes=knobs.cap_bytes)
         self._standings = TaskStandings(constants=knobs.constants)
         self._siblings = Siblings()
         self._knowledge: dict[str, Knowledge] = {}

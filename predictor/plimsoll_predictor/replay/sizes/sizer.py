@@ -11,7 +11,7 @@ from plimsoll_predictor.replay.growth import Growth
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 
 CAP_BYTES: Final = 128 * 10**9
-"""The most that a run may be given."""
+"""The most that a run may be given, unless its trace asked for more, or needed more."""
 UNASKED_BYTES: Final = 4 * 10**9
 """Stands for the request of a run without one."""
 
@@ -92,6 +92,7 @@ class Knobs:
     constants: of Plimsoll's sizes, to try other values.
     growth: how a run's memory grows, for a Plimsoll whose agents measure running attempts.
     trainings: None trains nothing, so only experts by rule bid.
+    cap_bytes: the most that a run may be given.
     """
 
     first_size: float = 1.0
@@ -100,6 +101,7 @@ class Knobs:
     constants: Constants = SERVED
     growth: Growth | None = None
     trainings: Trainings | None = None
+    cap_bytes: int = CAP_BYTES
 
     def first_bytes(self, preset_bytes: int | None) -> int:
         """Bytes for a run whose task is unknown."""

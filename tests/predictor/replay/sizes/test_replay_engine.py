@@ -16,9 +16,12 @@ from plimsoll_predictor.replay.sizes.engine import (
     replay,
 )
 from plimsoll_predictor.replay.sizes.figures import totals
+from plimsoll_predictor.replay.sizes.playing import Setting, frontier, play
+from plimsoll_predictor.replay.sizes.policies import POLICIES
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, Knobs, Sizer
-from tests.builders.replays import GB, START_S, Scripted, a_run
+from plimsoll_predictor.replay.sizes.traces import Trace
+from tests.builders.replays import GB, START_S, RunBuilder, Scripted, a_run
 from tests.rigs.drawing import examples
 
 
@@ -148,6 +151,23 @@ def test_a_run_that_the_cap_does_not_hold_fails_once_at_it_and_is_counted() -> N
     assert [what for what, _, _ in sizer.heard] == ["decide", "failed 1", "lift 1", "failed 2"]
     sums = totals(found.rows, found.decisions_s, found.updates_s)
     assert (sums.never_fit, sums.failed_attempts, sums.rows) == (1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "large", [a_run().asking(256 * GB).needing(190 * GB), a_run().asking(None).needing(190 * GB)]
+)
+@pytest.mark.parametrize("policy", ["plimsoll", "preset"])
+def test_a_played_trace_gives_what_its_runs_asked_for_or_needed(
+    policy: str, large: RunBuilder
+) -> None:
+    rows = [large.line(n).at(n * 100, n * 100, n * 100 + 60).row for n in range(2, 8)]
+    trace = Trace(name="large", rows=rows, left_out={}, shifted=0, unasked=0)
+    found = play(trace, POLICIES[policy], Setting()).totals
+    assert found.never_fit == 0
+    if large.row.preset_bytes:
+        points = frontier(trace, POLICIES[policy], Setting())
+        assert [each.failed_attempts for each in points] == [0] * len(points)
+        assert found.failed_attempts == 0
 
 
 @pytest.mark.parametrize(
