@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
@@ -27,6 +30,8 @@ from plimsoll_predictor.runtimes.forecasting.plan import Plan
 from plimsoll_predictor.runtimes.forecasting.plan_finish import Finish, Method
 
 LISTED_OTHERS: Final = 8
+_JUMP: Final = 2.0
+"""A quantile so many times the one before it is ruled by rare delays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,6 +68,25 @@ class PlanEnd:
     def quantiles_s(self) -> dict[float, float]:
         """Share -> seconds from now by which all has ended with that probability; they rise."""
         return dict(zip(TOLD_SHARES, self.finish.quantiles_s(TOLD_SHARES), strict=True))
+
+    @property
+    def longer_than_known(self) -> float:
+        """The chance that a step takes longer than all known runs of its task.
+
+        Of k runs known and n to come, if they are alike, the longest is yet to come in n of n + k
+        cases.
+        """
+        coming = Counter(step.task for step in self.plan.steps if not step.ended)
+        known = self.known_runs
+        return 1 - math.prod(known[task] / (known[task] + n) for task, n in coming.items())
+
+    @property
+    def guessed_from(self) -> float | None:
+        """The first share whose quantile rests on delays beyond all known runs; None if none."""
+        for (_, before_s), (share, seconds) in pairwise(self.quantiles_s().items()):
+            if seconds > _JUMP * before_s and 1 - share < self.longer_than_known:
+                return share
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -106,6 +130,11 @@ def _head(end: PlanEnd) -> Panel:
         longer = f"takes more than {words_for_duration(KNOWN_TO_S)}"
         words = f"in {words_for_chance(1 - known_share)} a step {longer}: none counts as ended"
         rows["unknown"] = plain(words)
+    if end.guessed_from is not None:
+        rows["guessed"] = plain(
+            f"from p{100 * end.guessed_from:.0f} on: in {words_for_chance(end.longer_than_known)}"
+            " a step takes longer than all known runs of its task, nobody knows how much"
+        )
     least = min(end.known_runs.values(), default=0)
     rows["from"] = plain(f"{_how(end)}; of each task {least:,} runs or more are known")
     rows["left out"] = plain("attempts that are killed, evicted or fail, and what follows them")

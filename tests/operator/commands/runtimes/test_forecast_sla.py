@@ -158,6 +158,23 @@ def test_a_table_names_the_branch_and_the_chance(
         assert words in text, words
 
 
+def test_a_long_plan_says_which_times_no_known_run_tells_of(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def table(steps: int) -> str:
+        names = [f"step-{place}" for place in range(steps)]
+        chain = [
+            {"name": name, "task": "lab/extract", "after": names[max(0, place - 1) : place]}
+            for place, name in enumerate(names)
+        ]
+        assert sla_command(asking(tmp_path, url, {"steps": chain}), OutputForm.TABLE) == 0
+        return capsys.readouterr().out
+
+    assert "guessed" not in table(2)
+    # Of 60 known runs and 120 steps, the longest is a step in two of three cases.
+    assert re.search(r"guessed +from p\d\d on: in 67% a step takes longer", table(120))
+
+
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
