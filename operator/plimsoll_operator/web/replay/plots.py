@@ -78,7 +78,7 @@ def frontiers(played: Sequence[Played]) -> Markup:
     # One is added to the failures, so that zero failures have a place on a logarithmic axis.
     x, y = _WIDE.x(0.8, 1.3 * (failures + 1), log=True), _WIDE.y(low, high, log=True)
     ends = [y(defaults[each.policy.name].waste_gb_h) for each in played]
-    places = apart(ends, (_WIDE.top, WIDE[1]))
+    places = apart(ends, (_WIDE.top, _WIDE.bottom))
     ticks = [0, *(int(tick) for tick in decade_ticks(1, failures + 1))]
     parts = [
         *_WIDE.rows(y, decade_ticks(low, high), number_words),

@@ -16,16 +16,16 @@ from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
 from plimsoll_operator.web.plots.axes import decade_ticks, even_ticks, time_unit
-from plimsoll_operator.web.replay.plots import apart
+from plimsoll_operator.web.replay.plots import apart, frontiers, waste_over_time
 from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 from plimsoll_predictor.replay.sizes.figures import CLOUD_POINTS, CURVE_POINTS
-from plimsoll_predictor.replay.sizes.playing import Setting
+from plimsoll_predictor.replay.sizes.playing import Setting, play
 from plimsoll_predictor.replay.sizes.policies import POLICIES
 from plimsoll_predictor.replay.sizes.rows import TraceRow
-from plimsoll_predictor.replay.sizes.traces import write_trace
+from plimsoll_predictor.replay.sizes.traces import Trace, write_trace
 from plimsoll_predictor.store import Store
 from tests.builders.checked_pages import HOSTILE
 from tests.builders.replays import GB, START_S, a_run
@@ -343,6 +343,16 @@ def test_a_trace_of_one_run_without_any_waste_is_drawn(tmp_path: Path) -> None:
 def test_names_that_would_overlap_are_moved_apart_and_stay_on_the_plot() -> None:
     assert apart([10, 12, 50], (0, 100)) == [10, 24, 50]
     assert apart([90, 95, 100], (0, 100)) == [72, 86, 100]
+
+
+def test_no_name_of_a_policy_lies_below_its_plot() -> None:
+    rows = [a_run(line).asking(GB).needing(GB).row for line in range(2, 5)]
+    trace = Trace(name="equal", rows=rows, left_out={}, shifted=0, unasked=0)
+    played = [play(trace, policy, Setting()) for policy in POLICIES.values()]
+    for picture in (waste_over_time(played), frontiers(played)):
+        heights = re.findall(r'<text x="[^"]*" y="([^"]*)" class="name', picture)
+        assert len(heights) == len(POLICIES)
+        assert max(map(float, heights)) <= 380 - 38 + 4, "the axis, and half a line"
 
 
 def test_ticks_are_round_and_within_the_axis() -> None:
