@@ -89,7 +89,11 @@ def _from(runtimes: TaskRuntimes) -> str:
     if not runs or usual_s is None:
         owner = runtimes.task.namespace
         return f"no run of it is known: this is what runs of {owner} and of all others suggest"
-    return f"{counted(runs, 'run')}, usually {words_for_duration(usual_s)}"
+    usually = f"usually {words_for_duration(usual_s)}"
+    if not runtimes.alone:
+        return f"{counted(runs, 'run')}, {usually}"
+    others = "other tasks do not count, as no controller has learned from this store yet"
+    return f"its newest runs alone, {runs:,}, {usually}: {others}"
 
 
 def _run(run: RunningRun) -> Panel:

@@ -29,11 +29,13 @@ class StoredForecast:
     shares: attempt uid -> share of the forecast below the runtime: as stored when the run was
         submitted or, for a run without a forecast, by the runs before it.
     feature_weight: how much features count in it, 0 to 1; None if no expert knows them.
+    alone: whether it was learned here, from the task's newest runs, as no controller has.
     """
 
     forecast: Forecast
     shares: Mapping[str, float]
     feature_weight: float | None
+    alone: bool = False
 
 
 def stored_forecast(
@@ -53,13 +55,14 @@ def stored_forecast(
     }
     forecaster = store.runtimes.forecaster_for(task)
     forecast = forecaster.forecast(str(task), task.namespace, at_s)
-    if not forecast.known_runs:
+    alone = not forecast.known_runs
+    if alone:
         learned = _learned(forecaster, task, runs)
         forecast = forecaster.forecast(str(task), task.namespace, at_s)
     else:
         learned = _learned(Forecaster(), task, runs) if len(stored) < len(runs) else {}
     weight = forecaster.feature_weight(str(task), task.namespace, at_s)
-    return StoredForecast(forecast, {**learned, **stored}, weight)
+    return StoredForecast(forecast, {**learned, **stored}, weight, alone)
 
 
 def stored_forecasts(

@@ -63,7 +63,8 @@ class TaskRuntimes:
         known. runtimes_s: of the newest attempts that succeeded, those that its profile looks at,
         oldest first, as the grid can hold them. summary, trend, typical: of these; None if there
         are no, or too few, runs or shapes; trend is in the words of the task's profile. features:
-        how much they count in the forecast.
+        how much they count in the forecast. alone: whether the forecast was learned from ``past``
+        alone, as no controller has learned from it.
     """
 
     task: TaskId
@@ -76,6 +77,7 @@ class TaskRuntimes:
     trend: str | None
     typical: TypicalShape | None
     features: FeatureFacts
+    alone: bool = False
 
     @property
     def runs(self) -> tuple[PastRuntime, ...]:
@@ -134,6 +136,7 @@ def gather_runtimes(store: Store, task: TaskId, at_s: float) -> TaskRuntimes:
         trend=status.get("trendWords"),
         typical=_typical(store, runtimes_s),
         features=feature_facts(store, task, stored.feature_weight),
+        alone=stored.alone,
     )
 
 

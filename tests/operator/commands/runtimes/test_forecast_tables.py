@@ -1,0 +1,45 @@
+"""`plimsoll forecast` for people: where the figures come from, and in narrow terminals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.runtimes.forecast import forecast_command
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.store import Store, UnsavedRuntimes
+from tests.builders.runtimes.telling_pasts import AFTER_S, NIGHTLY, steady_runs
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A store with a steady task of five minutes."""
+    address = f"sqlite:///{tmp_path}/plimsoll.db"
+    store = Store.open(address)
+    store.observations.record(steady_runs())
+    store.close()
+    return address
+
+
+def forecast(url: str) -> int:
+    named = str(NIGHTLY)
+    return forecast_command(named, url, Installation(), OutputForm.TABLE, now_s=AFTER_S)
+
+
+def test_a_forecast_that_no_controller_has_learned_says_that_other_tasks_do_not_count(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "its newest runs alone, 60, usually"
+    assert forecast(url) == 0
+    assert words in capsys.readouterr().out
+    store = Store.open(url)
+    forecaster = Forecaster()
+    forecaster.learn(str(NIGHTLY), NIGHTLY.namespace, 300.0, AFTER_S - 60)
+    states = {str(NIGHTLY): forecaster.state.task(str(NIGHTLY))}
+    store.runtimes.save(UnsavedRuntimes(through=0, tasks=states), {0})
+    store.close()
+    assert forecast(url) == 0
+    assert words not in capsys.readouterr().out
