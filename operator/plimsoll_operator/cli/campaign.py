@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import SET, Output, examples, needs_installation, needs_store
+from plimsoll_operator.cli.options import (
+    SET,
+    Output,
+    examples,
+    names_of,
+    needs_installation,
+    needs_store,
+)
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
 
@@ -23,7 +30,10 @@ campaign_app = typer.Typer(
     no_args_is_help=True,
 )
 
-Named = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="A ProfilingCampaign.")]
+Named = Annotated[
+    str,
+    typer.Argument(metavar="NAMESPACE/NAME", help="A ProfilingCampaign.", callback=names_of),
+]
 
 
 @campaign_app.command(

@@ -7,7 +7,15 @@ from typing import Annotated, Final
 
 import typer
 
-from plimsoll_operator.cli.options import SET, Context, Kubeconfig, Namespace, examples, some_task
+from plimsoll_operator.cli.options import (
+    SET,
+    Context,
+    Kubeconfig,
+    Namespace,
+    examples,
+    some_task,
+    understood,
+)
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_predictor.core.policy import Mode
 
@@ -26,8 +34,10 @@ def _mode_command(mode: Mode) -> Callable[..., None]:
         kubeconfig: Kubeconfig = None,
         context: Context = None,
     ) -> None:
-        from plimsoll_operator.commands.modes.enforce import mode_command
+        from plimsoll_operator.commands.modes.enforce import mode_command, target_of
 
+        with understood():
+            target_of(task, namespace)
         installation = Installation(kubeconfig=kubeconfig, context=context)
         raise typer.Exit(mode_command(mode, task, namespace, installation, ask=not yes))
 

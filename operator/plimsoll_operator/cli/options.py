@@ -7,8 +7,8 @@ store's URL. The decorators put the options in the keyword's place.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, get_type_hints
@@ -65,7 +65,26 @@ def complete_task(incomplete: str) -> list[str]:
     return task_names(incomplete)
 
 
-task_argument = partial(typer.Argument, autocompletion=complete_task)
+@contextmanager
+def understood() -> Iterator[None]:
+    """Make a ValueError about what was written on the command line its exit status 2."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def names_of(named: str | list[str] | None) -> str | list[str] | None:
+    """Refuse what is not ``namespace/name`` before anything is loaded for it."""
+    from plimsoll_predictor.core.task import TaskId
+
+    with understood():
+        for each in [named] if isinstance(named, str) else named or ():
+            TaskId.parse(each)
+    return named
+
+
+task_argument = partial(typer.Argument, autocompletion=complete_task, callback=names_of)
 some_task = partial(task_argument, metavar="[NAMESPACE/TASK]")
 Task = Annotated[str, task_argument(metavar="NAMESPACE/TASK")]
 TaskOrPod = Annotated[str, task_argument(metavar="NAMESPACE/NAME", help="A task, or a pod.")]

@@ -7,7 +7,14 @@ from typing import Annotated, Final
 
 import typer
 
-from plimsoll_operator.cli.options import SET, Namespace, examples, needs_installation, some_task
+from plimsoll_operator.cli.options import (
+    SET,
+    Namespace,
+    examples,
+    needs_installation,
+    some_task,
+    understood,
+)
 from plimsoll_operator.commands.reaching.installation import Installation
 
 app = typer.Typer()
@@ -20,8 +27,10 @@ def _switch(*, paused: bool) -> Callable[..., None]:
     def switch(
         task: TaskOrCluster = None, namespace: Namespace = None, *, installation: Installation
     ) -> None:
-        from plimsoll_operator.commands.modes.pause import pause_command
+        from plimsoll_operator.commands.modes.pause import pause_command, target_of
 
+        with understood():
+            target_of(task, namespace, None)
         raise typer.Exit(pause_command(task, namespace, installation, paused=paused))
 
     return switch

@@ -11,7 +11,13 @@ from typing import Annotated, Final
 
 import typer
 
-from plimsoll_operator.cli.options import PAST_RUNS, StoreUrl, examples, needs_installation
+from plimsoll_operator.cli.options import (
+    PAST_RUNS,
+    StoreUrl,
+    examples,
+    needs_installation,
+    understood,
+)
 from plimsoll_operator.commands.reaching.installation import Installation
 
 app = typer.Typer()
@@ -126,6 +132,7 @@ def import_history(
     import tempfile
 
     from_airflow = _is_from_airflow(ctx, prometheus, airflow)
+    _check_span(since, until)
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
         history_file = save or Path(folder) / "past.csv.gz"
         if from_airflow:
@@ -183,6 +190,13 @@ def _is_from_airflow(ctx: typer.Context, prometheus: str | None, airflow: str | 
     if wants_airflow:
         _check_none_given(ctx, FOR_PROMETHEUS, "a Prometheus")
     return wants_airflow
+
+
+def _check_span(since: str, until: str | None) -> None:
+    from plimsoll_operator.commands.past_runs.spans import span_before
+
+    with understood():
+        span_before(time.time(), since, until)
 
 
 def _check_none_given(ctx: typer.Context, names: Collection[str], whose: str) -> None:

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PAST_RUNS, StoreUrl, examples, needs_installation
+from plimsoll_operator.cli.options import (
+    PAST_RUNS,
+    StoreUrl,
+    examples,
+    names_of,
+    needs_installation,
+    understood,
+)
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 
@@ -49,7 +56,9 @@ def replay(
     ] = None,
     from_store: Annotated[
         str | None,
-        typer.Option(metavar="NAMESPACE/TASK", help="Replay a task's own history, too."),
+        typer.Option(
+            metavar="NAMESPACE/TASK", help="Replay a task's own history, too.", callback=names_of
+        ),
     ] = None,
     runtime: Annotated[
         list[Path] | None,
@@ -68,13 +77,20 @@ def replay(
         if traces or from_store or html:
             raise typer.BadParameter("a log of runtimes is replayed alone, and has no page")
         from plimsoll_operator.commands.past_runs.runtime_replay import runtime_replay_command
+        from plimsoll_predictor.replay.runtimes.judging import methods_named
 
+        with understood():
+            methods_named(method or ())
         raise typer.Exit(runtime_replay_command(runtime, method or ["plimsoll"], json))
     if method:
         raise typer.BadParameter("--method is of --runtime LOG; a trace has --policy")
     import time
 
-    from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
+    from plimsoll_operator.commands.past_runs.replay import (
+        ReplayRequest,
+        check_request,
+        replay_command,
+    )
     from plimsoll_predictor.replay.sizes.playing import Setting
     from plimsoll_predictor.replay.sizes.sizer import Trainings
 
@@ -92,4 +108,6 @@ def replay(
         json_file=json,
         html_file=html,
     )
+    with understood():
+        check_request(request)
     raise typer.Exit(replay_command(request, time.time()))

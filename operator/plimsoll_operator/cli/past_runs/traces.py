@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PAST_RUNS, examples
+from plimsoll_operator.cli.options import PAST_RUNS, examples, understood
 
 app = typer.Typer()
 
@@ -47,8 +47,10 @@ def traces_convert(
     ] = None,
 ) -> None:
     """Bring Nextflow's traces or exported history into the schema of a trace."""
-    from plimsoll_operator.commands.past_runs.traces import tracing_command
+    from plimsoll_operator.commands.past_runs.traces import tracing_command, zone_named
 
+    with understood():
+        zone_named(timezone)
     raise typer.Exit(tracing_command(files, out, run=run, timezone=timezone, namespace=namespace))
 
 

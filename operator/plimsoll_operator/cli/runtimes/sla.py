@@ -7,10 +7,19 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import LOOK, Output, examples, needs_store
+from plimsoll_operator.cli.options import LOOK, Output, examples, needs_store, understood
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 
 app = typer.Typer()
+
+
+def _deadline(*, within: str | None, by: str | None, **_: object) -> None:
+    import time
+
+    from plimsoll_operator.commands.runtimes.deadlines import deadline_s
+
+    with understood():
+        deadline_s(within, by, time.time())
 
 
 @app.command(
@@ -20,7 +29,7 @@ app = typer.Typer()
         ("for an engine", "plimsoll sla plan.json --at-least 0.95 --output json | jq .chance"),
     ),
 )
-@needs_store(stdin="plan")
+@needs_store(stdin="plan", check=_deadline)
 def sla(
     plan: Annotated[
         Path,

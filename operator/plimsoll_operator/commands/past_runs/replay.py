@@ -61,7 +61,8 @@ def replay_command(request: ReplayRequest, now_s: float, console: Console | None
     """Replay, print, write; the exit status of the process. now_s: Unix seconds, on the page."""
 
     def replay(out: Console) -> None:
-        _check(request)
+        check_request(request)
+        check_files(request.traces, (request.json_file, request.html_file))
         played = _play_all(request, out)
         write_figures(request.json_file, (each.to_dict() for each in played), out)
         if request.html_file is not None:
@@ -71,8 +72,12 @@ def replay_command(request: ReplayRequest, now_s: float, console: Console | None
     return exit_status_of(replay, console, refusals)
 
 
-def _check(request: ReplayRequest) -> None:
-    """Refuse a request before a replay, which may take hours."""
+def check_request(request: ReplayRequest) -> None:
+    """Refuse a request before a replay, which may take hours.
+
+    Raises ValueError if it names nothing to replay, no such policy, or a size that is no share.
+    """
+    policies_named(request.policies)
     if not request.traces and request.from_store is None:
         raise ValueError("name a trace to replay, or a task with --from-store namespace/name")
     if not 0 < request.setting.first_size <= 1:
@@ -80,7 +85,6 @@ def _check(request: ReplayRequest) -> None:
             f"--first-size is a share of the request, above 0 and at most 1;"
             f" got {request.setting.first_size:g} instead"
         )
-    check_files(request.traces, (request.json_file, request.html_file))
 
 
 def _play_all(request: ReplayRequest, console: Console) -> list[Played]:

@@ -30,7 +30,7 @@ def tracing_command(
     """
     errors = Console(stderr=True)
     try:
-        asked = ConvertRequest(run=run, zone=_zone(timezone), namespace=namespace)
+        asked = ConvertRequest(run=run, zone=zone_named(timezone), namespace=namespace)
         converted = convert(files, asked)
         write_trace(out, converted.rows)
     except (TraceError, TableError) as error:
@@ -43,7 +43,8 @@ def tracing_command(
     return 0
 
 
-def _zone(name: str) -> ZoneInfo:
+def zone_named(name: str) -> ZoneInfo:
+    """Return a time zone; TraceError if there is none of that name."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

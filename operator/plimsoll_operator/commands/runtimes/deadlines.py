@@ -16,6 +16,19 @@ class BadDeadline(ValueError):
     """Neither a span nor a time that is still to come."""
 
 
+def deadline_s(within: str | None, by: str | None, now_s: float) -> float | None:
+    """Seconds from now to a deadline that is written as a span or as a time; None if none is.
+
+    Raises:
+        BadDeadline: if it is neither, or both are written.
+    """
+    if within is not None and by is not None:
+        raise BadDeadline("--within and --by both name a deadline; write one")
+    if within is not None:
+        return span_s(within)
+    return None if by is None else seconds_until(by, now_s)
+
+
 def span_s(text: str) -> float:
     """Seconds of a span.
 

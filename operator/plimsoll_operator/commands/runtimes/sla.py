@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_operator.commands.runtimes.deadlines import seconds_until, span_s
+from plimsoll_operator.commands.runtimes.deadlines import deadline_s
 from plimsoll_operator.commands.runtimes.plan_end import PlanEnd, sla_table
 from plimsoll_operator.views.runtimes.stored_forecasts import stored_forecasts
 from plimsoll_predictor.core.task import TaskId
@@ -69,7 +69,9 @@ def plan_end(request: SlaRequest, plan: Plan) -> PlanEnd:
             required.
         StoreError: if the store cannot be read now.
     """
-    within_s = _within_s(request, plan)
+    within_s = deadline_s(request.within, request.by, request.now_s)
+    if within_s is None:
+        within_s = plan.within_s
     if request.at_least is not None and within_s is None:
         raise PlanError('--at-least needs a deadline: --within, --by or "within_s" in the plan')
     forecasts = _forecasts(request, plan)
@@ -108,16 +110,6 @@ def read_plan_file(path: Path, stdin_bytes: int | None) -> Plan:
 def _read(file: BinaryIO, size_bytes: int | None) -> bytes:
     # A connection may stay open, so read no more than what comes.
     return file.read(MOST_PLAN_BYTES + 1 if size_bytes is None else size_bytes)
-
-
-def _within_s(request: SlaRequest, plan: Plan) -> float | None:
-    if request.within is not None and request.by is not None:
-        raise PlanError("--within and --by both name a deadline; write one")
-    if request.within is not None:
-        return span_s(request.within)
-    if request.by is not None:
-        return seconds_until(request.by, request.now_s)
-    return plan.within_s
 
 
 def _forecasts(request: SlaRequest, plan: Plan) -> Mapping[str, Forecast]:

@@ -17,7 +17,7 @@ from plimsoll_predictor.replay.runtimes.shapes_method import PaperShapes
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 
 
-class NoSuchMethod(LookupError):
+class NoSuchMethod(ValueError):
     """No method has that name; the message lists the names."""
 
 
