@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from plimsoll_operator.attempts.running_long import LEAST_RUNS_TO_WARN
-from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, plain, titled_table
+from plimsoll_operator.commands.printing.tables import (
+    BAR,
+    bar,
+    bare_table,
+    panel,
+    plain,
+    titled_table,
+)
 from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, TaskRuntimes
 from plimsoll_operator.wording.cause_words import words_for_cause
@@ -33,6 +42,9 @@ ROWS: Final = 14
 """Rows of the histogram."""
 _ENDS: Final = (0.005, 0.995)
 """The histogram's first and last row hold everything beyond these shares."""
+_SHORTEST_BAR: Final = 4
+_BETWEEN: Final = 6
+"""Columns that separate the histogram's three parts."""
 _OUTCOMES: Final = {
     Outcome.SUCCEEDED: "",
     Outcome.OOM_KILLED: "OOM-killed",
@@ -49,7 +61,7 @@ def forecast_table(
 ) -> RenderableType:
     """Show a task's runtimes, and a pod's run."""
     parts: list[RenderableType] = [] if run is None else [_run(run)]
-    parts += [_head(runtimes), _histogram(runtimes.forecast)]
+    parts += [_head(runtimes), _Histogram(runtimes.forecast)]
     if last:
         parts.append(_last(runtimes, last))
     return Group(*parts)
@@ -114,23 +126,36 @@ def _run(run: RunningRun) -> Panel:
     return panel(f"pod {run.name}", rows)
 
 
-def _histogram(forecast: Forecast) -> Table:
-    """Show how likely each runtime is: the rows have equal length in the logarithm."""
-    table = bare_table("how long it takes")
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, style="dim")
-    shares, edges_s = _rows(forecast)
-    most = max(shares)
-    marks = _marks(forecast, edges_s)
-    for place, share in enumerate(shares):
-        low, high = words_for_duration(edges_s[place]), words_for_duration(edges_s[place + 1])
-        table.add_row(
-            f"{low} to {high}",
-            Text(f"{bar(share, most):<20}", style="blue"),
-            f"{words_for_chance(share):>11}  {marks.get(place, '')}",
-        )
-    return table
+@dataclass(frozen=True, slots=True)
+class _Histogram:
+    """Shows how likely each runtime is: the rows have equal length in the logarithm.
+
+    Where there is little room, the bars are shorter, or left out: figures need theirs.
+    """
+
+    forecast: Forecast
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        shares, edges_s = _rows(self.forecast)
+        marks = _marks(self.forecast, edges_s)
+        edges = [words_for_duration(edge_s) for edge_s in edges_s]
+        spans = [f"{low} to {high}" for low, high in pairwise(edges)]
+        words = [
+            f"{words_for_chance(share):>11}  {marks.get(place, '')}"
+            for place, share in enumerate(shares)
+        ]
+        taken = max(map(len, spans)) + max(map(len, words)) + _BETWEEN
+        longest = min(BAR, options.max_width - taken)
+        table = bare_table("how long it takes")
+        table.add_column(justify="right", no_wrap=True, style="dim")
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, style="dim")
+        for span, share, told in zip(spans, shares, words, strict=True):
+            drawn = ""
+            if longest >= _SHORTEST_BAR:
+                drawn = f"{bar(share, max(shares) * BAR / longest):<{longest}}"
+            table.add_row(span, Text(drawn, style="blue"), told)
+        yield table
 
 
 def _rows(forecast: Forecast) -> tuple[list[float], list[float]]:
