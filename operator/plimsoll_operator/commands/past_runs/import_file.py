@@ -15,7 +15,7 @@ from rich.progress import TaskProgressColumn
 from rich.table import Table
 
 from plimsoll_operator.attempts.truth_table import judge_row
-from plimsoll_operator.commands.printing.printing import progress_bars, refuse
+from plimsoll_operator.commands.printing.printing import people_console, progress_bars, refuse
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S, counted, words_for_bytes
@@ -26,6 +26,8 @@ from plimsoll_predictor.tables.history import read_history
 
 BATCH: Final = 1000
 SHOWN_BAD_ROWS: Final = 20
+SHOWN_TASKS: Final = 50
+"""Tasks in the table; the rest are counted."""
 
 
 @dataclass(slots=True)
@@ -98,8 +100,8 @@ def import_command(
     what to do. It is 1 as well if the file is damaged: the rows before the damage are stored.
     Importing a file again stores no row twice.
     """
-    errors = console or Console(stderr=True)
-    console = console or Console()
+    errors = console or people_console(stderr=True)
+    console = console or people_console()
     shown = shown or str(path)
     tally = _Tally()
     try:
@@ -203,7 +205,7 @@ def _say_bad(console: Console, tally: _Tally) -> None:
 
 
 def _say_row(console: Console, row: BadRow) -> None:
-    console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}")
+    console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}", soft_wrap=True)
 
 
 def _say_quiet(console: Console, tally: _Tally) -> None:
@@ -220,10 +222,10 @@ def _say_quiet(console: Console, tally: _Tally) -> None:
 
 def _table(tally: _Tally) -> Table:
     table = Table(title="Imported history", caption=_caption(tally))
-    table.add_column("task")
+    table.add_column("task", overflow="fold")
     for heading in ("attempts", "new", "OOM kills", "largest need"):
         table.add_column(heading, justify="right")
-    for task in sorted(tally.rows):
+    for task in sorted(tally.rows)[:SHOWN_TASKS]:
         largest_bytes = tally.largest_bytes.get(task)
         table.add_row(
             escape(str(task)),
@@ -232,6 +234,8 @@ def _table(tally: _Tally) -> Table:
             str(tally.oom_kills[task]),
             "unknown" if largest_bytes is None else words_for_bytes(largest_bytes),
         )
+    if len(tally.rows) > SHOWN_TASKS:
+        table.add_row(f"and {counted(len(tally.rows) - SHOWN_TASKS, 'more task')}")
     return table
 
 

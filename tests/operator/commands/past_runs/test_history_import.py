@@ -126,6 +126,22 @@ def test_of_many_bad_rows_the_first_twenty_are_shown_and_the_others_counted(tmp_
     assert "... and 1 more bad row\n" in one_more.said
 
 
+def test_of_many_long_named_tasks_on_a_pipe_each_shown_one_can_be_told_from_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "history.csv"
+    tasks = [f"{place:02}-{'x' * 120}-{place:02}" for place in range(60)]
+    rows = [a_row(run).replace("train-demand", task) for run, task in enumerate(tasks)]
+    rows.append(a_row(61).replace(",succeeded", f",{'?' * 90} succeeded"))
+    path.write_text("\n".join((HEADER, *rows)))
+    assert import_command(path, str(tmp_path / "store.db")) == 0
+    said = capsys.readouterr().out
+    assert [task in said for task in tasks] == [True] * 50 + [False] * 10
+    assert "and 10 more tasks" in said
+    assert len(said.splitlines()) < 65
+    assert next(line for line in said.splitlines() if "line 62" in line).endswith("deleted")
+
+
 def a_torn_file(*first: str) -> bytes:
     rows = [HEADER, *first, *(a_row(100 + run) for run in range(5000))]
     whole = gzip.compress("\n".join(rows).encode())
