@@ -81,22 +81,24 @@ def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None
     assert "resource" not in loaded, "Windows has none"
 
 
+def loaded_with(*modules: str) -> set[str]:
+    """The modules that are loaded with some of ``commands``."""
+    names = ", ".join(f"plimsoll_operator.commands.{module}" for module in modules)
+    code = f"import sys, json, {names}; print(json.dumps([*sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout))
+
+
+def test_what_asks_only_the_store_loads_no_client() -> None:
+    loaded = loaded_with("runtimes.what_if", "runtimes.sla", "splitting.split")
+    assert not loaded & {"kubernetes_asyncio", "aiohttp"}
+
+
 @pytest.mark.slow
 def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes() -> None:
-    modules = ("status.status", "modes.pause", "modes.enforce")
-    names = ", ".join(f"plimsoll_operator.commands.{module}" for module in modules)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-c",
-            f"import sys, json, {names}; print(json.dumps([*sys.modules]))",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = set(json.loads(done.stdout))
+    loaded = loaded_with("status.status", "modes.pause", "modes.enforce")
     assert "kubernetes_asyncio" in loaded
     assert not [name for name in HEAVY if name in loaded - {"kubernetes_asyncio", "aiohttp"}]
 

@@ -8,8 +8,9 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.commands.reaching.task_names import NothingToExplain
 from plimsoll_operator.commands.runtimes.forecast_tables import forecast_table
-from plimsoll_operator.commands.sizes.explain import NothingToExplain, find_pod, task_of_pod
+from plimsoll_operator.commands.sizes.explain import find_pod, task_of_pod
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.pods.spec import NotSizable, Pod, sized_container
 from plimsoll_operator.pods.status import AttemptStatus, read_status

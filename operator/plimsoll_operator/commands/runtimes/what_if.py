@@ -10,7 +10,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import plain, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_operator.commands.sizes.explain import NothingToExplain, nearest
+from plimsoll_operator.commands.reaching.task_names import NothingToExplain, nearest
 from plimsoll_operator.views.runtimes.task_runtimes import ask_what_if
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.what_if.change import Direction

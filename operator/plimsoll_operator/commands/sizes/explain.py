@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Final
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
@@ -14,6 +13,7 @@ from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.commands.reaching.task_names import NothingToExplain, nearest
 from plimsoll_operator.commands.sizes.explain_tables import explained
 from plimsoll_operator.commands.sizes.policies_in_force import policy_in_force
 from plimsoll_operator.kube.api_server import CORE, path_of
@@ -38,14 +38,9 @@ from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.store import Store, StoreError
 
 DECISIONS: Final = 5
-NEAREST: Final = 3
 ENDS: Final = 50
 """How many of the latest attempts are searched for causes, as for the profile's status."""
 ANSWER_WITHIN_S: Final = 10.0
-
-
-class NothingToExplain(LookupError):
-    """There is no such task or pod; says what there is."""
 
 
 def explain_command(
@@ -201,16 +196,3 @@ def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:
     context = {} if note is None else note.context
     features = {**read_features(pod).values, **context}
     return Ask(features=features, request_bytes=request_bytes)
-
-
-def nearest(named: TaskId, tasks: Sequence[TaskId]) -> str:
-    """Name the tasks that were probably meant."""
-    if not tasks:
-        return "no task has been observed yet; is the --store right?"
-    names = [str(task) for task in tasks]
-    same = [str(task) for task in tasks if task.name == named.name]
-    near = same or get_close_matches(str(named), names, n=NEAREST, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near[:NEAREST])}?"
-    rest = f" and {len(names) - NEAREST} more" if len(names) > NEAREST else ""
-    return f"there are {', '.join(names[:NEAREST])}{rest}"

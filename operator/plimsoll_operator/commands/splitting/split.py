@@ -11,7 +11,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_operator.commands.sizes.explain import nearest
+from plimsoll_operator.commands.reaching.task_names import nearest
 from plimsoll_operator.names import labels
 from plimsoll_operator.views.splitting_facts import (
     AskedJob,

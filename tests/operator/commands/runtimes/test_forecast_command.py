@@ -14,13 +14,13 @@ from rich.console import Console
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.reaching.task_names import NothingToExplain
 from plimsoll_operator.commands.runtimes import forecast as forecast_module
 from plimsoll_operator.commands.runtimes.forecast import (
     forecast_command,
     run_of,
 )
 from plimsoll_operator.commands.runtimes.forecast_tables import forecast_table
-from plimsoll_operator.commands.sizes.explain import NothingToExplain
 from plimsoll_operator.views.runtimes.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.runtimes.task_runtimes import Anomaly, gather_runtimes
 from plimsoll_predictor.core.record import Outcome

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.reaching.task_names import NothingToExplain
 from plimsoll_operator.commands.sizes.explain import (
-    NothingToExplain,
     asked_by,
     decided,
     explain_command,
