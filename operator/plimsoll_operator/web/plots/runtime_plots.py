@@ -19,6 +19,7 @@ from plimsoll_operator.wording.figure_words import words_for_minute
 from plimsoll_operator.wording.forecast_words import words_for_chance, words_for_odds
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation, histogram, normalised
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
 
@@ -88,7 +89,7 @@ def history(runtimes: TaskRuntimes, size: tuple[int, int] = WIDE) -> Markup:
     """Each run that succeeded, in the order they ended; anomalies are crosses and triangles."""
     frame = _frame(size)
     runs = _drawn(runtimes, size)
-    times_s = [max(each.ran_s, 1.0) for each in runs]
+    times_s = [max(each.ran_s, SMALLEST_S) for each in runs]
     usual_s = runtimes.forecast.usual_s
     around = [*times_s, *([usual_s] if usual_s else [])] or [1.0]
     y = frame.y(min(around) / 1.3, max(around) * 1.3, log=True)
