@@ -30,7 +30,7 @@ from plimsoll_predictor.tables.table_reading import check_columns, named, open_a
 from plimsoll_predictor.tables.table_writing import feature_columns, stream_table, write_table
 
 _NAMES_FIRST: Final = (
-    "the first line must name the columns, for instance task,finished_s,peak_bytes"
+    "the first line must name the columns, for instance namespace,task,finished_s,peak_bytes"
 )
 _WRITTEN_AS: Final = {
     Unit.BYTES: int,

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, Final, TextIO
 
 from plimsoll_predictor.core.record import Features
+from plimsoll_predictor.tables.cells import TableError
 from plimsoll_predictor.tables.parquet_tables import write_parquet
+
+_ENDINGS: Final = (".csv", ".gz", ".parquet")
 
 Columns = Mapping[str, type]
 """Name -> int, float or str, in the order of the file."""
@@ -24,14 +27,23 @@ Cells = Mapping[str, object]
 def write_table(path: Path, columns: Columns, batches: Iterable[Sequence[Cells]]) -> None:
     """Write rows, a batch at a time; the file appears whole or not at all.
 
-    Parquet if the name ends in .parquet, gzipped CSV if in .gz, else CSV.
+    Parquet if the name ends in .parquet, gzipped CSV if in .gz, CSV if in .csv.
+
+    Raises TableError for any other name.
     """
+    check_ending(path)
     with _beside(path) as unfinished:
         if path.suffix == ".parquet":
             write_parquet(unfinished, columns, batches)
         else:
             with unfinished.open("wb") as file:
                 stream_table(file, path.suffix, columns, batches)
+
+
+def check_ending(path: Path) -> None:
+    """Raise TableError for a name that would promise another form than the file has."""
+    if path.suffix not in _ENDINGS:
+        raise TableError(f"{path} names no form that can be written: .csv, .csv.gz or .parquet")
 
 
 def stream_table(

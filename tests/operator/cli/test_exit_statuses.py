@@ -29,6 +29,13 @@ from tests.rigs.processes.command_lines import run_here
         pytest.param(
             "import --prometheus http://nowhere:1 --since 30x", "'30x' is no time", id="since"
         ),
+        pytest.param("what-if shop/x --memory 4", "'4' is no size", id="bytes"),
+        pytest.param("what-if shop/x --memory 1e400", "is no size", id="more than there is"),
+        pytest.param("export --out h.xlsx", "h.xlsx names no form", id="no form"),
+        pytest.param("traces convert t.txt --out h.zst", "h.zst names no form", id="nor this"),
+        pytest.param(
+            "import --prometheus http://nowhere:1 --save h.txt", "h.txt names no form", id="saved"
+        ),
         pytest.param(
             "traces convert t.txt --out o.csv --timezone Mars/X", "no time zone", id="a zone"
         ),

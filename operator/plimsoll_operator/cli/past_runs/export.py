@@ -13,11 +13,20 @@ from plimsoll_operator.cli.options import (
     examples,
     needs_store,
     task_argument,
+    understood,
 )
 
 app = typer.Typer()
 
 HISTORY_FILE = Path("plimsoll-history.csv")
+
+
+def _form(*, out: Path, **_: object) -> None:
+    from plimsoll_predictor.tables.table_writing import check_ending
+
+    if str(out) != "-":
+        with understood():
+            check_ending(out)
 
 
 @app.command(
@@ -28,7 +37,7 @@ HISTORY_FILE = Path("plimsoll-history.csv")
         ("one task", "plimsoll export shop/train-demand --out train.parquet"),
     ),
 )
-@needs_store(out="out")
+@needs_store(out="out", check=_form)
 def export_history(
     tasks: Annotated[
         list[str] | None,

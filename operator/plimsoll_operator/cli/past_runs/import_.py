@@ -132,7 +132,7 @@ def import_history(
     import tempfile
 
     from_airflow = _is_from_airflow(ctx, prometheus, airflow)
-    _check_span(since, until)
+    _check_past(since, until, save)
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
         history_file = save or Path(folder) / "past.csv.gz"
         if from_airflow:
@@ -192,11 +192,14 @@ def _is_from_airflow(ctx: typer.Context, prometheus: str | None, airflow: str | 
     return wants_airflow
 
 
-def _check_span(since: str, until: str | None) -> None:
+def _check_past(since: str, until: str | None, save: Path | None) -> None:
     from plimsoll_operator.commands.past_runs.spans import span_before
+    from plimsoll_predictor.tables.table_writing import check_ending
 
     with understood():
         span_before(time.time(), since, until)
+        if save is not None:
+            check_ending(save)
 
 
 def _check_none_given(ctx: typer.Context, names: Collection[str], whose: str) -> None:

@@ -48,9 +48,11 @@ def traces_convert(
 ) -> None:
     """Bring Nextflow's traces or exported history into the schema of a trace."""
     from plimsoll_operator.commands.past_runs.traces import tracing_command, zone_named
+    from plimsoll_predictor.tables.table_writing import check_ending
 
     with understood():
         zone_named(timezone)
+        check_ending(out)
     raise typer.Exit(tracing_command(files, out, run=run, timezone=timezone, namespace=namespace))
 
 

@@ -122,9 +122,10 @@ def import_command(
                 "rows that were kept are not doubled"
             )
         return 1
-    if tally.bad and not (tally.rows or tally.observed):
+    if not (tally.rows or tally.observed or tally.damage):
         _say_bad(errors, tally)
-        refuse(errors, "import", f"no row of {shown} could be used; mend the rows")
+        no_use = f"no row of {shown} could be used; mend the rows"
+        refuse(errors, "import", no_use if tally.bad else f"{shown} has a header and no rows")
         return 1
     _say_bad(console, tally)
     console.print(_table(tally))

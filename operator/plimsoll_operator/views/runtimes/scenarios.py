@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+from plimsoll_predictor.tables.cells import MOST_BYTES
 
 
 class BadScenario(ValueError):
@@ -20,10 +22,14 @@ def scenario_of(
     """
     memory_bytes: int | None = None
     if memory is not None:
+        no_size = f"memory {memory[:40]!r} is no size; write 4Gi or 512Mi"
         try:
             memory_bytes = parse_bytes(memory)
         except ValueError as error:
-            raise BadScenario(f"memory {memory[:40]!r} is no size; write 4Gi or 512Mi") from error
+            raise BadScenario(no_size) from error
+        # A number without a unit is bytes: nobody means 4 of them.
+        if memory_bytes and not MIB <= memory_bytes <= MOST_BYTES:
+            raise BadScenario(no_size)
     try:
         return Scenario(
             node_type=node_type,

@@ -171,6 +171,12 @@ def test_a_file_of_bad_rows_only_is_a_failure(tmp_path: Path) -> None:
     assert run_import(tmp_path, a_row(1, peak_bytes="?")).status == 1
 
 
+def test_a_file_without_rows_is_a_failure(tmp_path: Path) -> None:
+    done = run_import(tmp_path)
+    assert (done.status, done.kept) == (1, 0)
+    assert "history.csv has a header and no rows" in done.said
+
+
 def test_what_a_file_says_is_shown_as_it_is(tmp_path: Path) -> None:
     done = run_import(tmp_path, a_row(1, outcome="[bold]oops[/bold]"))
     assert "'[bold]oops[/bold]'" in done.said
