@@ -61,7 +61,7 @@ def _model_ready(facts: ProfileFacts) -> Finding:
         return Finding(ConditionStatus.FALSE, "NotInUse", _NOT_IN_USE)
     since = "" if facts.due_since_s is None else f" since {timestamp(facts.due_since_s)}"
     due = f"a training is due{since}"
-    message = f"no model yet; {runs} runs are known, {due}; until then rules decide"
+    message = f"no model yet; {counted(runs, 'run')} known, {due}; until then rules decide"
     return Finding(ConditionStatus.FALSE, "NotTrainedYet", message)
 
 

@@ -215,4 +215,9 @@ def _retry_after_s(answer: Answer) -> float | None:
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(
+        error, aiohttp.ClientSSLError
+    ):
+        # Its own words speak of ssl, also where the address is plain http.
+        return f"cannot connect: {error.os_error.strerror or error.os_error}"[:_WORDS]
     return str(error)[:_WORDS] or type(error).__name__

@@ -120,7 +120,10 @@ def airflow_command(
     try:
         found = _configurations(file)
         server = where.credentials.server(where.address, where.ca_file)
-    except (BadConfigurations, AirflowError, OSError) as error:
+    except OSError as error:
+        complain(f"{COMMAND}: {error.filename} cannot be read: {error.strerror or error}")
+        return 1
+    except (BadConfigurations, AirflowError) as error:
         complain(f"{COMMAND}: {error}")
         return 1
     runs = [PlannedRun(each) for each in found.rows]

@@ -60,10 +60,13 @@ def _manifest(file: Path, namespace: str | None) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         manifest = yaml.safe_load(text)
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} is no text in UTF-8; docs/campaigns.md has a campaign") from error
     except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {error}") from error
+        words = str(error).replace('in "<unicode string>", ', "in ")
+        raise ValueError(f"{file} is no YAML: {words}") from error
     except RecursionError as error:
         raise ValueError(
             f"{file} nests too deeply for a campaign; docs/campaigns.md has one"

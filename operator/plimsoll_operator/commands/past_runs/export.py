@@ -71,7 +71,7 @@ def _export(
         return 1
     for reason, count in written.left_out.most_common():
         news.print(f"{count:,} left out: {reason}", markup=False, soft_wrap=True)
-    words = f"{shown}: {written.rows:,} attempts of {counted(len(chosen), 'task')}"
+    words = f"{shown}: {counted(written.rows, 'attempt')} of {counted(len(chosen), 'task')}"
     news.print(words, markup=False, soft_wrap=True)
     return 0
 

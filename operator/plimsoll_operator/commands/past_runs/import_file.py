@@ -118,7 +118,7 @@ def import_command(
         refuse(errors, "import", unread if isinstance(error, OSError) else str(error))
         if tally.rows:
             errors.print(
-                f"{tally.rows.total()} rows were kept before that; import the file again, "
+                f"{counted(tally.rows.total(), 'row')} kept before that; import the file again, "
                 "rows that were kept are not doubled"
             )
         return 1

@@ -23,6 +23,7 @@ from plimsoll_operator.commands.past_runs.replay_output import (
 from plimsoll_operator.commands.past_runs.replay_tables import replay_table
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.commands.reaching.task_names import nearest
 from plimsoll_operator.web.replay.page import render
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
@@ -115,6 +116,9 @@ def _stored(name: str, request: ReplayRequest) -> Trace:
     if request.store_url is None:
         return stored_trace(str(task), _fetched_history(task, request.installation))
     with existing_store(request.store_url) as store:
+        tasks = store.totals.tasks()
+        if task not in tasks:
+            raise LookupError(f"{task}: {store.where} knows no such task; {nearest(task, tasks)}")
         return stored_trace(str(task), store.observations.of_task(task, limit=OBSERVATIONS))
 
 

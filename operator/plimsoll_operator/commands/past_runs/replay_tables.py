@@ -12,6 +12,7 @@ from rich.table import Table
 
 from plimsoll_operator.commands.printing.tables import FittedTable
 from plimsoll_operator.wording.figure_words import number_words
+from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.replay.runtimes.judging import Judged
 from plimsoll_predictor.replay.sizes.figures import Totals
 from plimsoll_predictor.replay.sizes.playing import Played
@@ -41,7 +42,7 @@ def replay_table(played: Sequence[Played]) -> Table:
     setting = first.setting
     first_words = "" if setting.first_size == 1 else f", first size {setting.first_size:g}"
     title = (
-        f"{first.trace.name}: {first.totals.rows:,} runs,"
+        f"{first.trace.name}: {counted(first.totals.rows, 'run')},"
         f" decided at {setting.decide_at.value}{first_words}"
     )
     rows = [
@@ -54,8 +55,8 @@ def runtime_table(log: RuntimeLog, judged: Sequence[Judged]) -> Table:
     """One log's replays, at least one, a method a line; the lowest pin over runs stands out."""
     first = judged[0].score
     title = (
-        f"{log.name}: {len(log.runs):,} runs, tested on the last {first.runs:,}"
-        f" of {first.tasks:,} tasks"
+        f"{log.name}: {counted(len(log.runs), 'run')}, tested on the last {first.runs:,}"
+        f" of {counted(first.tasks, 'task')}"
     )
     rows = [_Row(each.method, _runtime_cells(each), each.score.pin_runs) for each in judged]
     return _table(title, log_words(log), ("method", *RUNTIME_HEADINGS), rows)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from rich.console import Console
 
 from plimsoll_operator.commands.printing.printing import refuse
+from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.replay.sizes.converting import Converted, ConvertRequest, convert
 from plimsoll_predictor.replay.sizes.traces import TraceError, write_trace
 from plimsoll_predictor.tables.cells import TableError
@@ -59,6 +60,5 @@ def _say(console: Console, out: Path, converted: Converted) -> None:
     for reason, left_out in converted.left_out.items():
         console.print(left_out.words(reason), markup=False, soft_wrap=True)
     tasks = len({row.task for row in converted.rows})
-    console.print(
-        f"{out}: {len(converted.rows):,} runs of {tasks:,} tasks", markup=False, soft_wrap=True
-    )
+    words = f"{counted(len(converted.rows), 'run')} of {counted(tasks, 'task')}"
+    console.print(f"{out}: {words}", markup=False, soft_wrap=True)

@@ -120,6 +120,9 @@ def sla_table(end: PlanEnd) -> RenderableType:
 
 def _head(end: PlanEnd) -> Panel:
     rows = dict([_chance(end)]) if end.within_s is not None else {}
+    if not end.steps_left:
+        rows["ends"] = plain("all its steps have ended")
+        return panel(f"a plan of {counted(len(end.plan.steps), 'step')}, 0 to end", rows)
     known_share = end.finish.known_share
     for share, seconds in end.quantiles_s().items():
         words = f"{words_for_quantile(share, end.finish):<16} {words_for_odds(share):<9}"
@@ -162,12 +165,13 @@ def _how(end: PlanEnd) -> str:
 
 
 def _branch(end: PlanEnd) -> Table:
+    shares = "share: of simulations in which the step holds back the end"
     table = titled_table(
         "the branch that decides, first to last",
         ("step", "task", "usually left", "decides", ""),
         right=("usually left", "decides"),
         folding=("step", "task"),
-        caption="share: of simulations in which the step holds back the end",
+        caption=None if end.finish.method is Method.CONVOLUTION else shares,
     )
     others = end.branch.others[:LISTED_OTHERS]
     for place, step in enumerate([*end.branch.steps, *others]):

@@ -152,7 +152,7 @@ def find_pod(named: TaskId, installation: Installation, tasks: Sequence[TaskId],
         raise NothingToExplain(f"{unknown}, and the cluster no such pod; {near}") from None
     except NoCluster:
         words = "name a pod together with --kubeconfig"
-        raise NothingToExplain(f"{unknown}; {near}; {words}") from None
+        raise NothingToExplain(f"{unknown}; {words}; {near}") from None
     except (ApiError, TimeoutError) as error:
         why = str(error) or f"no answer within {ANSWER_WITHIN_S:g} s"
         raise NothingToExplain(f"{unknown}, and no pod could be looked up: {why}; {near}") from None

@@ -48,3 +48,13 @@ def test_a_file_that_is_no_campaign_is_named(
     assert create_command(file, "shop", Installation(), watch=False) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert f"plimsoll campaign create: {file} {words}" in said
+    assert "unicode string" not in said
+
+
+def test_a_file_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "none.yaml"
+    assert create_command(file, "shop", Installation(), watch=False) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"plimsoll campaign create: {file} cannot be read: No such file or directory" in said

@@ -239,6 +239,8 @@ def test_a_tasks_own_history_is_replayed_from_the_store(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     asked = {"from_store": "shop/train", "store_url": url, "policies": ("preset", "max-seen")}
     assert replayed(**asked, json_file=out)[0] == 0
+    status, said = replayed(**(asked | {"from_store": "shop/trian"}))
+    assert (status, "did you mean shop/train?" in said) == (1, True)
     preset, largest = figures(out)
     assert (preset["trace"], preset["rows"]) == ("shop/train", 10)
     assert preset["waste_gb_h"] == pytest.approx(10 * 7 * 0.01)

@@ -124,7 +124,7 @@ def test_what_cannot_be_read_back_is_left_out_and_said(tmp_path: Path) -> None:
     status, printed = exported(url, tmp_path / "h.csv")
     assert status == 0
     assert "1 left out: peak_bytes is empty" in printed
-    assert "1 attempts of 1 task" in printed
+    assert ": 1 attempt of 1 task" in printed
 
 
 @pytest.mark.slow

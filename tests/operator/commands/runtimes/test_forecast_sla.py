@@ -158,6 +158,16 @@ def test_a_table_names_the_branch_and_the_chance(
         assert words in text, words
 
 
+def test_a_plan_that_has_ended_says_so(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = {"steps": [{"name": "a", "task": "lab/extract", "ended": True}]}
+    assert sla_command(asking(tmp_path, url, plan), OutputForm.TABLE) == 0
+    text = capsys.readouterr().out
+    assert "all its steps have ended" in text
+    assert "p99" not in text
+
+
 def test_a_long_plan_says_which_times_no_known_run_tells_of(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +181,7 @@ def test_a_long_plan_says_which_times_no_known_run_tells_of(
         return capsys.readouterr().out
 
     assert "guessed" not in table(2)
+    assert "simulations" not in table(2), "a chain is a sum"
     # Of 60 known runs and 120 steps, the longest is a step in two of three cases.
     assert re.search(r"guessed +from p\d\d on: in 67% a step takes longer", table(120))
 

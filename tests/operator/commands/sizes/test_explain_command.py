@@ -195,6 +195,7 @@ def test_of_a_name_that_is_not_there_the_nearest_are_told(
     assert explain(url, named=named, kubeconfig=tmp_path / "absent") == 1
     said = capsys.readouterr()
     assert words in said.err
+    assert "?;" not in said.err
     assert said.out == ""
 
 
