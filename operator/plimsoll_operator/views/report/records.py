@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from plimsoll_operator.profile.phases import Phase
@@ -169,6 +169,12 @@ class GroupsReport:
     by_group: tuple[Saving, ...]
     task_level: tuple[Saving, ...]
     run_level: tuple[Saving, ...]
+
+    @property
+    def groups_tell_more(self) -> bool:
+        """Whether the rows by group are others than those by task: not if each group is one."""
+        by_task = [replace(row, label="") for row in self.task_level]
+        return any(replace(row, label="") not in by_task for row in self.by_group)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

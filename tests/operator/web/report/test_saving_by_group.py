@@ -80,6 +80,25 @@ def test_the_page_shows_each_group_and_what_it_would_save(tmp_path: Path) -> Non
     assert "CPU all tasks, once 3 12 cores 2.8 cores 3.3 cores 72.5%" in text
 
 
+def test_groups_of_one_task_each_have_no_table_of_their_own(tmp_path: Path) -> None:
+    """Without CPU, such as of imported runs, it would have the rows of the table by task."""
+    gib_by_name = {"light": 0.1, "moderate": 1.0, "heavy": 9.0, "as-heavy": 9.0}
+    light, moderate, heavy, as_heavy = (
+        [
+            replace(run, cpu_s=None, peak_cores=None)
+            for run in runs_of(name, need_bytes=int(gib * GIB), cores=1.0, asked=None)
+        ]
+        for name, gib in gib_by_name.items()
+    )
+    store = a_store(tmp_path, light, moderate, heavy)
+    page = render(gather(store), START_S)
+    assert "By group" not in page
+    assert "heavy task 1 (shop/heavy)" in page
+    store.observations.record(as_heavy)
+    assert "<h3>By group</h3>" in render(gather(store), START_S)
+    store.close()
+
+
 def test_a_task_of_too_few_runs_saves_nothing_yet(tmp_path: Path) -> None:
     few = runs_of("young", need_bytes=GIB, cores=1.0)[:4]
     store = a_store(tmp_path, few, runs_of("known", need_bytes=GIB, cores=1.0))
