@@ -27,6 +27,7 @@ from plimsoll_operator.prometheus_history.client import (
 from tests.monitoring.past_clusters import PastCluster, PastPodSeries
 from tests.monitoring.prometheus_servers import Prometheus, a_prometheus
 from tests.rigs.servers.admission_servers import Pair
+from tests.rigs.servers.serving import serving
 
 NOW_S = float(int(time.time()))
 QUESTION = "max_over_time(kube_pod_created[1h])"
@@ -74,14 +75,8 @@ async def behind(
     proxy = Proxy(prometheus, fault)
     application = web.Application()
     application.add_routes([web.post("/{path:.*}", proxy.handle)])
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-        scheme = "http" if tls is None else "https"
-        yield proxy, f"{scheme}://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with serving(application, tls=tls) as url:
+        yield proxy, url
 
 
 async def ask(address: str, **settings: Any) -> list[Sample]:

@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from aiohttp import ClientSession, web
 
 from tests.rigs.servers.locked_environments import environment_of
 from tests.rigs.servers.ports import free_port
+from tests.rigs.servers.serving import serving as serving_app
 
 STARTED_WITHIN_S = 300
 
@@ -137,7 +138,7 @@ class Gate:
         self.asked = 0
         self._server = server
         self._authorization = authorization
-        self._runner: web.AppRunner | None = None
+        self._open = AsyncExitStack()
 
     @property
     def address(self) -> str:
@@ -146,14 +147,10 @@ class Gate:
     async def open(self) -> None:
         app = web.Application(client_max_size=1 << 24)
         app.router.add_route("*", "/{path:.*}", self._pass)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        await self._open.enter_async_context(serving_app(app, self.port))
 
     async def shut(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._open.aclose()
 
     async def _pass(self, request: web.Request) -> web.Response:
         self.asked += 1

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from plimsoll_operator.names import labels
 from tests.builders.pods import APod, a_pod
+from tests.rigs.servers.serving import answering, serving
 
 Pod = dict[str, Any]
 
@@ -229,13 +230,7 @@ def _merged(document: Any, patch: Any) -> Any:
 @asynccontextmanager
 async def a_gate_server() -> AsyncIterator[GateServer]:
     """Listening on a port of this machine."""
-    server, app = GateServer(), web.Application()
-    app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    server = GateServer()
+    app = answering(server.answer)
+    async with serving(app, handler_cancellation=True) as server.url:
         yield server
-    finally:
-        await runner.cleanup()

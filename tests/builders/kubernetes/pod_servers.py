@@ -14,6 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.builders.pods import APod
+from tests.rigs.servers.serving import serving
 
 Pod = dict[str, Any]
 
@@ -132,15 +133,8 @@ async def a_pod_server() -> AsyncIterator[PodServer]:
     app.router.add_patch(path, server.answer_status)
     path = "/apis/events.k8s.io/v1/namespaces/{namespace}/events"
     app.router.add_post(path, server.answer_event)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    [(_, port)] = [address[:2] for address in runner.addresses]
-    server.url = f"http://127.0.0.1:{port}"
-    try:
+    async with serving(app) as server.url:
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def _status(code: int, reason: str, message: str = "") -> web.Response:

@@ -15,6 +15,7 @@ from plimsoll_operator.controller.tasks.healing import ENDING, UNSEEN
 from tests.builders.controller.ledgers import Inside, a_train, an_inside, decided, killed
 from tests.builders.pods import APod
 from tests.rigs.servers.admission_servers import until_true
+from tests.rigs.servers.serving import answering, serving
 
 KILLED = killed(decided(a_train()))
 
@@ -37,21 +38,12 @@ async def a_started(folder: Path, pods: Sequence[APod]) -> AsyncIterator[Inside]
         there = [pod.built() for pod in pods] if request.path == "/api/v1/pods" else []
         return web.json_response({"items": there})
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        async with an_inside(folder, host=host) as inside:
-            try:
-                await inside.controller.start()
-                yield inside
-            finally:
-                await inside.controller.close()
-    finally:
-        await runner.cleanup()
+    async with serving(answering(answer)) as url, an_inside(folder, host=url) as inside:
+        try:
+            await inside.controller.start()
+            yield inside
+        finally:
+            await inside.controller.close()
 
 
 def told(inside: Inside) -> object:

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, decided, killed
+from tests.rigs.servers.serving import answering, serving
 
 LATE = TaskId("shop", "late")
 """The idle task whose turn comes after that of TRAIN."""
@@ -36,17 +37,12 @@ class SlowServer:
 
 @asynccontextmanager
 async def a_slow_server() -> AsyncIterator[SlowServer]:
-    server, app = SlowServer(), web.Application()
-    app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield server
-    finally:
-        server.answers.set()
-        await runner.cleanup()
+    server = SlowServer()
+    async with serving(answering(server.answer)) as server.url:
+        try:
+            yield server
+        finally:
+            server.answers.set()
 
 
 @asynccontextmanager

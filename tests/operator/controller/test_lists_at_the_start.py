@@ -12,6 +12,7 @@ from aiohttp import web
 from plimsoll_operator.controller import controller
 from plimsoll_operator.controller.placing import listed_pods
 from tests.builders.controller.ledgers import an_inside
+from tests.rigs.servers.serving import answering, serving
 
 OURS = "/apis/plimsoll.dev/v1alpha1"
 NODES = "/api/v1/nodes"
@@ -59,22 +60,14 @@ async def test_all_nodes_are_seen_though_no_answer_holds_them_all(
 ) -> None:
     monkeypatch.setattr(controller, "UNREACHABLE_PAUSE_S", 0.0)
     monkeypatch.setattr(listed_pods, "FIRST_WITHIN_S", 60.0)
-    server, app = ManyNodes(), web.Application()
-    app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        async with an_inside(tmp_path, host=host) as inside:
-            try:
-                await inside.controller.start()
-                asked = server.asked.copy()
-            finally:
-                await inside.controller.close()
-            nodes = inside.controller.bounds._nodes
-    finally:
-        await runner.cleanup()
+    server = ManyNodes()
+    async with serving(answering(server.answer)) as url, an_inside(tmp_path, host=url) as inside:
+        try:
+            await inside.controller.start()
+            asked = server.asked.copy()
+        finally:
+            await inside.controller.close()
+        nodes = inside.controller.bounds._nodes
     assert {nodes.capacity(f"node-{number}").cpu for number in range(1200)} == {16.0}
     assert nodes.total.cpu == 1200 * 16, "those that came twice count once"
     assert {path for path, _, _ in asked} >= AT_THE_START

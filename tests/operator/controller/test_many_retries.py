@@ -18,6 +18,7 @@ from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_predictor.core.units import MIB
 from tests.builders.controller.ledgers import a_train, an_inside, decided, killed
 from tests.builders.pods import APod
+from tests.rigs.servers.serving import serving
 
 MANY = 120
 """More than the controller has connections."""
@@ -67,16 +68,11 @@ async def a_hanging_server() -> AsyncIterator[HangingServer]:
     server, app = HangingServer(), web.Application()
     for path in ("pods", "pods/{name}", "pods/{name}/{part}"):
         app.router.add_route("*", f"/api/v1/namespaces/{{namespace}}/{path}", server.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    [(_, port)] = [address[:2] for address in runner.addresses]
-    server.url = f"http://127.0.0.1:{port}"
-    try:
-        yield server
-    finally:
-        server.end.set()
-        await runner.cleanup()
+    async with serving(app) as server.url:
+        try:
+            yield server
+        finally:
+            server.end.set()
 
 
 @pytest.mark.slow

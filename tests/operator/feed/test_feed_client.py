@@ -27,6 +27,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from tests.builders.nodes import a_node, nodes_of
 from tests.rigs.servers.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of, until_true
+from tests.rigs.servers.serving import answering, serving
 
 JOIN = TaskId("shop", "join")
 
@@ -370,17 +371,9 @@ async def test_a_foreign_server_changes_nothing(
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=status, body=text, headers={"Location": "http://127.0.0.1:1/"})
 
-    app = web.Application()
-    app.add_routes([web.get("/{any:.*}", answer)])
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    reader = Reader(tmp_path, f"http://127.0.0.1:{runner.addresses[0][1]}")
-    try:
-        async with aiohttp.ClientSession() as session:
-            with pytest.raises(error):
-                await reader.client.ask(session)
-    finally:
-        await runner.cleanup()
+    async with serving(answering(answer)) as url, aiohttp.ClientSession() as session:
+        reader = Reader(tmp_path, url)
+        with pytest.raises(error):
+            await reader.client.ask(session)
     assert reader.heard == 0
     assert reader.client.position == Position()

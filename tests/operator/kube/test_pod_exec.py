@@ -13,6 +13,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.kube.errors import Refused, Unreachable
 from plimsoll_operator.kube.pod_exec import Broken, PodContainer, Streams, TooMuch, run_in_pod
+from tests.rigs.servers.serving import Answering, serving
 
 POD = PodContainer("plimsoll", "leader", "controller")
 OUT, ERR, STATUS = b"\x01", b"\x02", b"\x03"
@@ -30,19 +31,18 @@ async def an_api_server(speak: Speaking) -> AsyncIterator[client.Configuration]:
         await speak(channel, request)
         return channel
 
-    app = web.Application()
-    app.router.add_get("/api/v1/namespaces/plimsoll/pods/leader/exec", exec_)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        [(_, port)] = [address[:2] for address in runner.addresses]
-        settings = client.Configuration()
-        settings.host = f"http://127.0.0.1:{port}"
+    async with serving_exec(exec_) as settings:
         yield settings
-    finally:
-        await runner.cleanup()
+
+
+@asynccontextmanager
+async def serving_exec(answer: Answering) -> AsyncIterator[client.Configuration]:
+    app = web.Application()
+    app.router.add_get("/api/v1/namespaces/plimsoll/pods/leader/exec", answer)
+    async with serving(app) as url:
+        settings = client.Configuration()
+        settings.host = url
+        yield settings
 
 
 async def ran(
@@ -130,18 +130,9 @@ async def test_a_refused_exec_says_what_to_do(
     async def refuse(_: web.Request) -> web.Response:
         return web.Response(status=status)
 
-    app = web.Application()
-    app.router.add_get("/api/v1/namespaces/plimsoll/pods/leader/exec", refuse)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        settings = client.Configuration()
-        settings.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with serving_exec(refuse) as settings:
         with pytest.raises(error, match=words):
             await ran(settings)
-    finally:
-        await runner.cleanup()
 
 
 async def test_an_api_server_that_is_away_is_said_so() -> None:

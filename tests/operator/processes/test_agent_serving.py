@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
@@ -25,8 +26,10 @@ from plimsoll_operator.controller.serving.peak_routes import peak_routes
 from plimsoll_predictor.core.units import MIB
 from tests.builders.agent.cgroup_trees import CONTAINER, UID
 from tests.rigs.node.real_pods import RealPod, a_real_pod
+from tests.rigs.servers.serving import serving
 
 SOURCES = [str(Path(__file__).parents[3] / folder) for folder in ("operator", "predictor")]
+
 START = """
 import sys
 from pathlib import Path
@@ -50,7 +53,7 @@ class Site:
         self.is_older = False
         """Whether it is older than agents' reports of the use of nodes."""
         self.port = 0
-        self._runner: web.AppRunner | None = None
+        self._open = AsyncExitStack()
 
     async def persist(self, reports: Sequence[PeakReport]) -> None:
         self.finals.extend(reports)
@@ -60,11 +63,8 @@ class Site:
         app.add_routes(peak_routes(self.book, self.persist, "secret"))
         if not self.is_older:
             app.add_routes(node_use_routes(self.uses.append, "secret"))
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        url = await self._open.enter_async_context(serving(app, self.port))
+        self.port = int(url.rpartition(":")[2])
 
     @web.middleware
     async def _count(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -75,9 +75,7 @@ class Site:
             raise
 
     async def close(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._open.aclose()
 
     def best(self) -> PeakReport | None:
         return self.book.best(UID, CONTAINER, 1)

@@ -21,6 +21,7 @@ from plimsoll_operator.controller.tasks.healing import ENDING, HealingWatch
 from plimsoll_operator.processes import leading
 from tests.builders.controller.ledgers import an_inside
 from tests.builders.pods import a_pod
+from tests.rigs.servers.serving import answering, serving
 
 
 def test_kopf_is_told_who_it_is_and_asks_for_no_user_of_the_image(
@@ -78,26 +79,18 @@ async def one_pod(folder: Path, refused: asyncio.Event) -> AsyncIterator[Path]:
         listed = {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}
         return web.json_response({**listed, "items": [a_pod().built()]})
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        cluster = {"server": f"http://127.0.0.1:{runner.addresses[0][1]}"}
+    async with serving(answering(answer)) as url:
         kubeconfig = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "test",
-            "clusters": [{"name": "test", "cluster": cluster}],
+            "clusters": [{"name": "test", "cluster": {"server": url}}],
             "users": [{"name": "test", "user": {"token": "a-test's"}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         }
         path = folder / "kubeconfig"
         path.write_text(json.dumps(kubeconfig))
         yield path
-    finally:
-        await runner.cleanup()
 
 
 @pytest.mark.slow

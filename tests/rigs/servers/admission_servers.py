@@ -31,6 +31,7 @@ from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from tests.builders.pods import APod, a_review
+from tests.rigs.servers.serving import serving
 
 TOKEN = "feed-token"
 TRAIN = TaskId("shop", "train")
@@ -138,13 +139,8 @@ async def a_feed(
     """The board served over HTTP; its URL."""
     app = web.Application(middlewares=middlewares)
     app.add_routes(board_routes(board, TOKEN))
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", port).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with serving(app, port) as url:
+        yield url
 
 
 def settings_in(folder: Path, feed_url: str, **changes: Any) -> AdmissionSettings:

@@ -10,6 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.rigs.servers.serving import answering, serving
+
 
 @dataclass
 class Webhooks:
@@ -44,15 +46,10 @@ class Webhooks:
 @asynccontextmanager
 async def served_webhooks() -> AsyncIterator[Webhooks]:
     """Serve one on a port of its own."""
-    webhooks, app = Webhooks(), web.Application()
+    webhooks = Webhooks()
     webhooks.answers.set()
-    app.router.add_route("*", "/{path:.*}", webhooks.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    webhooks.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield webhooks
-    finally:
-        webhooks.answers.set()
-        await runner.cleanup()
+    async with serving(answering(webhooks.answer)) as webhooks.url:
+        try:
+            yield webhooks
+        finally:
+            webhooks.answers.set()

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from tests.builders.kubernetes.webhooks import Change, Json
 from tests.rigs.servers.admission_servers import Pair
+from tests.rigs.servers.serving import serving
 
 
 def unchanged(pod: Json) -> Json:
@@ -60,14 +61,8 @@ async def other_webhooks(pair: Pair) -> AsyncIterator[OtherWebhooks]:
     served = OtherWebhooks("")
     app = web.Application(client_max_size=2**22)
     app.router.add_post("/{name}", served.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-        served.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+    async with serving(app, tls=tls) as served.url:
         yield served
-    finally:
-        await runner.cleanup()
 
 
 def a_configuration(

@@ -35,6 +35,7 @@ from tests.builders.kubernetes.cluster_status import (
 )
 from tests.rigs.servers.api_servers import an_api_server
 from tests.rigs.servers.ports import free_port
+from tests.rigs.servers.serving import serving
 
 ADDRESS = "https://127.0.0.1:9443"
 
@@ -111,11 +112,8 @@ async def listening(folder: Path, pair: Pair | None) -> AsyncIterator[int]:
         write_pair(folder, pair)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
-    runner = web.AppRunner(web.Application())
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    yield runner.addresses[0][1]
-    await runner.cleanup()
+    async with serving(web.Application(), tls=context) as url:
+        yield int(url.rpartition(":")[2])
 
 
 async def test_beside_a_cluster_its_namespace_is_known_and_its_address_is_asked(

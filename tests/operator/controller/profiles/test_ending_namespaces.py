@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from tests.builders.controller.ledgers import TRAIN, Inside, a_train, an_inside, ended
+from tests.rigs.servers.serving import serving
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +34,8 @@ async def a_server(why: str) -> AsyncIterator[tuple[str, Counter[str]]]:
 
     app = web.Application()
     app.router.add_route("*", "/apis/{tail:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    [(_, port)] = [address[:2] for address in runner.addresses]
-    try:
-        yield f"http://127.0.0.1:{port}", calls
-    finally:
-        await runner.cleanup()
+    async with serving(app) as url:
+        yield url, calls
 
 
 async def kept(inside: Inside) -> bool:
