@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import aiohttp
 import structlog
 from kubernetes_asyncio import client
 
-from plimsoll_operator.credentials.token_file import UnusableToken, read_token
+from plimsoll_operator.credentials.token_file import token_file_in
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
 from plimsoll_operator.kube.client import ANSWER_WITHIN_S
 from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
@@ -92,21 +92,77 @@ class RunSettings:
         return f"sqlite:///{self.state_dir.resolve()}/plimsoll.db"
 
 
+Answers = Callable[[aiohttp.ClientSession, str], Awaitable[bool]]
+"""Says whether a process answers at this page that it is ready."""
+Readiness = Callable[[RunSettings, asyncio.Event], Awaitable[None]]
+"""Returns when controller and admission are ready, or the end has come."""
+
+
+async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
+    try:
+        async with session.get(page, timeout=aiohttp.ClientTimeout(total=2)) as answer:
+            return answer.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+async def until_ready(
+    settings: RunSettings, ending: asyncio.Event, answers: Answers = _answers
+) -> None:
+    """Wait until controller and admission answer that they are ready; raise NotReady if late.
+
+    Whoever waits is told every half minute for what.
+    """
+    pages = {
+        "controller": f"http://127.0.0.1:{settings.controller_port}/readyz",
+        "admission": with_brackets(f"http://{settings.host}:{settings.metrics_port}/readyz"),
+    }
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    said_at_s = began_s + SAID_EVERY_S
+    async with aiohttp.ClientSession() as session:
+        while pages and not ending.is_set():
+            for name, page in list(pages.items()):
+                if await answers(session, page):
+                    del pages[name]
+            waited_s = loop.time() - began_s
+            logs = ", ".join(str(settings.state_dir / f"{name}.log") for name in pages)
+            if pages and waited_s > READY_WITHIN_S:
+                raise NotReady(f"not ready after {READY_WITHIN_S:.0f} s: see {logs}")
+            if pages and loop.time() > said_at_s:
+                said_at_s += SAID_EVERY_S
+                log.warning("still starting", waited_s=round(waited_s), logs=logs)
+            await asyncio.sleep(0.1)
+
+
 def run(settings: RunSettings) -> None:
     """Run until SIGTERM or SIGINT; then remove the webhook configuration, too."""
-    asyncio.run(_run(settings))
+    asyncio.run(_run_until_terminated(settings))
 
 
-async def _run(settings: RunSettings) -> None:
-    ending = when_terminated()
+async def _run_until_terminated(settings: RunSettings) -> None:
+    await run_until(settings, when_terminated())
+
+
+async def run_until(
+    settings: RunSettings, ending: asyncio.Event, readiness: Readiness = until_ready
+) -> None:
+    """Run until ``ending`` is set; then remove the webhook configuration, too.
+
+    Raises:
+        NotReady: if it cannot run here, or is not ready in time.
+    """
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(Terminated), alone_in(settings.state_dir):
         api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
         async with api_client:
-            await _run_alone(settings, ApiServer(api_client, within_s=ANSWER_WITHIN_S), ending)
+            api = ApiServer(api_client, within_s=ANSWER_WITHIN_S)
+            await _run_alone(settings, api, ending, readiness)
 
 
-async def _run_alone(settings: RunSettings, api: ApiServer, ending: asyncio.Event) -> None:
+async def _run_alone(
+    settings: RunSettings, api: ApiServer, ending: asyncio.Event, readiness: Readiness
+) -> None:
     address = with_brackets(f"https://{settings.host}:{settings.admission_port}")
     await unless_terminated(ending, check_unclaimed(api, address))
     await unless_terminated(ending, check_free(settings.ports))
@@ -114,11 +170,11 @@ async def _run_alone(settings: RunSettings, api: ApiServer, ending: asyncio.Even
     certificate = RunCertificate.make(
         settings.state_dir / "certificates", [settings.host, "localhost"], utc_now()
     )
-    commands = _commands(settings, _token_file(settings.state_dir))
+    commands = _commands(settings, token_file_in(settings.state_dir))
     children = [asyncio.create_task(keep_running(command)) for command in commands]
     ready_file = settings.state_dir / "ready.json"
     try:
-        await _until_ready(settings, ending)
+        await readiness(settings, ending)
         if ending.is_set():
             return
         body = webhook_configuration(address, certificate.authority, settings.left_alone)
@@ -132,20 +188,6 @@ async def _run_alone(settings: RunSettings, api: ApiServer, ending: asyncio.Even
         for child in children:
             child.cancel()
         await asyncio.gather(*children, return_exceptions=True)
-
-
-def _token_file(folder: Path) -> Path:
-    """Return the file of the token; a new token is written if it holds none."""
-    path = folder / "token"
-    try:
-        read_token(path)
-    except (FileNotFoundError, UnusableToken):
-        # The file is replaced as a whole, because a write to a full disk leaves an empty one.
-        written = path.with_suffix(".new")
-        written.touch(mode=0o600)
-        written.write_text(secrets.token_urlsafe(32), encoding="utf-8")
-        written.replace(path)
-    return path
 
 
 def _commands(settings: RunSettings, token: Path) -> list[Command]:
@@ -179,38 +221,3 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
     ]
     chosen = [controller, admission, *([agent] if settings.agent else [])]
     return [Command(words[0], words, folder / f"{words[0]}.log") for words in chosen]
-
-
-async def _until_ready(settings: RunSettings, ending: asyncio.Event) -> None:
-    """Wait until controller and admission answer that they are ready; raise NotReady if late.
-
-    Whoever waits is told every half minute for what.
-    """
-    pages = {
-        "controller": f"http://127.0.0.1:{settings.controller_port}/readyz",
-        "admission": with_brackets(f"http://{settings.host}:{settings.metrics_port}/readyz"),
-    }
-    loop = asyncio.get_running_loop()
-    began_s = loop.time()
-    said_at_s = began_s + SAID_EVERY_S
-    async with aiohttp.ClientSession() as session:
-        while pages and not ending.is_set():
-            for name, page in list(pages.items()):
-                if await _answers(session, page):
-                    del pages[name]
-            waited_s = loop.time() - began_s
-            logs = ", ".join(str(settings.state_dir / f"{name}.log") for name in pages)
-            if pages and waited_s > READY_WITHIN_S:
-                raise NotReady(f"not ready after {READY_WITHIN_S:.0f} s: see {logs}")
-            if pages and loop.time() > said_at_s:
-                said_at_s += SAID_EVERY_S
-                log.warning("still starting", waited_s=round(waited_s), logs=logs)
-            await asyncio.sleep(0.1)
-
-
-async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
-    try:
-        async with session.get(page, timeout=aiohttp.ClientTimeout(total=2)) as answer:
-            return answer.status == 200
-    except (aiohttp.ClientError, TimeoutError):
-        return False

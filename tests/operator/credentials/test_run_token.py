@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.credentials.token_file import read_token
-from plimsoll_operator.processes.run import _token_file
+from plimsoll_operator.credentials.token_file import read_token, token_file_in
 
 
 @pytest.mark.parametrize(
@@ -24,12 +23,12 @@ def test_a_start_that_finds_no_token_makes_one_that_stays(
 ) -> None:
     if left is not None:
         (tmp_path / "token").write_bytes(left)
-    path = _token_file(tmp_path)
+    path = token_file_in(tmp_path)
     token = read_token(path)
     assert len(token) > 32
     assert path.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in tmp_path.iterdir()] == ["token"]
-    assert read_token(_token_file(tmp_path)) == token
+    assert read_token(token_file_in(tmp_path)) == token
 
 
 def test_a_token_that_could_not_be_written_leaves_no_file(
@@ -41,6 +40,6 @@ def test_a_token_that_could_not_be_written_leaves_no_file(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", full)
         with pytest.raises(OSError, match="No space left"):
-            _token_file(tmp_path)
+            token_file_in(tmp_path)
     assert not (tmp_path / "token").exists()
-    assert read_token(_token_file(tmp_path))
+    assert read_token(token_file_in(tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from plimsoll_operator.processes import run
 from plimsoll_operator.processes.run import RunSettings
 from plimsoll_operator.processes.run_claims import NotReady
 from tests.rigs.servers.ports import free_ports
+from tests.rigs.servers.serving import serving
 
 WITHIN_S = 60.0
 
@@ -27,49 +29,42 @@ async def _ready(_: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-async def serve(port: int) -> web.AppRunner:
+def a_child(port: int) -> AbstractAsyncContextManager[str]:
     """A child that is ready."""
     app = web.Application()
     app.router.add_get("/readyz", _ready)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    return runner
+    return serving(app, port)
 
 
 async def test_who_waits_is_told_for_what_until_it_is_there(
     settings: RunSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "SAID_EVERY_S", 0.05)
-    admission = await serve(settings.metrics_port)
-    with capture_logs() as said:
-        waiting = asyncio.create_task(run._until_ready(settings, asyncio.Event()))
-        async with asyncio.timeout(WITHIN_S):
-            while len(said) < 2:
-                await asyncio.sleep(0.01)
-        assert not waiting.done()
-        controller = await serve(settings.controller_port)
-        async with asyncio.timeout(WITHIN_S):
-            await waiting
+    async with a_child(settings.metrics_port):
+        with capture_logs() as said:
+            waiting = asyncio.create_task(run.until_ready(settings, asyncio.Event()))
+            async with asyncio.timeout(WITHIN_S):
+                while len(said) < 2:
+                    await asyncio.sleep(0.01)
+            assert not waiting.done()
+            async with a_child(settings.controller_port), asyncio.timeout(WITHIN_S):
+                await waiting
     for line in said[1:]:
         assert (line["event"], line["logs"]) == ("still starting", f"{tmp_path}/controller.log")
-    await admission.cleanup()
-    await controller.cleanup()
 
 
 async def test_a_child_that_is_never_ready_ends_the_run_by_naming_its_log(
     settings: RunSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "READY_WITHIN_S", 0.2)
-    admission = await serve(settings.metrics_port)
-    with pytest.raises(NotReady, match=f"not ready after 0 s: see {tmp_path}/controller.log"):
-        await run._until_ready(settings, asyncio.Event())
-    await admission.cleanup()
+    async with a_child(settings.metrics_port):
+        with pytest.raises(NotReady, match=f"not ready after 0 s: see {tmp_path}/controller.log"):
+            await run.until_ready(settings, asyncio.Event())
 
 
 async def test_a_run_that_people_end_waits_no_longer(settings: RunSettings) -> None:
     ending = asyncio.Event()
-    waiting = asyncio.create_task(run._until_ready(settings, ending))
+    waiting = asyncio.create_task(run.until_ready(settings, ending))
     await asyncio.sleep(0)
     ending.set()
     async with asyncio.timeout(WITHIN_S):
