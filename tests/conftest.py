@@ -18,6 +18,7 @@ from deploy.local import lifecycle
 from deploy.local.layout import layout_from
 from deploy.local.machine.namespaces import is_inside_network, move_into_network
 
+from tests.rigs.compiled_statements import share_compiled_statements
 from tests.rigs.drawing import register_profiles
 from tests.rigs.memory_folder import keep_files_in_memory
 from tests.rigs.processes.program_server import a_program_server
@@ -25,6 +26,7 @@ from tests.rigs.servers.databases import PostgreSQL, postgresql_server
 from tests.rigs.speed import Speed
 
 keep_files_in_memory()
+share_compiled_statements()
 register_profiles()
 # Until all tests are collected; see pytest_collection_finish.
 gc.disable()

@@ -73,6 +73,14 @@ def _authority() -> bytes:
     return issue(["nobody"], datetime.now(UTC), timedelta(days=1)).authority
 
 
+@cache
+def _settings(mode: Mode, excluded: frozenset[str], tasks_shown: int) -> ControllerSettings:
+    """Made once, as nobody changes them: each field's look into the environment takes time."""
+    return ControllerSettings(
+        mode=mode, instance="test", excluded_namespaces=excluded, task_metrics=tasks_shown
+    )
+
+
 @asynccontextmanager
 async def an_inside(
     folder: Path,
@@ -95,9 +103,7 @@ async def an_inside(
     address.ssl_ca_cert = str(folder / "authority.pem")
     (folder / "authority.pem").write_bytes(_authority())
     async with client.ApiClient(address) as api:
-        settings = ControllerSettings(
-            mode=mode, instance="test", excluded_namespaces=excluded, task_metrics=tasks_shown
-        )
+        settings = _settings(mode, excluded, tasks_shown)
         controller = Controller(settings, Kube(api), store, spawner, lambda: now_s)
         controller.book.policies.set_namespace_spec("shop", said)
         controller.profiles.shown(TRAIN, shown or {}, None)
