@@ -88,7 +88,7 @@ def open_store_at(url: str, *, busy_timeout_s: float = 5.0, now_s: float = NOON_
 @contextmanager
 def noting_threads(store: Store) -> Iterator[set[int]]:
     """Numbers of the threads that call the database, and so may have to wait for it."""
-    engine, threads = store._database.engine, set[int]()
+    engine, threads = store.database.engine, set[int]()
     connect = engine.connect
 
     def noted() -> Connection:

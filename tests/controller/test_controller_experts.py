@@ -39,7 +39,7 @@ async def test_killed_and_started_again_the_experts_are_as_if_nothing_had_happen
         store = Store.open(store_url(folder))
         store.observations.record_history(first)
         await until("it saved what it learned", lambda: store.experts.standing(shop.task()))
-        with store._database.write():
+        with store.database.write():
             os.kill(running.pid, signal.SIGSTOP)  # while it holds no lock of the store
         store.observations.record_history(second)
         await running.end(signal.SIGKILL)

@@ -120,7 +120,7 @@ async def test_a_training_whose_logging_was_not_noted_is_logged_once(
     save(store, "only/once", trained)
     async with logging_to(mlflow.address, store) as logging:
         await logging.tracker.log_waiting()
-        with store._database.write() as connection:
+        with store.database.write() as connection:
             connection.exec_driver_sql("UPDATE trainings SET tracked = NULL")
         await logging.tracker.log_waiting()
     [run] = mlflow.runs("plimsoll/only/once")

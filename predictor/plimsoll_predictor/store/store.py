@@ -44,7 +44,8 @@ class Store:
     """
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
+        self.database = database
+        """For what no record below does, such as a look at how a statement is planned."""
         self._clock = clock
         self._halves: set[str] = set()
         """Tasks that may be half forgotten. They are not stored: a start mends all totals."""
@@ -95,20 +96,20 @@ class Store:
     @property
     def where(self) -> str:
         """The store's address, without its password."""
-        return self._database.where
+        return self.database.where
 
     @property
     def trouble(self) -> str | None:
         """The reason why a commit waits for the server, as a sentence; None if none waits."""
-        return self._database.trouble
+        return self.database.trouble
 
     def give_up(self) -> None:
         """End all waiting for the server."""
-        self._database.give_up()
+        self.database.give_up()
 
     def close(self) -> None:
         """Close the connections."""
-        self._database.close()
+        self.database.close()
 
     def keep(
         self,
@@ -118,7 +119,7 @@ class Store:
         reports: Sequence[Report] = (),
     ) -> Recorded:
         """Keep observations, decisions, sightings and agents' reports in one transaction."""
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             now_s = self._clock()
             sightings.append(connection, seen)
             decisions.put(connection, decided, now_s)
@@ -127,14 +128,14 @@ class Store:
 
     def erase(self, task: TaskId) -> int:
         """Delete all rows of a task, in several transactions; return how many there were."""
-        return forgetting.erase(self._database, task)
+        return forgetting.erase(self.database, task)
 
     def forget(self, task: TaskId) -> int:
         """Erase the task and leave a mark, by which a running controller forgets it as well.
 
         After an interruption the task is still there, or the mark is; do it again.
         """
-        return forgetting.forget(self._database, task)
+        return forgetting.forget(self.database, task)
 
     def unlearn(self, task: TaskId) -> None:
         """Delete what is learned of a forgotten task; what is stored of it since teaches anew.
@@ -144,16 +145,16 @@ class Store:
         all that is left of it, for which other writes, and the forgetting, would wait.
         """
         self._halves.add(str(task))
-        forgetting.unlearn(self._database, task, self._clock())
+        forgetting.unlearn(self.database, task, self._clock())
 
     def quiet_tasks(self) -> list[TaskId]:
         """Tasks that have been quiet for so long that the next pruning forgets them."""
-        return [TaskId.parse(name) for name in pruning.quiet_tasks(self._database, self._clock())]
+        return [TaskId.parse(name) for name in pruning.quiet_tasks(self.database, self._clock())]
 
     def prune_steps(
         self, now_s: float, bounds: pruning.Bounds | None = None, *, noticed: int = 0
     ) -> Iterator[int]:
         """Delete what is over the bounds, as ``pruning.steps`` does."""
         return pruning.steps(
-            self._database, now_s, bounds or pruning.Bounds(), noticed, self._halves
+            self.database, now_s, bounds or pruning.Bounds(), noticed, self._halves
         )

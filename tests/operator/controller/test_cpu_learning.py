@@ -103,7 +103,7 @@ def _read(report: dict[str, object]) -> list[PeakReport]:
 def test_a_controller_starts_though_a_tasks_cpu_cannot_be_read(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path / "store.db"))
     store.observations.record([a_run(1)])
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(sa.text('UPDATE totals SET cpu = \'{"runs": 1, "high_cores": 1.6e7}\''))
     (remembered,) = remember_all(store).values()
     store.close()

@@ -98,7 +98,7 @@ def is_found(store: Store, task: TaskId) -> bool:
 
 
 def assert_totals_are_right(store: Store) -> None:
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         assert totals.differing(connection) == []
 
 

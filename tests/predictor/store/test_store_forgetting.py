@@ -69,7 +69,7 @@ def test_tasks_are_forgotten_by_few_passes_over_tables_that_have_no_index_on_the
 
     for number in range(30):
         put(store, f"shop/t{number}", NOON_S + number)
-    event.listen(store._database.engine, "before_cursor_execute", note)
+    event.listen(store.database.engine, "before_cursor_execute", note)
     assert len(prune(store, keep_tasks=5)) == 5
     assert 0 < len(passes) <= 4
     assert {str(lesson.task) for lesson in store.experts.lessons(0)} == {

@@ -57,7 +57,7 @@ def limit_pages(store: Store) -> Callable[[], None]:
     def limit(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages['most']}")
 
-    event.listen(store._database.engine, "begin", limit)
+    event.listen(store.database.engine, "begin", limit)
     return lambda: pages.update(most=2**20)
 
 

@@ -92,7 +92,7 @@ async def test_one_uid_at_the_same_time_is_new_once(store_url: str) -> None:
 async def test_many_observations_share_a_commit(store_url: str) -> None:
     async with writing(store_url) as (store, writer):
         commits: list[object] = []
-        event.listen(store._database.engine, "commit", commits.append)
+        event.listen(store.database.engine, "commit", commits.append)
         await asyncio.gather(*(writer.record(an_attempt(f"u{n}").built) for n in range(400)))
         assert len(store.observations.of_task(TRAIN)) == 400
     assert 0 < len(commits) <= 40
@@ -102,7 +102,7 @@ async def test_many_observations_share_a_commit(store_url: str) -> None:
 async def test_decisions_share_a_commit_with_observations(store_url: str) -> None:
     async with writing(store_url) as (store, writer):
         commits: list[object] = []
-        event.listen(store._database.engine, "commit", commits.append)
+        event.listen(store.database.engine, "commit", commits.append)
         await asyncio.gather(
             *(
                 writer.decide(replace(a_decision(f"u{n}"), bids={"request": 4.0}))
@@ -124,7 +124,7 @@ def a_report(pod_uid: str) -> Report:
 async def test_reports_share_a_commit_with_observations(store_url: str) -> None:
     async with writing(store_url) as (store, writer):
         commits: list[object] = []
-        event.listen(store._database.engine, "commit", commits.append)
+        event.listen(store.database.engine, "commit", commits.append)
         writes: list[Awaitable[object]] = []
         for number in range(200):
             writes.append(writer.record(an_attempt(f"u{number}").built))

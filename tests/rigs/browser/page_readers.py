@@ -56,7 +56,7 @@ def statements_of(store: Store) -> Iterator[list[str]]:
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         asked.append(statement)
 
-    engine = store._database.engine
+    engine = store.database.engine
     event.listen(engine, "before_cursor_execute", note)
     try:
         yield asked

@@ -192,7 +192,7 @@ def test_what_was_forecast_at_submission_counts_before_what_would_have_been(
     newest = store.runtimes.history(NIGHTLY)[-1]
     runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
     assert runtimes.anomaly(newest) is None
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.exec_driver_sql(
             "UPDATE observations SET forecast_share = 0.999 WHERE attempt_uid = ?",
             (newest.attempt_uid,),

@@ -262,7 +262,7 @@ async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -
         await life.ran(300, 310)
         await life.ran(500, task=JOIN)
         await life.standings.close()
-        with life.store._database.write() as connection:
+        with life.store.database.write() as connection:
             mine = standing_table.c.task == str(TRAIN)
             connection.execute(sa.update(standing_table).where(mine).values(state='{"past": 5}'))
     async with a_life(tmp_path) as again:
@@ -277,7 +277,7 @@ async def test_a_pool_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> N
     async with a_life(tmp_path) as life:
         await life.ran(300, 310)
         await life.standings.close()
-        with life.store._database.write() as connection:
+        with life.store.database.write() as connection:
             shared = standing_table.c.task == f"{TRAIN.namespace}/"
             connection.execute(sa.update(standing_table).where(shared).values(state="{}"))
     async with a_life(tmp_path) as again:

@@ -77,5 +77,5 @@ async def test_the_controller_says_when_its_store_is_stuck(tmp_path: Path) -> No
         made = inside.controller
         made.bounds.set_unhealed(UNSEEN)
         assert not made.watch.releases.store_is_stuck(), "pods keep their order at each start"
-        inside.store._database.trouble = "the disk is full"
+        inside.store.database.trouble = "the disk is full"
         assert made.watch.releases.store_is_stuck()

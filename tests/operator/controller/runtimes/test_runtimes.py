@@ -278,7 +278,7 @@ async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -
         await life.ran(9)
         await life.ran(9, 500.0, task=JOIN)
         await life.runtimes.close()
-        with life.store._database.write() as connection:
+        with life.store.database.write() as connection:
             mine = forecaster_table.c.key == f"task/{TRAIN}"
             connection.execute(sa.update(forecaster_table).where(mine).values(state=b"\xff?"))
     async with a_life(tmp_path) as again:
@@ -299,7 +299,7 @@ async def test_a_state_of_another_version_is_learned_anew_from_the_observations(
         await life.runtimes.save()
         through = life.runtimes.through
         await life.ran(2)
-        with life.store._database.write() as connection:
+        with life.store.database.write() as connection:
             mine = forecaster_table.c.key == "shared"
             connection.execute(sa.update(forecaster_table).where(mine).values(state=b"of 2030"))
     async with a_life(tmp_path) as again:

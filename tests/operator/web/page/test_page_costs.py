@@ -90,7 +90,7 @@ async def test_pages_are_read_and_drawn_in_threads_of_their_own(cluster: ACluste
     def note(*_: Any) -> None:
         names.add(threading.current_thread().name)
 
-    engine = cluster.store._database.engine
+    engine = cluster.store.database.engine
     event.listen(engine, "before_cursor_execute", note)
     async with asking(cluster) as reader:
         paths = (f"/tasks/{row.name}" for row in reader.pages._index.rows()[:30])

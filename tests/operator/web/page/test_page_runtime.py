@@ -180,7 +180,7 @@ async def test_a_page_reads_a_bounded_number_of_runs(store: Store) -> None:
     assert len(asked) < 36
     of_the_task = [each for each in asked if "observations.task = " in each]
     assert len([each for each in of_the_task if "finished_s >= " in each]) == 2
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         plan = connection.exec_driver_sql(
             "EXPLAIN QUERY PLAN SELECT run FROM observations WHERE task = 'lab/nightly-join'"
             " AND finished_s >= started_s ORDER BY ordered_s DESC, id DESC LIMIT 400"

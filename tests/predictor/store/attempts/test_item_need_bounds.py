@@ -48,7 +48,7 @@ def steps_of(store: Store) -> int:
     def leave(driver: sqlite3.Connection, *_: object) -> None:
         driver.set_progress_handler(None, 0)
 
-    engine = store._database.engine
+    engine = store.database.engine
     event.listen(engine, "checkout", watch)
     event.listen(engine, "checkin", leave)
     try:

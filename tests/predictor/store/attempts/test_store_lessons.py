@@ -171,7 +171,7 @@ def test_no_other_end_that_is_imported_late_teaches_either(
 def test_a_bid_that_is_no_number_is_neither_stored_nor_read(store: Store) -> None:
     decide(store, "u", request=4.0, curves=math.nan, latest=math.inf)
     assert store.experts.bids("u") == {"request": 4.0}
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         older = '{"request": 4.0, "curves": null}'
         connection.execute(sa.text("UPDATE bids SET bids = :older"), {"older": older})
     assert store.experts.bids("u") == {"request": 4.0}
@@ -183,7 +183,7 @@ def test_a_bid_that_is_no_number_is_neither_stored_nor_read(store: Store) -> Non
 def test_bids_that_cannot_be_read_cost_only_themselves(store: Store, spoilt: str) -> None:
     decide(store, "u", request=4.0)
     store.observations.record([an_attempt("u").built])
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(sa.text("UPDATE bids SET bids = :spoilt"), {"spoilt": spoilt})
     assert only_lesson(store).bids is None
 

@@ -334,7 +334,7 @@ def test_what_another_process_is_writing_is_waited_for_and_learned_once(
     other = open_store_at(store_url)
     attempt = an_attempt("u").built
     with ThreadPoolExecutor(1) as beside:
-        with other._database.write() as connection:
+        with other.database.write() as connection:
             first = observation_rows.record(connection, [attempt], NOON_S)
             second = beside.submit(store.observations.record, [attempt])
             with pytest.raises(TimeoutError):

@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def selects_of(store: Store) -> Iterator[list[tuple[str, Any]]]:
     """The statements that read observations by their run, with their parameters."""
     found: list[tuple[str, Any]] = []
-    engine = store._database.engine
+    engine = store.database.engine
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         if statement.startswith("SELECT") and "observations.run" in statement:
@@ -53,7 +53,7 @@ def second_attempts(count: int) -> list[Observation]:
 
 
 def plan_of(store: Store, statement: str, parameters: Any) -> str:
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         steps = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
         return "\n".join(step.detail for step in steps)
 
@@ -76,7 +76,7 @@ def test_a_write_and_its_lessons_find_runs_by_the_index_of_task_and_run(
 def statements_of(store: Store) -> Iterator[list[tuple[str, Any]]]:
     """The statements that read or delete, with their parameters."""
     found: list[tuple[str, Any]] = []
-    engine = store._database.engine
+    engine = store.database.engine
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         if statement.startswith(("SELECT", "DELETE")):
@@ -99,7 +99,7 @@ def test_tasks_with_chunks_are_looked_for_among_the_newest_attempts_only(store: 
 
 
 def test_a_save_of_the_forecaster_does_not_pass_over_every_tasks_state(store: Store) -> None:
-    with statements_of(store) as statements, store._database.write() as connection:
+    with statements_of(store) as statements, store.database.write() as connection:
         sightings.forget(connection, through=1)
     plans = [
         plan_of(store, *statement)
@@ -126,7 +126,7 @@ def steps_for_cpu(store: Store) -> int:
         steps += 1
         return 0
 
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         driver = connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         driver.set_progress_handler(note, 10)

@@ -57,13 +57,13 @@ def attempts(draw: st.DrawFn) -> Observation:
 
 
 def kept(store: Store) -> dict[str, dict[str, Any]]:
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         rows = connection.execute(table.select()).mappings().all()
     return {row["task"]: dict(row) for row in rows}
 
 
 def added_up(store: Store) -> dict[str, dict[str, Any]]:
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         totals.add_up_all(connection)
     return kept(store)
 
@@ -84,7 +84,7 @@ def assert_alike(store: Store) -> None:
 def test_whatever_comes_and_is_amended_adds_up(
     store: Store, batches: Sequence[Sequence[Observation]]
 ) -> None:
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         for name in ("observations", "lessons", "totals"):
             connection.execute(sa.text(f"DELETE FROM {name}"))
     for batch in batches:
@@ -131,7 +131,7 @@ def test_a_task_is_added_up_once_however_many_attempts_of_it_are_pruned(store: S
 
 
 def add_up(store: Store, task: TaskId) -> None:
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         totals.add_up(connection, [str(task)])
 
 
@@ -189,7 +189,7 @@ def test_a_cpu_that_an_older_version_spoilt_costs_only_its_task(
     for number, task in enumerate((TRAIN, TaskId("a", "b"))):
         attempt = an_attempt(f"u{number}").of(task).running(NOON_S, NOON_S + 60).built
         store.observations.record([replace(attempt, cpu_s=30.0)])
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(table.update().where(table.c.task == str(TRAIN)).values(cpu=text))
     assert set(store.totals.cpu_uses()) == {TaskId("a", "b")}
     assert f"task {TRAIN}: what it used of the CPU cannot be read" in caplog.text
@@ -201,11 +201,11 @@ def statements_of(store: Store, work: Any) -> list[str]:
     def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
         said.append(statement)
 
-    event.listen(store._database.engine, "before_cursor_execute", note)
+    event.listen(store.database.engine, "before_cursor_execute", note)
     try:
         work()
     finally:
-        event.remove(store._database.engine, "before_cursor_execute", note)
+        event.remove(store.database.engine, "before_cursor_execute", note)
     return [each for each in said if each.lstrip().startswith("SELECT") and "FROM" in each]
 
 

@@ -190,7 +190,7 @@ class Interrupted(Exception):
 
 
 def undone_in(store: Store) -> connections.Write:
-    with suppress(Interrupted), store._database.write() as connection:
+    with suppress(Interrupted), store.database.write() as connection:
         noted = connections.note(connection)
         raise Interrupted
     return noted
@@ -200,8 +200,8 @@ def test_whether_a_commit_went_through_is_known_by_its_note_whoever_wrote_since(
     away: Server,
 ) -> None:
     store, others = open_store_at(away.url), open_store_at(away.url)
-    engine = store._database.engine
-    with store._database.write() as connection:
+    engine = store.database.engine
+    with store.database.write() as connection:
         committed = connections.note(connection)
         assert connections.went_through(engine, committed) is None, "it is under way"
     assert others.retries.plan(an_intent())
@@ -218,8 +218,8 @@ def test_a_standby_is_not_asked_whether_a_commit_went_through_before_it_took_ove
     away: Server,
 ) -> None:
     store = open_store_at(away.url)
-    engine = store._database.engine
-    with store._database.write() as connection:
+    engine = store.database.engine
+    with store.database.write() as connection:
         committed = connections.note(connection)
     with away.server.standing_by():
         assert connections.went_through(engine, committed) is None
@@ -229,7 +229,7 @@ def test_a_standby_is_not_asked_whether_a_commit_went_through_before_it_took_ove
 
 def notes_in(store: Store) -> dict[str, float]:
     """When each connection wrote last, by the server's clock."""
-    rows = store._database.rows(sa.select(last_writes))
+    rows = store.database.rows(sa.select(last_writes))
     return {row.connection_id: row.put_s for row in rows}
 
 
@@ -237,7 +237,7 @@ def test_notes_of_connections_that_are_long_gone_are_deleted(away: Server) -> No
     store = open_store_at(away.url)
     for number in range(3):
         assert store.retries.plan(an_intent(f"u{number}"))
-        store._database.engine.dispose()
+        store.database.engine.dispose()
     before = notes_in(store)
     assert len(before) == 3
     list(store.prune_steps(max(before.values()) + 1))
@@ -350,7 +350,7 @@ def test_a_server_that_will_not_write_says_why(away: Server, statement: str, wor
     store = open_store_at(away.url)
     with away.server.administering(away.database) as connection:
         connection.execute(statement.format(database=away.database).encode())
-    store._database.engine.dispose()
+    store.database.engine.dispose()
     with pytest.raises(StoreError, match=words):
         store.retries.plan(an_intent())
     store.close()
@@ -362,7 +362,7 @@ async def test_a_server_that_only_reads_is_left_for_the_one_that_writes(away: Se
     writer = Writer(store)
     await writer.record(an_attempt("before").built)
     set_read_only(away, "on")
-    store._database.engine.dispose()
+    store.database.engine.dispose()
     waiting = asyncio.create_task(writer.record(an_attempt("meanwhile").built))
     assert "standby" in await until_in_trouble(writer)
     assert len(await writer.read(store.observations.of_task, TRAIN)) == 1

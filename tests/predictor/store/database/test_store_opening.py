@@ -92,7 +92,7 @@ def test_processes_that_open_a_new_store_at_once_make_it_once(tmp_path: Path) ->
 
 def test_a_commit_is_flushed_to_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
     store.close()
@@ -221,7 +221,7 @@ def test_a_locked_store_says_so(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_store_at_its_size_limit_says_it_is_full(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
     big = [an_attempt(f"u{number}").knowing(text="x" * 2000).built for number in range(500)]

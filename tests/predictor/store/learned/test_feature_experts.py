@@ -35,7 +35,7 @@ def submitted(uid: str, asked: AskedRun | None = ASKED) -> NewSighting:
 
 def kept_asked(store: Store) -> list[str]:
     keys = sa.select(table.c.key).where(table.c.key.startswith("asked/"))
-    return list(store._database.values(keys))
+    return list(store.database.values(keys))
 
 
 def test_a_fitted_expert_serves_once_a_state_was_saved_with_it(store: Store) -> None:
@@ -72,7 +72,7 @@ def test_a_failed_fit_is_told_and_leaves_what_was_fitted(store: Store) -> None:
 
 
 def test_what_cannot_be_read_is_left_out(store: Store) -> None:
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         for key in ("serving", "explanation", "last-try"):
             row = {"key": f"{feature_experts.PREFIX}{key}", "state": b"damaged"}
             connection.execute(table.insert(), row)
@@ -105,7 +105,7 @@ def test_what_an_ended_run_asked_for_is_in_its_observation(store: Store) -> None
 
 def test_what_a_forgotten_task_asked_for_goes_with_the_next_save(store: Store) -> None:
     store.keep(seen=[submitted("a")])
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(sa.text("DELETE FROM sightings"))
     assert store.runtimes.save(UnsavedRuntimes(through=0), {0})
     assert kept_asked(store) == []

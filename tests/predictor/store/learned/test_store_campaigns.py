@@ -153,6 +153,6 @@ def test_recorded_features_are_those_of_real_runs_since_then_each_run_once(store
 def test_a_scenarios_weight_is_kept(store: Store) -> None:
     store.campaigns.begin(LEARN, [replace(RUNS[0], weight=17), *RUNS[1:]])
     assert [run.weight for run in store.campaigns.runs("u-1")] == [17, 1, 1]
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(campaign_runs.update().values(weight=None))
     assert [run.weight for run in store.campaigns.runs("u-1")] == [1, 1, 1], "of an older version"

@@ -24,7 +24,7 @@ def store(store_url: str) -> Iterator[Store]:
 
 
 def damage(store: Store, **columns: str | None) -> None:
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(trainings.update().values(**columns))
 
 
@@ -64,7 +64,7 @@ def test_whom_an_older_version_held_to_be_the_champion_is_ignored(
 def test_an_older_version_that_is_gone_back_to_can_read_a_training(store: Store) -> None:
     """It knows three experts, and reads no model whose training names another or none."""
     store.models.save(TRAIN, a_model(), {})
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         name = connection.execute(sa.select(trainings.c.champion)).scalar_one()
     assert name in {"request", "max-seen", "classifier"}
 
@@ -116,7 +116,7 @@ def test_the_history_of_trainings_is_bounded_and_newest_first(
     assert reports == [{"number": number} for number in range(24, 4, -1)]
     failures = [each.failure for each in store.trainings.newest(TRAIN, limit=1)]
     assert failures == ["failure 24"]
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         rows = connection.execute(trainings.select()).all()
     assert len(rows) == 25
     assert sum(row.model is not None for row in rows) == 3

@@ -59,7 +59,7 @@ def test_a_training_whose_report_cannot_be_read_is_still_listed(
     store: Store,
 ) -> None:
     store.models.save(TRAIN, a_model(), {})
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.exec_driver_sql("UPDATE trainings SET report = '{torn'")
     [kept] = store.trainings.newest(TRAIN)
     assert kept.report == {}
@@ -131,7 +131,7 @@ def test_what_is_logged_is_compressed_and_what_is_not_an_older_plimsoll_can_read
 
 def sizes_of_reports(store: Store, newest: int) -> tuple[list[int], list[int]]:
     """Characters of the newest reports and of all others, as they are stored."""
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         column = table.c.report
         sizes = connection.execute(sa.select(sa.func.length(column)).order_by(table.c.id.desc()))
         found = list(sizes.scalars())
@@ -141,7 +141,7 @@ def sizes_of_reports(store: Store, newest: int) -> tuple[list[int], list[int]]:
 def test_the_newest_report_stays_as_an_older_plimsoll_reads_it(store: Store) -> None:
     store.models.save(TRAIN, a_model(), {"seed": 1})
     store.trainings.record_failure(TRAIN, "no memory", NOON_S, report={"seed": 2})
-    with store._database.read() as connection:
+    with store.database.read() as connection:
         texts = connection.execute(sa.select(table.c.report).order_by(table.c.id)).scalars().all()
     assert texts == ['{"seed":1}', '{"seed":2}']
 
@@ -149,7 +149,7 @@ def test_the_newest_report_stays_as_an_older_plimsoll_reads_it(store: Store) -> 
 def test_a_model_that_people_went_back_to_is_read_with_its_report(store: Store) -> None:
     for seed in (1, 2):
         store.models.save(TRAIN, a_model(), {"seed": seed})
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         newest = sa.select(sa.func.max(table.c.id)).scalar_subquery()
         connection.execute(table.delete().where(table.c.id == newest))
     saved = store.models.newest(TRAIN)
@@ -160,7 +160,7 @@ def test_a_model_that_people_went_back_to_is_read_with_its_report(store: Store) 
 @pytest.mark.parametrize("damaged", ['{"zlib":5}', '{"zlib":"eJw"}', '{"zlib":"?"}'])
 def test_a_compressed_report_that_is_damaged_is_still_listed(store: Store, damaged: str) -> None:
     store.models.save(TRAIN, a_model(), {})
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(table.update().values(report=damaged))
     [kept] = store.trainings.newest(TRAIN)
     assert kept.report == {}

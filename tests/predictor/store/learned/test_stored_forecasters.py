@@ -55,7 +55,7 @@ def test_a_forecaster_for_many_tasks_reads_open_runs_once(store_url: str) -> Non
     store.runtimes.save(changes, {0})
     asked: list[str] = []
     sa.event.listen(
-        store._database.engine,
+        store.database.engine,
         "before_cursor_execute",
         lambda _connection, _cursor, statement, *_rest: asked.append(statement),
     )
