@@ -172,3 +172,10 @@ async def take(life: Life, happening: Sequence[Step]) -> None:
     for step in happening:
         step(life)
         await life.runtimes.fold()
+
+
+async def state_of(life: Life) -> dict[str, Any]:
+    """All knowledge, byte for byte, in memory or not."""
+    for task in life.store.totals.tasks():
+        await life.runtimes.forecast(task, NOON_S)
+    return life.state()

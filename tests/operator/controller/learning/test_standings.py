@@ -20,85 +20,13 @@ from plimsoll_predictor.store.learned.standings import StandingRecords
 from tests.builders.experts.expert_lives import (
     JOIN,
     TRAIN,
-    Life,
     a_life,
     a_run,
     costs_of,
     failed,
     killed,
-    steps,
-    take,
 )
 from tests.builders.experts.serving import a_model, with_boosted
-from tests.rigs.drawing import drawn
-from tests.rigs.processes.killed_lives import kills_until_the_end
-
-STEPS = max(drawn(36), 36)
-"""Events of two tasks; a controller is killed after every ninth or sixteenth."""
-
-
-Champions = dict[TaskId, str]
-_WHOLE: dict[int, tuple[dict[str, Any], Champions]] = {}
-
-
-def champions_of(life: Life) -> Champions:
-    return {task: life.book.look(task).champion for task in (TRAIN, JOIN)}
-
-
-async def whole_life(seed: int, folder: Path) -> tuple[dict[str, Any], Champions]:
-    """The state after an uninterrupted life, and the serving expert; made once for all tests."""
-    if seed not in _WHOLE:
-        async with a_life(folder) as whole:
-            await take(whole, list(steps(seed, STEPS)))
-            _WHOLE[seed] = whole.state(), champions_of(whole)
-    return _WHOLE[seed]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("saved_after", [None, 0, 7])
-async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
-    tmp_path: Path, seed: int, saved_after: int | None
-) -> None:
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    happening = list(steps(seed, STEPS))
-    wanted, champions = await whole_life(seed, tmp_path / "whole")
-    done = 0
-    while done < len(happening):
-        async with a_life(tmp_path / "killed") as life:
-            if saved_after is not None:
-                await take(life, happening[done : done + saved_after])
-                await life.standings.save()
-                done += saved_after
-            await take(life, happening[done : done + 9])
-            done += 9
-    async with a_life(tmp_path / "killed") as life:
-        assert life.state() == wanted
-        assert champions_of(life) == champions
-
-
-@pytest.mark.slow
-async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_path: Path) -> None:
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    async with a_life(tmp_path / "whole") as whole:
-        await take(whole, list(steps(5, trainings=False)))
-        wanted = whole.state()
-    assert kills_until_the_end("standings", tmp_path / "killed", seed=5) >= 3
-    async with a_life(tmp_path / "killed") as life:
-        assert life.state() == wanted
-
-
-@pytest.mark.slow
-async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> None:
-    async with a_life(tmp_path) as life:
-        await take(life, list(steps(4)))
-        wanted = life.state()
-        await life.standings.close()
-        assert life.store.experts.lessons(0) == []
-    async with a_life(tmp_path) as again:
-        assert again.state() == wanted
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import itertools
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -25,78 +24,15 @@ from tests.builders.runtimes.runtime_lives import (
     JOIN,
     NOON_S,
     TRAIN,
-    Life,
     a_life,
     a_run,
-    steps,
-    take,
+    state_of,
 )
-from tests.rigs.drawing import drawn
-from tests.rigs.processes.killed_lives import kills_until_the_end
-
-STEPS = max(drawn(48), 48)
-"""Events of three tasks' runs; a controller is killed after every ninth or sixteenth."""
-
-
-async def state_of(life: Life) -> dict[str, object]:
-    """All knowledge, byte for byte, in memory or not."""
-    for task in life.store.totals.tasks():
-        await life.runtimes.forecast(task, NOON_S)
-    return life.state()
 
 
 def ran_long(uid: str) -> RanLong:
     pod = Regarding(kind="Pod", namespace=TRAIN.namespace, name="train-1", uid=uid)
     return RanLong(uid, TRAIN, pod, "it runs long", NOON_S + 9999)
-
-
-_WHOLE: dict[int, Any] = {}
-
-
-async def whole_life(seed: int, folder: Path) -> Any:
-    """The state after an uninterrupted life; made once for all tests."""
-    if seed not in _WHOLE:
-        async with a_life(folder) as whole:
-            await take(whole, list(steps(seed, STEPS)))
-            _WHOLE[seed] = await state_of(whole)
-    return _WHOLE[seed]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("saved_after", [None, 0, 7])
-async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
-    tmp_path: Path, seed: int, saved_after: int | None
-) -> None:
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    happening = list(steps(seed, STEPS))
-    wanted = await whole_life(seed, tmp_path / "whole")
-    done = 0
-    while done < len(happening):
-        async with a_life(tmp_path / "killed") as life:
-            if saved_after is not None:
-                await take(life, happening[done : done + saved_after])
-                await life.runtimes.save()
-                done += saved_after
-            await take(life, happening[done : done + 9])
-            done += 9
-    async with a_life(tmp_path / "killed") as life:
-        await life.runtimes.fold()
-        assert await state_of(life) == wanted
-
-
-@pytest.mark.slow
-async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_path: Path) -> None:
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    async with a_life(tmp_path / "whole") as whole:
-        await take(whole, list(steps(5)))
-        wanted = await state_of(whole)
-    assert kills_until_the_end("runtimes", tmp_path / "killed", seed=5) >= 3
-    async with a_life(tmp_path / "killed") as life:
-        await life.runtimes.fold()
-        assert await state_of(life) == wanted
 
 
 @pytest.mark.slow
@@ -108,20 +44,6 @@ async def test_it_goes_on_where_it_was_saved(tmp_path: Path) -> None:
         saved_through = life.runtimes.through
     async with a_life(tmp_path) as again:
         assert again.runtimes.through == saved_through > 0
-
-
-@pytest.mark.slow
-async def test_an_orderly_end_leaves_nothing_to_fold_again(tmp_path: Path) -> None:
-    async with a_life(tmp_path) as life:
-        await take(life, list(steps(4)))
-        wanted = await state_of(life)
-        await life.runtimes.close()
-        assert life.store.runtimes.sightings(0) == []
-    async with a_life(tmp_path) as again:
-        through = again.runtimes.through
-        await again.runtimes.fold()
-        assert again.runtimes.through == through > 0
-        assert await state_of(again) == wanted
 
 
 @pytest.mark.slow
