@@ -7,7 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,9 @@ from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.attempts.lessons import LessonKind
 from tests.builders.stores import TRAIN, fill
 from tests.rigs.processes.command_lines import called_here
+from tests.rigs.processes.program_server import NUMERIC, a_program_server
 
-WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.trainer")
+PROGRAM = "plimsoll_operator.processes.trainer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,22 @@ class Ended:
     log: str
 
 
-def train(store: Path, *options: str) -> Ended:
-    arguments = (*WORKER, str(TRAIN), "--store", str(store), *options)
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
-    (line,) = done.stdout.splitlines()
-    return Ended(done.returncode, json.loads(line), done.stderr)
+Trains = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trains]:
+    """Trains from a store in a process that was forked with loaded libraries."""
+    with a_program_server(PROGRAM, NUMERIC) as server:
+        worker = str(server.put_on_path(tmp_path_factory.mktemp("programs"), "train"))
+
+        def train(store: Path, *options: str) -> Ended:
+            words = [worker, str(TRAIN), "--store", str(store), *options]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+            (line,) = done.stdout.splitlines()
+            return Ended(done.returncode, json.loads(line), done.stderr)
+
+        yield train
 
 
 @pytest.fixture
@@ -50,7 +62,9 @@ def database(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: Path) -> None:
+def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(
+    train: Trains, database: Path
+) -> None:
     Store.open(str(database)).close()
     ended = train(database)
     assert ended.status == 1
@@ -64,7 +78,7 @@ def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: 
 
 
 @pytest.mark.slow
-def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None:
+def test_a_training_that_needs_more_than_its_cap_says_so(train: Trains, database: Path) -> None:
     fill(database, 1000, padding="x" * 50_000)
     ended = train(database, "--memory-mib", "128")
     assert ended.status == 1
@@ -72,7 +86,7 @@ def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_store_that_is_not_there_is_told_and_not_made(database: Path) -> None:
+def test_a_store_that_is_not_there_is_told_and_not_made(train: Trains, database: Path) -> None:
     ended = train(database)
     assert (ended.status, ended.said["recorded"]) == (1, False)
     assert f"there is no store {database}; is the --store right?" in ended.said["message"]
@@ -80,7 +94,7 @@ def test_a_store_that_is_not_there_is_told_and_not_made(database: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_store_that_is_none_is_named(database: Path) -> None:
+def test_a_store_that_is_none_is_named(train: Trains, database: Path) -> None:
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE dag_run (id INTEGER)")
     connection.close()
