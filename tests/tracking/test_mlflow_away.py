@@ -206,6 +206,10 @@ async def test_an_answer_without_end_is_not_read_to_its_end(store: Store) -> Non
         server.close()
 
 
+def tracked(metrics: ControllerMetrics, result: str) -> float | None:
+    return metrics.registry.get_sample_value("plimsoll_tracked_trainings_total", {"result": result})
+
+
 async def test_the_controllers_settings_and_metrics_do(
     mlflow: Mlflow, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +226,7 @@ async def test_the_controllers_settings_and_metrics_do(
     fail(store, "by/settings")
     async with tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix)) as tracker:
         # It is counted once the store knows that it is logged.
-        await until(lambda: logged.labels("logged")._value.get() == 1)
+        await until(lambda: tracked(metrics, "logged") == 1)
         assert store.trainings.untracked() == []
         assert tracker is not None
         assert tracker.trouble is None

@@ -71,7 +71,7 @@ class Troubles:
             if now_s - asked_s >= ASK_EVERY_S:
                 asked_s = now_s
                 self._lacking = await lacking(self._kube)
-            self._listen(now_s)
+            self.listen(now_s)
             troubles = self.now()
             if troubles != published and now_s - published_s >= TELL_EVERY_S:
                 published, published_s = troubles, now_s
@@ -79,7 +79,8 @@ class Troubles:
                 self._hub.publish(ProfileOutdated(None))
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def _listen(self, now_s: float) -> None:
+    def listen(self, now_s: float) -> None:
+        """Note whether a replica waits for news of the feed, or when one did so last."""
         if self._board.readers or self._heard_s is None:
             self._heard_s = now_s
         self._unheard = now_s - self._heard_s > UNHEARD_S

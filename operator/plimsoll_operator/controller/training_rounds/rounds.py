@@ -149,7 +149,7 @@ class TrainingRounds:
         pace = self._parts.pace
         while True:
             try:
-                await self._look()
+                await self.look()
             except (StoreError, ApiError) as error:
                 log.warning("rounds of trainings wait", why=str(error))
             except Exception:
@@ -159,21 +159,8 @@ class TrainingRounds:
                     await self._wake.wait()
             self._wake.clear()
 
-    @property
-    def _is_local(self) -> bool:
-        return self._loop.time() < self._local_until
-
-    def _ask(self, work: Work, why: str, policy: Policy | None, killed: bool) -> None:
-        before = self._asked.get(work)
-        self._asked[work] = DueTraining(
-            work=work,
-            why=before.why if before else why,
-            since_s=before.since_s if before else self._parts.now_s(),
-            policy=policy,
-            killed=killed or (before is not None and before.killed),
-        )
-
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Go one step on with the round there is, or plan the next."""
         parts, due = self._parts, self._parts.store.due
         await self._write_asked()
         self._looked = True
@@ -188,6 +175,20 @@ class TrainingRounds:
         if self.backlog.waiting and not self.backlog.in_round:
             await self._go_on()
         await self._end_lingering()
+
+    @property
+    def _is_local(self) -> bool:
+        return self._loop.time() < self._local_until
+
+    def _ask(self, work: Work, why: str, policy: Policy | None, killed: bool) -> None:
+        before = self._asked.get(work)
+        self._asked[work] = DueTraining(
+            work=work,
+            why=before.why if before else why,
+            since_s=before.since_s if before else self._parts.now_s(),
+            policy=policy,
+            killed=killed or (before is not None and before.killed),
+        )
 
     async def _write_asked(self) -> None:
         if not self._asked:

@@ -40,8 +40,8 @@ async def test_nothing_is_wrong_while_a_replica_waits_for_news(tmp_path: Path) -
     async with watched(tmp_path) as (troubles, board, _):
         waiting = asyncio.create_task(board.wait(board.revision, board.epoch, 30.0))
         await asyncio.sleep(0)
-        troubles._listen(0.0)
-        troubles._listen(10 * UNHEARD_S)
+        troubles.listen(0.0)
+        troubles.listen(10 * UNHEARD_S)
         assert ailments(troubles) == []
         waiting.cancel()
 
@@ -51,14 +51,14 @@ async def test_a_feed_that_nobody_asks_for_is_trouble_after_a_while_until_somebo
     tmp_path: Path,
 ) -> None:
     async with watched(tmp_path) as (troubles, board, _):
-        troubles._listen(0.0)
-        troubles._listen(UNHEARD_S - 1)
+        troubles.listen(0.0)
+        troubles.listen(UNHEARD_S - 1)
         assert ailments(troubles) == []
-        troubles._listen(UNHEARD_S + 1)
+        troubles.listen(UNHEARD_S + 1)
         assert ailments(troubles) == [Ailment.FEED]
         waiting = asyncio.create_task(board.wait(board.revision, board.epoch, 30.0))
         await asyncio.sleep(0)
-        troubles._listen(UNHEARD_S + 2)
+        troubles.listen(UNHEARD_S + 2)
         assert ailments(troubles) == []
         waiting.cancel()
 

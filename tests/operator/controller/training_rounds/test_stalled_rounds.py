@@ -84,7 +84,7 @@ class Leader:
 
     async def look_after(self, seconds: float) -> None:
         self.clock.now_s += seconds
-        await self.rounds._look()
+        await self.rounds.look()
 
     async def begin_a_round(self, *tasks: TaskId) -> None:
         for task in tasks:
