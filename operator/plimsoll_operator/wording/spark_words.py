@@ -39,9 +39,11 @@ def _words_for_memory(application: Application) -> str:
     peak = "its use was not measured" if heap is None else f"{words_for_bytes(heap)} were used"
     if settings.local:
         return f"the driver's alone, of which {peak}" if heap else f"the driver's alone; {peak}"
+    full = application.lost.full_heaps
+    ended = f"; {counted(full, 'executor')} ended with a full heap" if full else ""
     return (
         f"{words_for_bytes(settings.container_bytes)} an executor,"
-        f" {words_for_bytes(settings.heap_bytes)} of it heap; {peak}"
+        f" {words_for_bytes(settings.heap_bytes)} of it heap; {peak}{ended}"
     )
 
 

@@ -19,6 +19,7 @@ from tests.builders.splitting.spark_logs import (
     a_start,
     a_task,
     an_end,
+    line,
     real_lines,
 )
 
@@ -129,6 +130,16 @@ def test_every_kind_of_finding_is_said(tmp_path: Path, capsys: pytest.CaptureFix
         "of 4Gi heap 500Mi were used at most",
     ):
         assert words in said
+
+
+def test_it_says_how_many_heaps_were_full(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = line("ExecutorRemoved", Executor_ID="1", Removed_Reason="exited with exit code 52")
+    log = tmp_path / "log"
+    log.write_bytes(b"".join([*a_start(), full, an_end(1000)]))
+    assert spark_command([log], OutputForm.TABLE) == 0
+    assert "1 executor ended with a full heap" in capsys.readouterr().out
 
 
 def test_what_a_log_says_cannot_colour_a_terminal(

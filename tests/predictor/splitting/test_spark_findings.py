@@ -197,6 +197,22 @@ def test_a_heap_of_which_few_readings_are_known_is_left_alone() -> None:
     assert found_in(*few).findings == []
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "\nThe executor with id 1 exited with exit code 52(JVM OOM).\n\n exit code: 52\n",
+        "Container marked as failed: c_1 on host: h. Exit status: 52. Diagnostics: none",
+        "Command exited with code 52",
+        "Unable to create executor due to java.lang.OutOfMemoryError: Java heap space",
+    ],
+)
+def test_a_heap_that_overflowed_is_not_called_unused(reason: str) -> None:
+    removed = line("ExecutorRemoved", Executor_ID="1", Removed_Reason=reason)
+    application = read_application(a_cluster({HEAP: "8g"}, {"JVMHeapMemory": 2 * GIB}, removed))
+    assert (application.lost.executors, application.lost.full_heaps) == (0, 1)
+    assert findings_of(application).findings == []
+
+
 PYTHON = {
     **FILLED,
     "JVMOffHeapMemory": 150 * MIB,
@@ -233,6 +249,8 @@ GONE = "The executor with id 1 exited with exit code 137(SIGKILL, possible conta
         (GONE, 1),
         ("container main: OOMKilled", 1),
         ("Command exited with code 137", 1),
+        ("Container killed by YARN for exceeding physical memory limits. 9.1 GB of 9 GB", 1),
+        ("Container killed by YARN for exceeding memory limits. 9.1 GB of 9 GB used.", 1),
         ("Container from a bad node. Exit status: 143", 0),
         ("Executor heartbeat timed out after 137137 ms", 0),
         ("Executor decommission", 0),

@@ -36,6 +36,7 @@ from tests.builders.splitting.spark_logs import (
     a_shuffle,
     a_start,
     an_end,
+    line,
     real_lines,
 )
 
@@ -145,6 +146,20 @@ def test_with_adaptive_execution_there_is_nothing_to_gain() -> None:
 )
 def test_what_teaches_nothing(shuffle: Any, lines: list[bytes] | None, why: str) -> None:
     partitions, words = taught(lines=lines, **shuffle)
+    assert partitions is None
+    assert why in words
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("exited with exit code 52(JVM OOM)", "heaps of executors were full"),
+        ("Container killed by YARN for exceeding physical memory limits.", "were killed"),
+    ],
+)
+def test_executors_that_ended_for_memory_teach_no_larger_partitions(reason: str, why: str) -> None:
+    removed = line("ExecutorRemoved", Executor_ID="1", Removed_Reason=reason)
+    partitions, words = taught(lines=[removed, an_end(1000)])
     assert partitions is None
     assert why in words
 

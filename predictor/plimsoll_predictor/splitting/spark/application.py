@@ -8,8 +8,17 @@ from typing import Final
 
 from plimsoll_predictor.splitting.spark.settings import Settings
 
-_KILLED: Final = ("137", "oomkilled", "out of memory")
-"""Words in the reason for an executor's removal: exit 137 follows from a cgroup's kill."""
+_KILLED: Final = (
+    "137",
+    "oomkilled",
+    "out of memory",
+    "for exceeding memory limits",
+    "for exceeding physical memory limits",
+)
+"""Words in the reason for an executor's removal: exit 137 follows from a cgroup's kill, and YARN
+kills by itself."""
+_HEAP_FULL: Final = ("code 52", "status 52", "jvm oom", "outofmemoryerror")
+"""Words in the reason if the JVM ended by itself, because its heap was full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +72,15 @@ class Peaks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Executors that were killed for memory, and the tasks that were lost with them."""
+    """Executors that were killed for memory, and the tasks that were lost with them.
+
+    full_heaps: further executors, which ended because their own heaps were full.
+    """
 
     executors: int
     tasks: int
     busy_s: float
+    full_heaps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,5 +142,19 @@ def killed_for_memory(reason: str) -> bool:
     >>> killed_for_memory("Executor heartbeat timed out after 125137 ms")
     False
     """
-    words = "".join(each if each.isalnum() else " " for each in reason.lower())
-    return any(f" {each} " in f" {words} " for each in _KILLED)
+    return _says(reason, _KILLED)
+
+
+def heap_was_full(reason: str) -> bool:
+    """Whether an executor ended because its own heap was full, by the reason for its removal.
+
+    >>> heap_was_full("The executor with id 1 exited with exit code 52(JVM OOM).")
+    True
+    """
+    return _says(reason, _HEAP_FULL)
+
+
+def _says(reason: str, any_of: Sequence[str]) -> bool:
+    spaced = "".join(each if each.isalnum() else " " for each in reason.lower())
+    words = f" {' '.join(spaced.split())} "
+    return any(f" {each} " in words for each in any_of)

@@ -157,6 +157,8 @@ def _why_nothing(
     why: str | None = None
     if stages and all(each.settings.coalesces for each in stages):
         why = f"nothing to gain: {TimeVerdict.ADAPTIVE.value}"
+    elif application.lost.full_heaps:
+        why = "heaps of executors were full: larger partitions fill them, too"
     elif application.lost.executors:
         why = "executors were killed for memory: larger partitions may be, too"
     elif reading.stages_left_out or not reading.ended:

@@ -130,8 +130,8 @@ def _coalesced(stage: Stage) -> bool:
 
 def heap_unused(application: Application) -> HeapUnused | None:
     """Return the heap that executors did not need; None if it is little, or not measured."""
-    settings, peaks = application.settings, application.peaks
-    if settings.local or peaks.heap is None or application.lost.executors:
+    settings, peaks, lost = application.settings, application.peaks, application.lost
+    if settings.local or peaks.heap is None or lost.executors or lost.full_heaps:
         return None
     if peaks.samples < LEAST_SAMPLES:
         return None

@@ -15,6 +15,7 @@ from plimsoll_predictor.splitting.spark.application import (
     Peaks,
     Reading,
     Stage,
+    heap_was_full,
     killed_for_memory,
 )
 from plimsoll_predictor.splitting.spark.settings import (
@@ -123,6 +124,7 @@ class _Fold:
         self.busy_ms: Counter[str] = Counter()
         self.lost = Counter[str]()
         self.killed: dict[str, None] = {}
+        self.full_heaps = 0
 
     def learn(self, event: spark.Event) -> None:
         """Take up one event."""
@@ -213,7 +215,9 @@ class _Fold:
         if added is not None:
             self.cores -= added.info.total_cores
             self.executor_ms += max(0, event.at_ms - added.at_ms)
-        if killed_for_memory(event.reason) and len(self.killed) < MOST_EXECUTORS:
+        if not killed_for_memory(event.reason):
+            self.full_heaps += heap_was_full(event.reason)
+        elif len(self.killed) < MOST_EXECUTORS:
             self.killed[executor] = None
 
     def _measure(self, peaks: spark.ExecutorMetrics) -> None:
@@ -255,6 +259,7 @@ class _Fold:
                 executors=len(self.killed),
                 tasks=sum(self.lost[each] for each in self.killed),
                 busy_s=sum(self.busy_ms[each] for each in self.killed) / 1000,
+                full_heaps=self.full_heaps,
             ),
             reading=Reading(
                 lines=lines,
