@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.splitting.spark.settings import QUERY
+from plimsoll_predictor.splitting.spark.settings import ADAPTIVE, QUERY, STREAM
 
 LOGS = Path(__file__).parent / "spark_event_logs"
 OFF = LOGS / "join-adaptive-off-200.gz"
@@ -114,6 +114,8 @@ def an_end(at_ms: int) -> bytes:
 
 
 FILLED = {"JVMHeapMemory": GIB}
+STREAMING = {ADAPTIVE: "false", STREAM: "8f2b"}
+"""The session of a stream's batches: Spark itself turns adaptive execution off in it."""
 
 
 def a_shuffle(

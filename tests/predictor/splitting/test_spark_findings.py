@@ -31,6 +31,7 @@ from tests.builders.splitting.spark_logs import (
     KILLED,
     OFF,
     ON,
+    STREAMING,
     a_shuffle,
     a_stage,
     a_start,
@@ -152,6 +153,14 @@ def test_partitions_that_were_spilled_become_smaller() -> None:
     assert (coalesced.setting, coalesced.value) == (ADVISORY, "16m")
     full = spilling({PARTITIONS: "8"}, tasks=8)
     assert (full.setting, full.value) == (PARTITIONS, "48")
+
+
+def test_a_stream_is_not_advised_what_its_batches_cannot_have() -> None:
+    stream = a_shuffle(session=STREAMING, Peak_Execution_Memory=MIB, Disk_Bytes_Spilled=MIB)
+    found = found_in(*a_start(), *stream, an_end(1000))
+    assert (found.findings, found.time) == ([], TimeVerdict.STREAM)
+    beside = found_in(*a_start(), *a_shuffle(session=STREAMING), *a_shuffle())
+    assert (beside.findings, beside.time) == ([], TimeVerdict.ADAPTIVE)
 
 
 def a_cluster(

@@ -33,6 +33,7 @@ from tests.builders.splitting.spark_logs import (
     KILLED,
     OFF,
     ON,
+    STREAMING,
     a_shuffle,
     a_start,
     an_end,
@@ -162,6 +163,13 @@ def test_executors_that_ended_for_memory_teach_no_larger_partitions(reason: str,
     partitions, words = taught(lines=[removed, an_end(1000)])
     assert partitions is None
     assert why in words
+
+
+@pytest.mark.parametrize("begun", [{}, OFF_ALONE], ids=["Spark turned it off", "its user, too"])
+def test_a_stream_teaches_no_partitions_for_its_checkpoint(begun: Mapping[str, str]) -> None:
+    partitions, why = taught(begun, session=STREAMING)
+    assert partitions is None
+    assert "streams keep their partitions in their checkpoints" in why
 
 
 def test_a_log_with_a_killed_executor_teaches_no_larger_partitions() -> None:

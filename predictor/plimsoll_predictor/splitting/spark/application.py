@@ -27,9 +27,10 @@ class Stage:
 
     tasks: those that succeeded. busy_s: time of all tasks together, by the driver's clock. quick_s,
     median_s: nine of ten tasks took longer, and half of them; to 5%. began_s, wall_s: None if the
-    log does not say, or its clock went back. query: whether it belongs to Spark SQL. peak_bytes:
-    the most that one task held for sorts, joins and hash tables. spilled_bytes: how much of that
-    all tasks together wrote to disk, by its size in memory; disk_bytes: by its size on disk.
+    log does not say, or its clock went back. query: whether it belongs to Spark SQL. streaming:
+    whether to a stream, too. peak_bytes: the most that one task held for sorts, joins and hash
+    tables. spilled_bytes: how much of that all tasks together wrote to disk, by its size in memory;
+    disk_bytes: by its size on disk.
     """
 
     number: int
@@ -47,6 +48,16 @@ class Stage:
     peak_bytes: int
     query: bool
     settings: Settings
+    streaming: bool = False
+
+    @property
+    def by_setting(self) -> bool:
+        """Whether properties decide how many partitions of a shuffle it has.
+
+        Spark itself turns adaptive execution off for a stream, and keeps the first number of
+        partitions in its checkpoint. Programs over RDDs choose theirs.
+        """
+        return self.query and self.shuffle_bytes > 0 and not self.streaming
 
     @property
     def at_once(self) -> float:

@@ -32,6 +32,7 @@ class TimeVerdict(StrEnum):
     FOUND = "found"
     ADAPTIVE = "adaptive execution chooses partitions; counts change nothing beyond noise"
     LITTLE = "less than what the same run differs by"
+    STREAM = "streams keep their partitions in their checkpoints, without adaptive execution"
     NO_QUERY = "no query of Spark SQL shuffled; programs over RDDs choose their partitions"
 
 
@@ -62,6 +63,9 @@ def _time(application: Application, *, found: bool) -> TimeVerdict:
     shuffles = [each for each in application.stages if each.query and each.shuffle_bytes]
     if not shuffles:
         return TimeVerdict.NO_QUERY
-    if all(each.settings.coalesces for each in shuffles):
+    by_setting = [each for each in shuffles if each.by_setting]
+    if not by_setting:
+        return TimeVerdict.STREAM
+    if all(each.settings.coalesces for each in by_setting):
         return TimeVerdict.ADAPTIVE
     return TimeVerdict.LITTLE

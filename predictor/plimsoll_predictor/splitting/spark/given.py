@@ -95,7 +95,7 @@ def lesson_of(application: Application, replaces: Collection[Replaceable] = ()) 
     replaces: properties that count as nobody's, too, if the configuration sets them.
     """
     whose = _Whose(application.settings, replaces)
-    stages = [each for each in application.stages if each.query and each.shuffle_bytes]
+    stages = [each for each in application.stages if each.by_setting]
     of_nobody = [each for each in stages if whose.is_nobodys(each)]
     why = _why_nothing(application, stages, of_nobody, whose)
     if why is not None:

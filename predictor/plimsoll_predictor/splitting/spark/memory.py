@@ -120,7 +120,7 @@ def spilled(application: Application) -> Spilled | None:
 
 def _can_be_cut(stage: Stage) -> bool:
     """Whether a property sets its number of partitions, and it wrote some of them to disk."""
-    written = stage.query and stage.shuffle_bytes and stage.disk_bytes and stage.peak_bytes
+    written = stage.by_setting and stage.disk_bytes and stage.peak_bytes
     return bool(written) and (_coalesced(stage) or stage.tasks == stage.settings.partitions)
 
 

@@ -20,6 +20,7 @@ from plimsoll_predictor.splitting.spark.application import (
 )
 from plimsoll_predictor.splitting.spark.settings import (
     QUERY,
+    STREAM,
     Settings,
     kept,
     version_of,
@@ -48,6 +49,7 @@ class _OpenStage:
     submitted_ms: int | None = None
     name: str = ""
     query: bool = False
+    streaming: bool = False
     tasks: int = 0
     busy_ms: int = 0
     times: Counter[int] = field(default_factory=Counter)
@@ -101,6 +103,7 @@ class _OpenStage:
             peak_bytes=self.peak_bytes,
             query=self.query,
             settings=self.settings,
+            streaming=self.streaming,
         )
 
 
@@ -166,6 +169,7 @@ class _Fold:
         stage.submitted_ms = event.info.submitted_ms
         given: dict[str, Any] = event.properties or {}
         stage.query = QUERY in given
+        stage.streaming = STREAM in given
         stage.settings = self.settings.over(given) if stage.query else self.settings
 
     def _stage(self, key: tuple[int, int]) -> _OpenStage | None:

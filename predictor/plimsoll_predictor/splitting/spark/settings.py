@@ -35,6 +35,8 @@ GIVEN: Final = "spark.plimsoll.partitions"
 """Set by Plimsoll with the number of partitions that it gives: any other number is the user's."""
 QUERY: Final = "spark.sql.execution.id"
 """Not a property that users set: the stages of a query have it."""
+STREAM: Final = "sql.streaming.queryId"
+"""Nor is this: the stages of a stream's batches have it."""
 
 READ: Final = frozenset(
     {

@@ -80,7 +80,7 @@ def small_splits(application: Application) -> SmallTasks | None:
 def _shuffles(stage: Stage) -> bool:
     """Whether it has as many partitions as the property says, which code may override."""
     settings = stage.settings
-    chosen = stage.query and stage.shuffle_bytes > 0 and stage.tasks == settings.partitions
+    chosen = stage.by_setting and stage.tasks == settings.partitions
     return chosen and not settings.coalesces
 
 
