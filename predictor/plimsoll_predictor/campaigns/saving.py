@@ -39,11 +39,14 @@ class Saving:
     """A share of the memory-time that all scenarios would request today; negative for a loss.
 
     optimal: with a perfect choice of bins. expected: with the choice by the needs known so far.
-    to_learn: the further saving, on average, if the open scenarios' needs were known.
+    cautious: the same, if each size were a standard deviation above its likeliest need; it settles
+    later than ``expected``, so campaigns stop by it. to_learn: what is saved in addition to that,
+    on average, if the open scenarios' needs were known.
     """
 
     optimal: float
     expected: float
+    cautious: float
     to_learn: float
 
 
@@ -88,10 +91,10 @@ def saving_of(
 ) -> Saving | None:
     """What sizing would save, as far as is known; None if fewer than 3 needs are known.
 
-    A scenario gets the first bin whose ceiling is a standard deviation above its likeliest need.
-    A scenario that was run is sized by its own need; as far as features explain little, by the
-    others' needs alone. An open one costs its bin, and today's request with the probability that
-    its need is above the bin. One that ended without a need does not count.
+    A scenario that was run gets the bin of its need. An open one gets the bin of the least expected
+    cost, as experts bid: the bin, and what the next attempt gets with the probability that the need
+    is above the bin. As far as features explain little, a scenario that was run gets its bin in the
+    same way, by the others' needs alone. One that ended without a need does not count.
 
     runs: all attempts at all scenarios. newest_left_out: how many of the newest needs count as
     unknown.
@@ -154,24 +157,65 @@ def _saved(known: _Known, later: _Open, reference_bytes: float) -> Saving:
     needs = np.concatenate([known.needs, parts])
     held_s = np.concatenate([known.held_s, np.repeat(later.held_s / len(_FIFTHS), len(_FIFTHS))])
     option = _best(needs, held_s, reference_bytes)
+    requested = reference_bytes * float(held_s.sum())
+    cautious, to_learn = _cautious_cost(option, known, later, reference_bytes)
+    return Saving(
+        optimal=option.time_based_optimal_improvement,
+        expected=1.0 - _least_cost(option, known, later, reference_bytes) / requested,
+        cautious=1.0 - cautious / requested,
+        to_learn=to_learn / requested,
+    )
+
+
+def _least_cost(option: BinOption, known: _Known, later: _Open, reference_bytes: float) -> float:
+    """The memory-time held, if each bin is chosen by its expected cost."""
+    ceilings: Array = np.asarray(option.bins.ceilings_bytes, dtype=np.float64)
+    fitting = option.bins.labels(known.needs)
+    # The next attempt gets today's request. A need above it is lifted until its bin fits.
+    again = np.maximum(ceilings, reference_bytes)
+    ahead = _costs(ceilings, again, later.logs, later.errors).min(axis=1)
+    chosen = _costs(ceilings, again, known.alone, known.alone_errors).argmin(axis=1)
+    told, failed = known.told, chosen < fitting
+    by_others = ceilings[chosen] + failed * np.where(
+        known.needs > reference_bytes, ceilings[fitting], reference_bytes
+    )
+    sizes = told * ceilings[fitting] + (1.0 - told) * by_others
+    return float((sizes * known.held_s).sum() + (ahead * later.held_s).sum())
+
+
+def _costs(ceilings: Array, again: Array, logs: Array, errors: Array) -> Array:
+    """The expected cost of each bin for each scenario, (m, bins). again: a next attempt's size."""
+    above = _above(ceilings, logs, errors)
+    fits = -np.diff(above, axis=1, prepend=1.0)
+    next_: Array = np.cumsum((fits * again)[:, ::-1], axis=1)[:, ::-1] - fits * again
+    # A need above the last ceiling was never seen: its next attempt counts as the last bin's.
+    costs: Array = ceilings + next_ + above[:, -1:] * again[-1]
+    return costs
+
+
+def _above(ceilings: Array, logs: Array, errors: Array) -> Array:
+    """The probability that a need is above a ceiling, (m, bins)."""
+    deviations = (np.log(ceilings) - logs[:, None]) / errors[:, None]
+    above: Array = 0.5 * np.vectorize(math.erfc, otypes=[np.float64])(deviations / math.sqrt(2.0))
+    return above
+
+
+def _cautious_cost(
+    option: BinOption, known: _Known, later: _Open, reference_bytes: float
+) -> tuple[float, float]:
+    """The memory-time held, if sizes are a standard deviation above; and how much is to learn."""
     by_need = _cost(option, known.logs, known.errors, known, reference_bytes)
     by_others = _cost(option, known.alone, known.alone_errors, known, reference_bytes)
     ahead, if_known = _costs_ahead(option, later, reference_bytes)
     told = known.told
-    cost = told * by_need + (1.0 - told) * by_others + ahead
-    requested = reference_bytes * float(held_s.sum())
-    return Saving(
-        optimal=option.time_based_optimal_improvement,
-        expected=1.0 - cost / requested,
-        to_learn=(ahead - if_known) / requested,
-    )
+    # Where needs exceed the request, a size that is too small may be cheaper than the right one.
+    return told * by_need + (1.0 - told) * by_others + ahead, max(0.0, ahead - if_known)
 
 
 def _costs_ahead(option: BinOption, later: _Open, reference_bytes: float) -> tuple[float, float]:
     """What open scenarios cost on average: sized by the known needs, and if all were known."""
     ceilings: Array = np.asarray(option.bins.ceilings_bytes, dtype=np.float64)
-    deviations = (np.log(ceilings) - later.logs[:, None]) / later.errors[:, None]
-    above: Array = 0.5 * np.vectorize(math.erfc, otypes=[np.float64])(deviations / math.sqrt(2.0))
+    above = _above(ceilings, later.logs, later.errors)
     chosen = option.bins.labels(np.exp(later.logs + later.errors))
     failed = above[np.arange(len(chosen)), chosen]
     # A need above the last ceiling gets that ceiling all the same.

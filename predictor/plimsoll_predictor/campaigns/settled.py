@@ -33,6 +33,6 @@ def moves_no_more(
         after is not None
         and before is not None
         and after.to_learn <= change
-        and abs(after.expected - before.expected) <= change
+        and abs(after.cautious - before.cautious) <= change
         for after, before in pairwise(newest_first)
     )

@@ -114,6 +114,45 @@ def test_features_that_do_not_tell_the_needs_make_a_small_estimate() -> None:
     assert saved(told).expected > 0.35 > saved(untold).expected + 0.1
 
 
+def by_kind(light: float, heavy: float, every: int) -> list[CampaignRun]:
+    """Two tight classes of needs, of which a feature tells."""
+    noise = Random(11)
+    runs = scenarios(40, lambda n: (heavy if n % every == 0 else light) * noise.gauss(1, 0.01))
+    kinds = {0: "heavy"}
+    return [replace(run, values={"kind": kinds.get(run.scenario % every, "light")}) for run in runs]
+
+
+@pytest.mark.parametrize("every", [2, 5, 13])
+def test_scenarios_that_were_run_count_by_their_known_needs(every: int) -> None:
+    found = saved(by_kind(60, 400, every))
+    assert found.expected == pytest.approx(found.optimal, abs=0.02)
+
+
+def test_a_need_that_no_feature_tells_does_not_spoil_what_all_others_save() -> None:
+    found = saved(scenarios(40, lambda n: 450 if n == 17 else 100 + n / 10))
+    assert found.optimal - 0.1 < found.expected <= found.optimal
+
+
+def test_a_bin_of_least_expected_cost_promises_no_less_than_a_cautious_one() -> None:
+    random = Random(7)
+    runs = scenarios(40, lambda n: rising(n) * random.uniform(0.6, 1.4))
+    order = random.sample(range(40), 40)
+    few = [saved(only(order[:known], runs)) for known in (8, 16, 24)]
+    assert all(each.expected > each.cautious + 0.01 for each in few)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_needs_above_the_request_promise_nothing_by_failing(seed: int) -> None:
+    random = Random(seed)
+    runs = scenarios(40, lambda _: 100 * random.lognormvariate(0, 1.5))
+    half, whole = (saving_of(only(range(count), runs), 60 * MIB) for count in (20, 40))
+    assert half is not None
+    assert whole is not None
+    assert half.to_learn >= 0
+    assert half.expected <= half.optimal
+    assert whole.expected <= whole.optimal
+
+
 def test_nothing_is_estimated_of_two_runs() -> None:
     assert saving_of(scenarios(2, rising), TODAY) is None
     assert saving_of([], TODAY) is None

@@ -34,7 +34,8 @@ def test_whether_more_runs_would_change_anything_is_asked_from_the_newest_on(
 
     def estimate(runs: Sequence[CampaignRun], _: int, newest_left_out: int) -> Saving:
         asked.append(len(runs) - newest_left_out)
-        return Saving(optimal=1.0, expected=0.5 if asked[-1] > 17 else 0.1, to_learn=0.0)
+        cautious = 0.5 if asked[-1] > 17 else 0.1
+        return Saving(optimal=1.0, expected=asked[-1] / 20, cautious=cautious, to_learn=0.0)
 
     monkeypatch.setattr(settled, "saving_of", estimate)
     assert not settled.moves_no_more(runs, MIB, change=0.01, window=10)
