@@ -45,11 +45,13 @@ class EventLog:
     """The lines of one application's log, to be read once.
 
     torn: set after the last line: why the rest of a file could not be read; None if all was read.
+    compacted: set by the first line: whether Spark replaced the first files by a part of them.
     """
 
     def __init__(self, named: Path) -> None:
         self.named = named
         self.torn: str | None = None
+        self.compacted = False
 
     def lines(self) -> Iterator[bytes | None]:
         """Each line; None for one longer than MOST_LINE_BYTES.
@@ -57,7 +59,9 @@ class EventLog:
         Raises:
             LogError: if there is no such log, or its form is not supported.
         """
-        for path in _files(self.named):
+        files = _files(self.named)
+        self.compacted = any(path.name.endswith(_COMPACT) for path in files)
+        for path in files:
             try:
                 with _opened(path) as file:
                     yield from self._lines_of(file)

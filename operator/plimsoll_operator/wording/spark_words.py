@@ -49,6 +49,8 @@ def _words_for_memory(application: Application) -> str:
 
 def _words_for_reading(reading: Reading) -> Sequence[str]:
     notes = [] if reading.ended else ["ends early: the application still ran, or was killed"]
+    if reading.compacted:
+        notes.append("was compacted: executors that are gone and tasks of ended jobs are not in it")
     if reading.bad:
         notes.append(f"{counted(reading.bad, 'line')} could not be read")
     if reading.long:

@@ -11,6 +11,7 @@ import pytest
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.splitting.spark import spark_command
 from plimsoll_predictor.splitting.spark.application import Application
+from plimsoll_predictor.splitting.spark.given import Lesson, lesson_of
 from tests.builders.splitting.spark_logs import (
     KILLED,
     OFF,
@@ -140,6 +141,37 @@ def test_it_says_how_many_heaps_were_full(
     log.write_bytes(b"".join([*a_start(), full, an_end(1000)]))
     assert spark_command([log], OutputForm.TABLE) == 0
     assert "1 executor ended with a full heap" in capsys.readouterr().out
+
+
+def a_rolling_log(folder: Path, first: str) -> Path:
+    """Of an application whose heap is hardly used at its end. first: the first file's name."""
+    mib = 2**20
+    peaks, read = {"JVMHeapMemory": 500 * mib}, {"Local Bytes Read": 1000}
+    tasks = [a_task(1, 20, peaks=peaks, Shuffle_Read_Metrics=read) for _ in range(200)]
+    off = {"spark.executor.memory": "8g", "spark.sql.adaptive.enabled": "false"}
+    folder.mkdir()
+    (folder / first).write_bytes(b"".join(a_start(off)))
+    ended = [*a_stage(1, tasks, 1000), an_end(1000)]
+    (folder / "events_2_spark-1").write_bytes(b"".join(ended))
+    return folder
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_of_a_compacted_log_no_heap_is_called_unused_and_nothing_taught(
+    compacted: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = a_rolling_log(tmp_path / "log", "events_1_spark-1" + ".compact" * compacted)
+    lessons: list[Lesson] = []
+
+    def taught(application: Application) -> str:
+        lessons.append(lesson_of(application))
+        return lessons[-1].why
+
+    assert spark_command([log], OutputForm.TABLE, taught) == 0
+    said = capsys.readouterr().out
+    assert ("were used at most" in said) is not compacted
+    assert ("was compacted: executors that are gone" in said) is compacted
+    assert (lessons[0].partitions is None) is compacted
 
 
 def test_what_a_log_says_cannot_colour_a_terminal(

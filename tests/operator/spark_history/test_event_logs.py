@@ -62,7 +62,9 @@ def test_a_rolling_log_is_read_in_its_order(tmp_path: Path) -> None:
 def test_a_compacted_file_stands_for_those_before_it(tmp_path: Path) -> None:
     for name in ("events_1_a", "events_2_a", "events_2_a.compact", "events_3_a"):
         (tmp_path / name).write_text(name)
-    assert lines_of(tmp_path) == [b"events_2_a.compact", b"events_3_a"]
+    log = EventLog(tmp_path)
+    assert list(log.lines()) == [b"events_2_a.compact", b"events_3_a"]
+    assert log.compacted
 
 
 def test_a_folder_of_logs_is_no_log(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,12 +47,14 @@ def spark_command(
     for named in logs:
         log = EventLog(named)
         try:
-            application = read_application(log.lines())
+            read = read_application(log.lines())
         except (LogError, NoApplication) as error:
             words = str(error) if isinstance(error, LogError) else f"{named}: {error}"
             complain(f"plimsoll spark: {words}")
             failed = True
             continue
+        reading = replace(read.reading, compacted=log.compacted)
+        application = replace(read, reading=reading)
         if log.torn is not None:
             complain(f"plimsoll spark: {named} is damaged, and read as far as it goes: {log.torn}")
         found = findings_of(application)

@@ -98,7 +98,8 @@ class Lost:
 class Reading:
     """How much of a log could be read. bad: lines that are no event. long: lines left out.
 
-    stages_left_out: those beyond the limit. ended: whether the log has its last line.
+    stages_left_out: those beyond the limit. ended: whether the log has its last line. compacted:
+    whether Spark left out executors that are gone, and tasks of jobs that had ended.
     """
 
     lines: int
@@ -106,6 +107,12 @@ class Reading:
     long: int
     stages_left_out: int
     ended: bool
+    compacted: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all that the application did."""
+        return self.ended and not self.compacted and not self.stages_left_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,7 @@ def _why_nothing(
         why = "heaps of executors were full: larger partitions fill them, too"
     elif application.lost.executors:
         why = "executors were killed for memory: larger partitions may be, too"
-    elif reading.stages_left_out or not reading.ended:
+    elif not reading.whole:
         why = "the log does not have the whole application"
     elif not of_nobody and any(whose.is_users(each.settings) for each in stages):
         why = _whose_words(whose)

@@ -133,7 +133,7 @@ def heap_unused(application: Application) -> HeapUnused | None:
     settings, peaks, lost = application.settings, application.peaks, application.lost
     if settings.local or peaks.heap is None or lost.executors or lost.full_heaps:
         return None
-    if peaks.samples < LEAST_SAMPLES:
+    if peaks.samples < LEAST_SAMPLES or application.reading.compacted:
         return None
     heap = settings.heap_bytes
     # Used heap includes garbage, so the real need is at most this.
