@@ -165,6 +165,12 @@ def test_executors_that_ended_for_memory_teach_no_larger_partitions(reason: str,
     assert why in words
 
 
+def test_where_no_executor_was_announced_the_tasks_at_a_time_count() -> None:
+    lines = [*a_start(OFF_ALONE, executors=0), *a_shuffle(), an_end(1000)]
+    found = read_application(lines)
+    assert (found.slots, lesson_of(found).partitions) == (4, 12)
+
+
 @pytest.mark.parametrize("begun", [{}, OFF_ALONE], ids=["Spark turned it off", "its user, too"])
 def test_a_stream_teaches_no_partitions_for_its_checkpoint(begun: Mapping[str, str]) -> None:
     partitions, why = taught(begun, session=STREAMING)

@@ -239,7 +239,7 @@ class _Fold:
     def application(self, lines: int, bad: int, long: int) -> Application:
         """The result at the end; a stage without an end in the log counts as far as it came."""
         cut = [stage.closed(number, None) for (number, _), stage in self.open.items()]
-        room = MOST_STAGES - len(self.stages)
+        stages = (*self.stages, *cut[: MOST_STAGES - len(self.stages)])
         ended_ms = self.ended_ms or self.last_ms
         still_ms = (max(0, ended_ms - each.at_ms) for each in self.alive.values())
         began_ms = self.began_ms
@@ -249,12 +249,13 @@ class _Fold:
             app_id=self.app_id,
             version=self.version,
             span_s=(ended_ms - began_ms) / 1000 if known and began_ms is not None else None,
-            slots=max(1, self.most_cores),
+            # If no executor was announced, the tasks at a time tell.
+            slots=self.most_cores or max((round(each.at_once) for each in stages), default=1),
             executors=self.executors,
             executor_s=(self.executor_ms + sum(still_ms)) / 1000,
             settings=self.settings,
             adapted=self.adapted,
-            stages=(*self.stages, *cut[:room]),
+            stages=stages,
             peaks=Peaks(
                 **{name: found or None for name, found in self.peaks.items()},
                 samples=self.samples,
@@ -269,7 +270,7 @@ class _Fold:
                 lines=lines,
                 bad=bad,
                 long=long,
-                stages_left_out=self.left_out + max(0, len(cut) - room),
+                stages_left_out=self.left_out + len(self.stages) + len(cut) - len(stages),
                 ended=self.ended_ms is not None,
             ),
         )
