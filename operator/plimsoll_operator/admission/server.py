@@ -14,6 +14,7 @@ from typing import Final
 from aiohttp import HttpVersion11, web
 
 from plimsoll_operator.admission.answering import Answerer
+from plimsoll_operator.admission.answering_jobs import Cutting
 from plimsoll_operator.admission.certificates import Certificate
 from plimsoll_operator.admission.waiting_for_lift import AwaitedLift, longest_s
 from plimsoll_operator.names import labels
@@ -34,8 +35,8 @@ _OVER_ITEMS: Final = (labels.ITEMS.encode(), labels.LEASES.encode())
 MAX_DRAINED_BYTES: Final = 64 * 2**20
 """A client that sends more than that is cut off instead of being answered."""
 
-AnswersJobs = Callable[[bytes, bool], bytes]
-"""Answers a Job's creation. The second argument says whether there is time to cut it."""
+AnswersJobs = Callable[[bytes, Cutting], bytes]
+"""Answers a Job's creation."""
 
 
 class SizingServer:
@@ -113,7 +114,7 @@ class SizingServer:
         if not complete:
             answer = self._answerer.answer_oversized(body)
         elif not any(name in body for name in _OVER_ITEMS):
-            answer = answer_to(body, False)
+            answer = answer_to(body, Cutting.NO_TIME)
         else:
             answer = await self._items_job(body, answer_to)
         return await self._sent(request, answer)
@@ -127,10 +128,10 @@ class SizingServer:
         try:
             await asyncio.wait_for(self._cutting.acquire(), LONGEST_TURN_S)
         except TimeoutError:
-            return answer_to(body, False)
+            return answer_to(body, Cutting.NO_TIME)
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._apart, answer_to, body, True)
+            return await loop.run_in_executor(self._apart, answer_to, body, Cutting.IN_TIME)
         finally:
             self._cutting.release()
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plimsoll_operator.admission import answering
+from plimsoll_operator.admission import guarded
 from plimsoll_operator.feed import client as feed_client
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind, decode_message
@@ -151,7 +151,7 @@ async def test_whatever_fails_in_a_hint_the_pod_has_its_size(
     async with a_server(tmp_path, KNOWN) as (caller, server, board):
         tell_nodes(board, TRAIN, node_1=3, node_2=0)
         await until_true(lambda: len(server.state.placing) == 2)
-        monkeypatch.setattr(answering, "hint_for", fail)
+        monkeypatch.setattr(guarded, "hint_for", fail)
         pod = await admitted(caller)
         assert memory_of(pod) == SIZED
         assert labels.HINT not in pod.built()["metadata"]["annotations"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator.admission import answering
+from plimsoll_operator.admission import guarded
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing import job_sizing
 from tests.builders.kubernetes.webhooks import AS_A_JOB
@@ -77,7 +77,7 @@ async def test_an_error_in_the_warnings_costs_only_them(tmp_path: Path, monkeypa
     def fails(*_: object) -> object:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(answering, "mistakes_in", fails)
+    monkeypatch.setattr(guarded, "mistakes_in", fails)
     async with a_server(tmp_path, knowledge_of()) as (caller, _, _b):
         template = await template_after(caller)
     assert memory_of(template) == (FITS, "4Gi")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.admission import answering
+from plimsoll_operator.admission import guarded
 from plimsoll_operator.admission.letting_go.gate_watch import GateWatch
 from plimsoll_operator.admission.snapshot import load_snapshot
 from plimsoll_operator.feed.board import FeedBoard
@@ -149,7 +149,7 @@ async def test_an_error_in_it_costs_a_pod_nothing_but_its_order(
     def fails(*_: object) -> object:
         raise RuntimeError("of a test")
 
-    monkeypatch.setattr(answering, "hold_for", fails)
+    monkeypatch.setattr(guarded, "hold_for", fails)
     pod = await held.admitted()
     assert memory_of(pod) == SIZED
     assert held.counted("error") == 1
@@ -269,7 +269,7 @@ async def test_an_error_in_it_lets_a_job_start(
     def fails(*_: object) -> object:
         raise RuntimeError("of a test")
 
-    monkeypatch.setattr(answering, "suspension_of", fails)
+    monkeypatch.setattr(guarded, "suspension_of", fails)
     job = await job_admitted(holding_jobs)
     assert "suspend" not in job["spec"]
     assert labels.JOB_ATTEMPTS in job["spec"]["template"]["metadata"]["annotations"]
