@@ -35,10 +35,11 @@ from plimsoll_operator.metrics.controller import metrics_route
 from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.credentials import BearerTokens, keep
 from plimsoll_operator.processes.ending import beside
-from plimsoll_operator.training.feature_learning import FeatureLearning, FeatureRules
+from plimsoll_operator.training.feature_learning import FeatureLesson
 from plimsoll_operator.training.mlflow_client import MlflowServer
-from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
+from plimsoll_operator.training.shape_learning import ShapeLesson
 from plimsoll_operator.training.spawning import Spawner
+from plimsoll_operator.training.store_learning import Lesson, StoreLearning
 from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_operator.web.page.serving import Pages
 from plimsoll_predictor.core.documents import to_document
@@ -87,27 +88,26 @@ async def lead(
             await stack.enter_async_context(_leasing(settings, controller, tokens))
             await controller.start()
         pages.warm()
-        shapes = ShapeLearning(
-            rules=ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib),
+        shapes = ShapeLesson(store=store, writer=controller.writer, now_s=time.time)
+        features = FeatureLesson(
             store=store,
             writer=controller.writer,
-            turn=controller.queue.turn,
             now_s=time.time,
-            learned_by=learned_by(controller.rounds, WorkKind.SHAPES, "once a day"),
-        )
-        await stack.enter_async_context(beside(shapes.run()))
-        features = FeatureLearning(
-            rules=FeatureRules(
-                store_url=settings.store_url, memory_mib=settings.training_memory_mib
-            ),
-            store=store,
-            writer=controller.writer,
-            turn=controller.queue.turn,
             fitted=controller.runtimes.expert_fitted,
-            now_s=time.time,
-            learned_by=learned_by(controller.rounds, WorkKind.FEATURES, "enough is new"),
         )
-        await stack.enter_async_context(beside(features.run()))
+        lessons: tuple[tuple[Lesson, WorkKind, str], ...] = (
+            (shapes, WorkKind.SHAPES, "once a day"),
+            (features, WorkKind.FEATURES, "enough is new"),
+        )
+        for lesson, kind, why in lessons:
+            learning = StoreLearning(
+                lesson=lesson,
+                store_url=settings.store_url,
+                turn=controller.queue.turn,
+                memory_mib=settings.training_memory_mib,
+                learned_by=learned_by(controller.rounds, kind, why),
+            )
+            await stack.enter_async_context(beside(learning.run()))
         yield controller
 
 

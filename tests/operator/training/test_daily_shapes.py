@@ -17,10 +17,10 @@ from plimsoll_operator.training.shape_learning import (
     COMMAND,
     LEARN_EVERY_S,
     TRY_AGAIN_S,
-    ShapeLearning,
-    ShapeRules,
+    ShapeLesson,
     is_due,
 )
+from plimsoll_operator.training.store_learning import StoreLearning
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.shapes.normalising import SUPPORT, Normalisation
 from plimsoll_predictor.store import Store, Writer
@@ -41,7 +41,7 @@ class Yard:
 
     store: Store
     turn: asyncio.Semaphore
-    learning: ShapeLearning
+    learning: StoreLearning
     now_s: float = AFTER_S
 
 
@@ -50,11 +50,9 @@ async def a_yard(folder: Path, command: Sequence[str] = COMMAND) -> AsyncIterato
     url = f"sqlite:///{folder}/plimsoll.db"
     store, turn = Store.open(url), asyncio.Semaphore(1)
     writer = Writer(store)
-    rules = ShapeRules(store_url=url, command=command)
     yard: Yard
-    learning = ShapeLearning(
-        rules=rules, store=store, writer=writer, turn=turn, now_s=lambda: yard.now_s
-    )
+    lesson = ShapeLesson(store=store, writer=writer, now_s=lambda: yard.now_s, command=command)
+    learning = StoreLearning(lesson=lesson, store_url=url, turn=turn)
     yard = Yard(store, turn, learning)
     try:
         yield yard

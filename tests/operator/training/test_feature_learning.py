@@ -16,11 +16,11 @@ from plimsoll_operator.training.feature_learning import (
     COMMAND,
     FIT_ANYWAY_S,
     TRY_AGAIN_S,
-    FeatureLearning,
-    FeatureRules,
+    FeatureLesson,
     should_fit,
 )
 from plimsoll_operator.training.features import fit_and_keep
+from plimsoll_operator.training.store_learning import StoreLearning
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.runtimes.features.fitting import GROWTH, LEAST_RUNS
 from plimsoll_predictor.store import LastTry, Store, Writer
@@ -39,7 +39,7 @@ class Yard:
     """A store and its fitting process. heard: times the controller was told. now_s: the clock."""
 
     store: Store
-    learning: FeatureLearning
+    learning: StoreLearning
     heard: list[str]
     now_s: float = AFTER_S
 
@@ -50,14 +50,14 @@ async def a_yard(folder: Path, command: Sequence[str] = COMMAND) -> AsyncIterato
     store = Store.open(url)
     writer = Writer(store)
     yard: Yard
-    learning = FeatureLearning(
-        rules=FeatureRules(store_url=url, command=command),
+    lesson = FeatureLesson(
         store=store,
         writer=writer,
-        turn=asyncio.Semaphore(1),
-        fitted=lambda: heard.append("fitted"),
         now_s=lambda: yard.now_s,
+        fitted=lambda: heard.append("fitted"),
+        command=command,
     )
+    learning = StoreLearning(lesson=lesson, store_url=url, turn=asyncio.Semaphore(1))
     yard = Yard(store, learning, heard)
     try:
         yield yard
