@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
-from plimsoll_operator.controller.serving.web import listening
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.processes.serving import listening
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts

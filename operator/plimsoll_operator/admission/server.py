@@ -6,16 +6,14 @@ It is not kopf's webhook server class: docs/adr/0017-webhook-server.md says why.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from typing import Final
 
 from aiohttp import HttpVersion11, web
 
 from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.answering_jobs import Cutting
-from plimsoll_operator.admission.certificates import Certificate
 from plimsoll_operator.admission.waiting_for_lift import AwaitedLift, longest_s
 from plimsoll_operator.names import labels
 
@@ -57,14 +55,8 @@ class SizingServer:
         self._apart = ThreadPoolExecutor(1, "cutting")
         self._cutting = asyncio.Semaphore(1)
 
-    @asynccontextmanager
-    async def listening(
-        self, certificate: Certificate, *, addr: str, port: int, grace_s: float
-    ) -> AsyncIterator[int]:
-        """Serve for as long as the context is open, and give the port. Port 0 takes a free one.
-
-        At its end, begun requests are answered for at most ``grace_s``.
-        """
+    def app(self) -> web.Application:
+        """The application of the port that the API server asks."""
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.add_routes(
             [
@@ -75,15 +67,11 @@ class SizingServer:
                 web.post("/{path:.*}", _elsewhere),
             ]
         )
-        # An access log line per pod would cost more than sizing it.
-        runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=grace_s)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, addr, port, ssl_context=certificate.context).start()
-            yield int(runner.addresses[0][1])
-        finally:
-            await runner.cleanup()
-            self._apart.shutdown(wait=False, cancel_futures=True)
+        return app
+
+    def close(self) -> None:
+        """Cut no more Jobs. The port is closed before."""
+        self._apart.shutdown(wait=False, cancel_futures=True)
 
     async def _size(self, request: web.Request) -> web.StreamResponse:
         return await self._answered(request, self._answerer.answer_unless_lift_awaited)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import structlog
 import uvloop
@@ -40,6 +41,9 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_operator.splitting.leased_job import Leasing
 
 log = structlog.get_logger()
+
+PAGES_GRACE_S: Final = 60.0
+"""A scrape that has begun may take that long at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,12 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     # Contexts end in the opposite order: open requests end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(
-            listening(pages.app(), settings.listen_address, settings.metrics_listen_port)
+            listening(
+                pages.app(),
+                settings.listen_address,
+                settings.metrics_listen_port,
+                grace_s=PAGES_GRACE_S,
+            )
         )
         stack.push_async_callback(snapshot.save_now)
         for watch in watches.values():
@@ -138,12 +147,14 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         certificate = await _certificate(settings, metrics, pages)
         await stack.enter_async_context(beside(again_and_again("certificate", certificate.watch)))
         server = SizingServer(answerer)
+        stack.callback(server.close)
         port = await stack.enter_async_context(
-            server.listening(
-                certificate,
-                addr=settings.listen_address,
-                port=settings.listen_port,
+            listening(
+                server.app(),
+                settings.listen_address,
+                settings.listen_port,
                 grace_s=settings.grace_s,
+                tls=certificate.context,
             )
         )
         pages.trouble = None

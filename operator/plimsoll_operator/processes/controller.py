@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.controller.serving.web import Face, Readiness, listening
+from plimsoll_operator.controller.serving.web import Face, Readiness
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
@@ -29,6 +29,7 @@ from plimsoll_operator.processes.ending import (
     when_terminated,
 )
 from plimsoll_operator.processes.leading import lead, watch
+from plimsoll_operator.processes.serving import listening
 from plimsoll_operator.processes.standing_by import StoreOutOfReach, stand_by
 
 log = structlog.get_logger()

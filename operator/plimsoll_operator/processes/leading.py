@@ -23,7 +23,7 @@ from plimsoll_operator.controller.serving.grant_routes import grant_routes
 from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
 from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.peak_routes import PodFacts, peak_routes
-from plimsoll_operator.controller.serving.web import Face, Readiness, listening
+from plimsoll_operator.controller.serving.web import Face, Readiness
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.training_rounds.rounds import learned_by
 from plimsoll_operator.feed.routes import board_routes
@@ -35,6 +35,7 @@ from plimsoll_operator.metrics.controller import metrics_route
 from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.credentials import BearerTokens, keep
 from plimsoll_operator.processes.ending import beside
+from plimsoll_operator.processes.serving import listening
 from plimsoll_operator.training.feature_learning import FeatureLesson
 from plimsoll_operator.training.mlflow_client import MlflowServer
 from plimsoll_operator.training.shape_learning import ShapeLesson

@@ -1,4 +1,4 @@
-"""Ports and background work of the processes that answer requests from the feed's knowledge."""
+"""Ports of all processes; background work of those that answer from the feed's knowledge."""
 
 from __future__ import annotations
 
@@ -31,18 +31,25 @@ async def again_and_again(name: str, work: Callable[[], Awaitable[None]]) -> Non
 
 @asynccontextmanager
 async def listening(
-    app: web.Application, address: str, port: int, *, grace_s: float = 60.0
+    app: web.Application,
+    address: str,
+    port: int,
+    *,
+    grace_s: float = 1.0,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[int]:
-    """Serve plain HTTP while the context is open, and yield the port; 0 takes a free one.
+    """Serve while the context is open, and yield the port; 0 takes a free one.
 
-    At the end, requests that have begun may take at most ``grace_s`` more.
+    At the end, requests that have begun may take at most ``grace_s`` more. tls: serves HTTPS with
+    it; None serves plain HTTP. Raises OSError if the port is in use.
     """
+    # No access log: a line per pod would cost more than sizing it. The application handles no
+    # signals: kopf and we end the process.
     runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=grace_s)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, address, port)
-        await site.start()
-        yield runner.addresses[0][1]
+        await web.TCPSite(runner, address, port, ssl_context=tls).start()
+        yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
 

@@ -11,7 +11,7 @@ from aiohttp import ClientResponse, ClientSession
 from sqlalchemy import event
 
 from plimsoll_operator.controller.serving.page_routes import page_app
-from plimsoll_operator.controller.serving.web import listening
+from plimsoll_operator.processes.serving import listening
 from plimsoll_operator.web.page.serving import Pages
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.store import Store

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,16 +84,3 @@ class Face:
         if route.http_exception is not None:
             return web.Response(status=404, text="nothing is here\n")
         return await route.handler(request)
-
-
-@asynccontextmanager
-async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve for as long as the context is open. Give the port; raise OSError if it is in use."""
-    # The application handles no signals: kopf and we end the process.
-    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-        yield int(runner.addresses[0][1])
-    finally:
-        await runner.cleanup()

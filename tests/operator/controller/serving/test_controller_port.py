@@ -6,7 +6,8 @@ import aiohttp
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from plimsoll_operator.controller.serving.web import Face, Readiness, listening
+from plimsoll_operator.controller.serving.web import Face, Readiness
+from plimsoll_operator.processes.serving import listening
 
 
 async def test_the_leaders_routes_answer_only_while_they_are_open() -> None:
