@@ -51,6 +51,7 @@ from plimsoll_operator.controller.splitting.smaller_partitions import SmallerPar
 from plimsoll_operator.controller.store_sync import StoreSync
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.cpu_uses import CpuUses
 from plimsoll_operator.controller.tasks.due_trainings import DueTrainings
 from plimsoll_operator.controller.tasks.healing import is_stuck
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
@@ -161,7 +162,8 @@ class ControllerParts:
             metrics=self.metrics.runs,
             now_s=self.now_s,
         )
-        self.profiles = TaskProfiles(self.kube, gatherer, self.announcer, self.now_s)
+        cpu_uses = CpuUses(self.store, self.writer, self.book)
+        self.profiles = TaskProfiles(self.kube, gatherer, cpu_uses, self.announcer, self.now_s)
         self.met_tasks = MetTasks(self.book, self.profiles, self.announcer)
         self.long_runs = LongRuns(self.hub, self.metrics.runs, self.now_s)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from plimsoll_operator.controller.learning.standings import Standings
@@ -27,7 +27,6 @@ from plimsoll_operator.views.report.counting import causes_of
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_operator.wording.asking_words import TooLittle, too_little
 from plimsoll_operator.wording.kill_cost_words import words_for_kill_costs
-from plimsoll_predictor.core.cpu import use_of
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.telling import neighbours_of
@@ -90,7 +89,7 @@ class _Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileGatherer:
-    """Reads what every part knows of a task. Changes nothing but the book's CPU use."""
+    """Reads what every part knows of a task, and teaches none of them anything."""
 
     store: Store
     writer: Writer
@@ -112,10 +111,6 @@ class ProfileGatherer:
         """
         now_s = self.now_s()
         stored = await self.writer.read(_stored, self.store, task, now_s)
-        if task in self.book:
-            # It is read when a profile changes: as often as runs end, but not more often.
-            runs = await self.writer.read(self.store.observations.run_cpus, [task])
-            self.book.learn(replace(self.book.get(task), cpu=use_of(runs[task])))
         look = functools.partial(
             self.splitting.of,
             has_chunks=stored.has_chunks,

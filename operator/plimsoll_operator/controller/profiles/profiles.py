@@ -22,6 +22,7 @@ from plimsoll_operator.controller.hub.hub import (
 )
 from plimsoll_operator.controller.profiles.gathering import PEAK_DELAY_S, ProfileGatherer
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.cpu_uses import CpuUses
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import (
@@ -58,10 +59,12 @@ class TaskProfiles:
         self,
         kube: Kube,
         gatherer: ProfileGatherer,
+        cpu_uses: CpuUses,
         announcer: Announcer,
         now_s: Callable[[], float],
     ) -> None:
         self._kube = kube
+        self._cpu_uses = cpu_uses
         self._gatherer = gatherer
         self._announcer = announcer
         self._now_s = now_s
@@ -162,6 +165,8 @@ class TaskProfiles:
 
     async def _keep(self, task: TaskId) -> None:
         try:
+            # Profiles change as often as runs end, but not more often: often enough to read this.
+            await self._cpu_uses.learn(task)
             generation = self._generations.get(task)
             facts, peak_awaited = await self._gatherer.gather(task, generation)
             if peak_awaited:
