@@ -14,7 +14,7 @@ LEAST_CEILING_STEP: Final = 1.2
 OVER_LARGEST: Final = 1.06
 GEOMETRIC_STEP: Final = 2.0
 FAR_STEP: Final = 3.0
-"""Above the request, no step goes to a largest need that is this many times what failed."""
+"""Above the request, a largest need that is this many times what failed is reached by steps."""
 NEAR_REQUEST: Final = 1.5
 """A request that is at most so many times what failed is the next step."""
 FAR_REQUEST: Final = 2.5
@@ -59,7 +59,8 @@ def lifted_bytes(failed_bytes: float, attempt: int, climb: Climb) -> float:
     """The size after one that failed; attempt: the one that failed, 1 for a run's first.
 
     The request is reached in three steps at most, by geometric means: each attempt costs a
-    runtime. Above it the smallest useful step is taken, because nobody knows where it ends.
+    runtime. Above it, so is the largest need of a run that succeeded. What failed above both is
+    doubled, because nobody knows where it ends.
     """
     request_bytes = climb.request_bytes
     over_largest_bytes = climb.largest_bytes * OVER_LARGEST
@@ -69,22 +70,27 @@ def lifted_bytes(failed_bytes: float, attempt: int, climb: Climb) -> float:
     if least_bytes <= climb.curve_bytes <= failed_bytes * CURVE_STEP and attempt == 1:
         ceilings_bytes.append(climb.curve_bytes)
     if request_bytes is None or request_bytes < failed_bytes * USEFUL_STEP:
+        if not known:
+            return min([failed_bytes * GEOMETRIC_STEP, *ceilings_bytes])
+        if attempt >= STEPS_TO_REQUEST:
+            return over_largest_bytes
         near = request_bytes is None or over_largest_bytes < failed_bytes * FAR_STEP
-        step_bytes = over_largest_bytes if known and near else failed_bytes * GEOMETRIC_STEP
-        return min(step_bytes, *ceilings_bytes) if ceilings_bytes else step_bytes
+        on_the_way_bytes = _on_the_way_bytes(failed_bytes, attempt, over_largest_bytes)
+        return min([over_largest_bytes if near else on_the_way_bytes, *ceilings_bytes])
     if attempt >= STEPS_TO_REQUEST or request_bytes <= failed_bytes * NEAR_REQUEST:
         return request_bytes
-    between_bytes = math.sqrt(failed_bytes * request_bytes)
-    if attempt == STEPS_TO_REQUEST - 1:
-        far = request_bytes > failed_bytes * FAR_REQUEST
-        step_bytes = between_bytes if far else request_bytes
-    else:
-        step_bytes = min(between_bytes, failed_bytes * GEOMETRIC_STEP)
-        if known:
-            step_bytes = (
-                max(over_largest_bytes, step_bytes) if climb.in_burst else over_largest_bytes
-            )
+    step_bytes = _on_the_way_bytes(failed_bytes, attempt, request_bytes)
+    if known and attempt < STEPS_TO_REQUEST - 1:
+        step_bytes = max(over_largest_bytes, step_bytes) if climb.in_burst else over_largest_bytes
     return min(step_bytes, request_bytes, *ceilings_bytes)
+
+
+def _on_the_way_bytes(failed_bytes: float, attempt: int, goal_bytes: float) -> float:
+    """Half-way to a goal, and no more than doubled at first; a near goal itself after that."""
+    between_bytes = math.sqrt(failed_bytes * goal_bytes)
+    if attempt < STEPS_TO_REQUEST - 1:
+        return min(between_bytes, failed_bytes * GEOMETRIC_STEP)
+    return between_bytes if goal_bytes > failed_bytes * FAR_REQUEST else goal_bytes
 
 
 def lowest_step_bytes(
