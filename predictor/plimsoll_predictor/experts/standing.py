@@ -15,6 +15,7 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.charging import EndedRun, Would, relative_costs
 from plimsoll_predictor.experts.drift import Drift
+from plimsoll_predictor.experts.features.curves import LEAST_RUNS
 from plimsoll_predictor.experts.floors import Floors
 from plimsoll_predictor.experts.guard import Guard, ServedRun
 from plimsoll_predictor.experts.panel import (
@@ -315,8 +316,10 @@ class Standing:
             # Nobody asks for anything, or a run needed more than any request: it would fail again.
             estimated[_PLACE[REQUEST]] = np.inf
         safe, hysteresis = SAFE, HYSTERESIS
-        if self.young and self.past.curve_is_clear:
-            # Its charges so far are its fallback's: the runs left out judge it instead.
+        # Once a curve is fitted, the runs left out judge it: its charges so far are its fallback's.
+        is_fitted = past.runs >= LEAST_RUNS
+        fares_well = bool(estimated[_PLACE[CURVES]] <= estimated[_PLACE[YOUNG_SAFE]])
+        if self.young and past.curve_is_clear and (is_fitted or fares_well):
             return CURVES
         if self.young:
             # Their charges are mostly other tasks': there is no expert to hold on to.

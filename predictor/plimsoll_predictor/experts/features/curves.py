@@ -33,6 +33,10 @@ LEAST_RUNS: Final = 3
 GROWING_SHARE: Final = 0.8
 """Share of a need that grows with a feature: the rest is a program's own and does not grow."""
 FEW_RUNS_ROOM: Final = 1.4
+TELLING: Final = 1.1
+"""Runs whose values differ by less do not tell whether a need grows with them."""
+LEAST_GROWTH: Final = 0.3
+"""A need that grows by a smaller power of a feature does not follow it."""
 LEAST_RUNS_OF_TWO: Final = 6
 LEAST_RUNS_OF_STEPS: Final = 8
 WORTH: Final = 0.7
@@ -115,7 +119,8 @@ def in_proportion(table: RunTable) -> Straight | None:
     """A size in proportion to the only feature, while too few runs are known for a line.
 
     It is followed upward only: a run whose input is three times the largest one known is likely to
-    need more, and a run with a smaller input may need as much.
+    need more, and a run with a smaller input may need as much. It is not followed if two runs
+    contradict it, as where the number is a learning rate or a seed.
     """
     numbers = {name: table.numbers(name) for name in table.names}
     known = {name: values for name, values in numbers.items() if values is not None}
@@ -125,9 +130,20 @@ def in_proportion(table: RunTable) -> Straight | None:
     largest = float(values.max())
     if largest <= 0:
         return None
-    largest_bytes = max(row.need_bytes for row in table.rows)
-    slope = GROWING_SHARE * largest_bytes / largest
+    needs_bytes = np.array([row.need_bytes for row in table.rows])
+    if not _may_grow_with(values, needs_bytes):
+        return None
+    slope = GROWING_SHARE * float(needs_bytes.max()) / largest
     return Straight((name,), (slope,), 0.0, factor=FEW_RUNS_ROOM) if math.isfinite(slope) else None
+
+
+def _may_grow_with(values: Vector, needs_bytes: Vector) -> bool:
+    """Whether few runs leave it possible that a need grows with a feature's values."""
+    least, most = int(values.argmin()), int(values.argmax())
+    if values[least] <= 0 or values[most] <= TELLING * values[least]:
+        return True
+    grew, widened = (math.log(each[most]) - math.log(each[least]) for each in (needs_bytes, values))
+    return grew >= LEAST_GROWTH * widened
 
 
 def _waste(each: Fitted) -> float:

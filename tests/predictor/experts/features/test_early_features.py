@@ -76,3 +76,49 @@ def test_a_task_that_grows_by_the_run_is_sized_by_its_growth() -> None:
             size_bytes = fleet.bids(TASK, REQUEST_BYTES, {})[served]
             assert 1.0 <= size_bytes / (100 * MB * 1.05**run) <= 1.15
         learn(fleet, TASK, 100 * MB * 1.05**run, None)
+
+
+@pytest.mark.parametrize("rows", [1e-6, 0.001, 100.0, 1e300])
+def test_a_number_that_two_runs_show_to_have_no_influence_raises_no_third(rows: float) -> None:
+    fleet = TaskStandings()
+    learn(fleet, TASK, 100 * MB, 1.0)
+    learn(fleet, TASK, 103 * MB, rows)
+    standing = fleet.standing(TASK)
+    assert standing.past.curve is None
+    assert standing.champion != CURVES
+
+
+@pytest.mark.parametrize(
+    ("needs_mb", "rows"),
+    [
+        pytest.param((50, 100), (1.0, 4.0), id="a need that grows by half of the power"),
+        pytest.param((100, 100), (1.0, 1.05), id="runs whose inputs hardly differ"),
+        pytest.param((100, 100), (0.0, 100.0), id="a run without an input"),
+        pytest.param((100,), (1.0,), id="a single run"),
+    ],
+)
+def test_a_number_that_may_have_influence_is_followed_upward(
+    needs_mb: tuple[int, ...], rows: tuple[float, ...]
+) -> None:
+    fleet = TaskStandings()
+    for need_mb, its_rows in zip(needs_mb, rows, strict=True):
+        learn(fleet, TASK, need_mb * MB, its_rows)
+    served = fleet.standing(TASK).champion
+    assert served == CURVES
+    larger = fleet.bids(TASK, REQUEST_BYTES, {"rows": 3 * max(rows)})[served]
+    assert larger > 1.5 * fleet.bids(TASK, REQUEST_BYTES, {"rows": max(rows)})[served]
+
+
+@pytest.mark.parametrize(
+    ("power", "follows"),
+    [pytest.param(0.0, False, id="none"), pytest.param(1.0, True, id="all of it")],
+)
+def test_what_a_number_ruled_in_other_tasks_says_whether_a_second_run_follows_it(
+    power: float, follows: bool
+) -> None:
+    fleet = TaskStandings()
+    for task in range(30):
+        learn(fleet, f"shop/{task}", 100 * MB, 1.0)
+        learn(fleet, f"shop/{task}", 100 * MB * 3**power, 3.0)
+    learn(fleet, TASK, 100 * MB, 1.0)
+    assert (fleet.standing(TASK).champion == CURVES) == follows
