@@ -13,6 +13,7 @@ import zlib
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -111,14 +112,23 @@ class Elasticity:
 
     @property
     def is_elastic(self) -> bool:
-        """Whether the peak was the same share of clearly different allocations."""
+        """Whether the peak was the same share of clearly different allocations.
+
+        If each was larger than those before it, the allocation may have followed the peak.
+        """
         known = self._known
-        if len(known) < LEVELS:
+        if len(known) < LEVELS or not self._sank:
             return False
         if known[0].allocation_bytes < SPAN * known[-1].allocation_bytes:
             return False
         shares = [median(level.shares) for level in known]
         return max(shares) <= SAME * min(shares) and all(level.is_steady for level in known)
+
+    @property
+    def _sank(self) -> bool:
+        """Whether a known level was used after a larger one."""
+        steps = [each.step for each in self.levels if len(each.shares) >= RUNS]
+        return any(later < earlier for earlier, later in pairwise(steps))
 
     @property
     def good_bytes(self) -> int | None:

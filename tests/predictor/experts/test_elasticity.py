@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 
@@ -128,6 +129,33 @@ def test_what_is_remembered_is_bounded() -> None:
     levels = learned(follows, sizes_mib=sizes_mib).levels
     assert len(levels) == MOST_LEVELS
     assert all(len(level.shares) == len(level.runtimes_s) == LATEST for level in levels)
+
+
+def test_allocations_that_only_ever_grew_may_have_followed_the_peak() -> None:
+    assert not learned(follows, sizes_mib=SIZES_MIB[::-1]).is_elastic
+    assert learned(follows, sizes_mib=(1024, 512, 2048, 4096)).is_elastic
+
+
+@pytest.mark.parametrize("growth", [1.01, 1.02, 1.03])
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_task_that_grows_and_is_sized_by_its_growth_is_not_elastic(
+    growth: float, noise: float
+) -> None:
+    fleet, task, chance = TaskStandings(), TaskId("shop", "etl"), random.Random(3)
+    known = Knowledge(task=task, policy=Policy(mode=Mode.ENFORCE))
+    size_bytes = 16 * GIB
+    for run in range(120):
+        need_bytes = 512 * MIB * growth**run * chance.lognormvariate(0, noise)
+        size_bytes = max(size_bytes, math.ceil(need_bytes))
+        ended = EndedRun(need_bytes, 600.0, 16 * GIB)
+        fleet.learn(str(task), Ended(run=ended, features={}, bids=None, overhead_s=None))
+        standing = fleet.standing(str(task))
+        attempt = AttemptAt(str(run), size_bytes, lowered=size_bytes < 16 * GIB)
+        standing.floors.succeeded(attempt, need_bytes, 600.0, {})
+        known = standing.inform(known)
+        assert known.floor is None
+        decision = decide(Ask(features={}, request_bytes=16 * GIB), known, Bounds())
+        size_bytes = decision.allocation_bytes or 16 * GIB
 
 
 def last_size_bytes(fast_from_bytes: int, runs: int = 200) -> int:
