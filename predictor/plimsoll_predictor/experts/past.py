@@ -15,6 +15,7 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import SHORTEST_RUNTIME_S, EndedRun
 from plimsoll_predictor.experts.features.curves import LEAST_RUNS, fitted, in_proportion
 from plimsoll_predictor.experts.features.lines import FeatureLines
+from plimsoll_predictor.experts.features.residuals import mean_of
 from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.experts.pool import LONGEST
 from plimsoll_predictor.knowledge.curve import Curve
@@ -133,6 +134,16 @@ class Past:
         most_s = forgotten * max(usual_s, latest_s / took_s.size)
         before_s = min(max(self.total_runtime_s - float(took_s.sum()), 0.0), most_s)
         return Runtimes(max((before_s + latest_s) / self.runs, 1.0), longest_s)
+
+    def weight_of(self, run: EndedRun) -> float:
+        """How much a new run counts among the task's own: by the root of its size.
+
+        Its size is its byte-seconds over the mean of the latest runs' and its own. Its runtime
+        counts as theirs do, so that a run that hung is not worth many others.
+        """
+        needs_bytes = np.array([*self.needs_bytes, run.need_bytes])
+        sizes = needs_bytes * self.runtimes.counted_s([*self.runtimes_s, run.runtime_s])
+        return math.sqrt(sizes[-1] / mean_of(sizes))
 
     def add(self, run: EndedRun, features: Mapping[str, FeatureValue]) -> None:
         """Learn a run whose need is known."""

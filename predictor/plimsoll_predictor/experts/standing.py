@@ -120,8 +120,8 @@ class Exceeded:
 class Standing:
     """A task's experts. Bounded: Past's latest runs, a charge each, a few pending runs' bids.
 
-    charges: (n_experts,), what each would have cost over the runs so far, in sizes of a run; older
-        runs count less. Infinite until a modelled expert first bids.
+    charges: (n_experts,), what each would have cost over the runs so far, in sizes of a run; larger
+        and newer runs count more. Infinite until a modelled expert first bids.
     seeded: how many runs were known when a training last said what a modelled expert is charged.
     """
 
@@ -265,7 +265,8 @@ class Standing:
                 # An expert that was not asked is charged by its ratio to the safe one so far.
                 charged[place] = charged[_PLACE[SAFE]] * self._fared(place)
         pool.charge(past.runs, charged)
-        self.charges = self.charges * (YOUNG_FORGETTING if self.young else FORGETTING) + charged
+        kept = YOUNG_FORGETTING if self.young else FORGETTING
+        self.charges = self.charges * kept + charged * past.weight_of(run) ** OUTLIERS
 
     def _count_served(self, ended: Ended, given_bytes: float) -> None:
         self.guard.ended(
