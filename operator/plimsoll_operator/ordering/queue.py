@@ -16,6 +16,7 @@ from plimsoll_operator.ordering.asks import Amounts, Asked, times_it_fits
 from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.room import Awaited, Place, Taker
 from plimsoll_operator.ordering.why import Why
+from plimsoll_predictor.core.task import namespace_of
 from plimsoll_predictor.placing.queueing import (
     MOST_OVERTAKEN,
     WINDOW,
@@ -28,6 +29,8 @@ MOST_NAMED: Final = 5
 """The best node, and the four that are next best."""
 MOST_TURNS: Final = 20
 """Turns that are chosen at once: their releases need not wait for each other."""
+MOST_LOOKED_AT: Final = 20_000
+"""Nodes looked at for the turns that are chosen at once, which takes a tenth of a second."""
 MOST_HELD: Final = 1000
 """If more are held, the first are released, so that all can be released within seconds."""
 
@@ -205,7 +208,8 @@ def _turns(
 def _turns_of(group: list[Waiter], nodes: list[Place], known: Known) -> list[Release]:
     """Choose among those of one priority, until no node has room or one was overtaken for long."""
     where, turns = Fitting([place.free for place in nodes]), list[Release]()
-    while len(turns) < MOST_TURNS:
+    most_turns = max(1, min(MOST_TURNS, MOST_LOOKED_AT // max(1, len(nodes))))
+    while len(turns) < most_turns:
         fitting = (waiter for waiter in group if where.takes(waiter.asked, waiter.pods))
         window = list(islice(fitting, WINDOW))
         if not window:
@@ -222,6 +226,10 @@ def _turns_of(group: list[Waiter], nodes: list[Place], known: Known) -> list[Rel
         ]
         if any(each.overtaken >= MOST_OVERTAKEN for each in group[:at]):
             break
+        if waiter.barred:
+            # Its release may hang: meanwhile no other of its namespace keeps a place from others.
+            namespace = namespace_of(waiter.task)
+            group = [each for each in group if namespace_of(each.task) != namespace]
         for node in taken:
             left = where.take(node, waiter.asked)
             residents = (*nodes[node].residents, waiter.task)

@@ -14,6 +14,7 @@ from plimsoll_operator.ordering.asks import Amounts, Asked
 from plimsoll_operator.ordering.fitting import Fitting
 from plimsoll_operator.ordering.queue import (
     MOST_HELD,
+    MOST_LOOKED_AT,
     MOST_TURNS,
     Known,
     Release,
@@ -385,6 +386,22 @@ def test_of_those_that_fit_no_more_are_looked_up_than_the_window_holds(
     # Each on empty nodes; for each turn, the window on nodes as they are.
     most = len(queue) + MOST_TURNS * 2 * WINDOW
     assert len(looked_up) <= most
+
+
+def test_a_namespace_whose_releases_fail_takes_one_place_of_those_chosen_at_once() -> None:
+    failing = [waiter(at, f"lab/t{at}", barred=True) for at in range(20)]
+    others = [waiter(30 + at) for at in range(6)]
+    chosen = Moment([place(f"n{at}") for at in range(12)]).all(*failing, *others)
+    assert {each.why for each in chosen} == {Why.TURN}
+    taken = [each.waiter.task for each in chosen]
+    assert taken.count(CPU) == 6
+    assert len(taken) == 7
+
+
+def test_the_more_nodes_the_fewer_turns_are_chosen_at_once() -> None:
+    nodes = [place(f"n{at}") for at in range(5000)]
+    chosen = Moment(nodes).all(*(waiter(at) for at in range(40)))
+    assert len(chosen) == MOST_LOOKED_AT // 5000
 
 
 def test_while_nothing_is_known_pods_go_as_they_came() -> None:
