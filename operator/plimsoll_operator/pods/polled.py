@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll_operator.pods.engines.table import ENGINES, engine_run, limits_start
+from plimsoll_operator.pods.engines.table import (
+    ENGINES,
+    WAITING_MARKS,
+    engine_run,
+    limits_start,
+)
+from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -84,10 +90,15 @@ def is_awaited(pod: Pod) -> bool:
 def must_start_soon(pod: Pod) -> bool:
     """Say whether the pod's maker fails it, as a rule, if it is Pending for some minutes.
 
-    A pod that is polled by an unknown engine, or by no engine, counts as one of those.
+    Some engines do, and so does who polls a bare pod. Controllers of Kubernetes do not.
     """
-    run = engine_run(pod, labels_of(pod))
-    return is_polled(pod) if run is None else limits_start(run)
+    labels = labels_of(pod)
+    run = engine_run(pod, labels)
+    if run is not None:
+        return limits_start(run)
+    if controller_of(pod) is not None or not WAITING_MARKS.isdisjoint(labels):
+        return False
+    return is_polled(pod)
 
 
 def _is_attended(pod: Pod) -> bool:

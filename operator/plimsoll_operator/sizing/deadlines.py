@@ -14,6 +14,7 @@ from typing import Final
 
 from plimsoll_operator.names.labels import JOB_ATTEMPTS
 from plimsoll_operator.pods.attempts import has_deadline
+from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.pods.owners import controller_of, is_job
 from plimsoll_operator.pods.polled import must_start_soon
 from plimsoll_operator.pods.spec import Pod, annotations_of
@@ -23,17 +24,21 @@ from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.deciding.cpu import CpuReason
 
 _DUE: Final = "it has a deadline, and"
-_UNREAD: Final = "its Job was created unseen and may have a deadline, so it"
+_UNREAD: Final = "nothing says whether its Job has a deadline, so it"
 _AWAITED: Final = "its maker may fail it for a late start, and it"
 
 
 def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     """Return the bounds of the pod's memory: without a known need for more, it is not raised."""
-    if needs_more(read):
+    if _needs_more_than_limit(read):
         return bounds
-    why = _why_in_time(read.body)
+    why = _why_in_time(read)
+    if why is None or (why is _AWAITED and _is_lifted(read)):
+        return bounds
     room_bytes = read.was.request_bytes or 0
-    if why is None or (bounds.room_bytes is not None and bounds.room_bytes <= room_bytes):
+    if room_bytes:  # admission promises no less than these to a pod that requests memory
+        room_bytes = max(room_bytes, bounds.floor_bytes or 0, read.knowledge.policy.min_bytes)
+    if bounds.room_bytes is not None and bounds.room_bytes <= room_bytes:
         return bounds
     return replace(
         bounds,
@@ -43,15 +48,15 @@ def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     )
 
 
-def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
+def cpu_within_deadline(read: ReadPod, note: CpuNote) -> CpuNote:
     """Return the decision on the pod's CPU, which does not change the request of such a pod."""
     given = note.request_millicores
     if given in (None, note.was_millicores):
         return note
     if (given or 0) > (note.was_millicores or 0):
-        hurry, words = _why_in_time(pod), "might wait too long for more CPU"
+        hurry, words = _why_in_time(read), "might wait too long for more CPU"
     else:
-        hurry, words = _why_done_in_time(pod), "might run too long with less CPU"
+        hurry, words = _why_done_in_time(read.body), "might run too long with less CPU"
     if hurry is None:
         return note
     # What was written is written again: an earlier decision on this pod may have changed it.
@@ -63,10 +68,12 @@ def cpu_within_deadline(pod: Pod, note: CpuNote) -> CpuNote:
     )
 
 
-def _why_in_time(pod: Pod) -> str | None:
+def _why_in_time(read: ReadPod) -> str | None:
     """Say why the pod must not wait long for room, as far as the word "might"; None if it may."""
-    hurry = _why_done_in_time(pod)
-    return _AWAITED if hurry is None and must_start_soon(pod) else hurry
+    hurry = _why_done_in_time(read.body)
+    if hurry is not None or read.identity.retrier is Retrier.PLIMSOLL:  # nobody else watches it
+        return hurry
+    return _AWAITED if must_start_soon(read.body) else None
 
 
 def _why_done_in_time(pod: Pod) -> str | None:
@@ -86,8 +93,14 @@ def needs_more(read: ReadPod) -> bool:
     that was killed at less, where Plimsoll made it smaller. A container without a limit may use
     what its node has.
     """
+    return _is_lifted(read) or _needs_more_than_limit(read)
+
+
+def _is_lifted(read: ReadPod) -> bool:
     lift = read.lift
-    if lift is not None and not lift.as_written:
-        return True
+    return lift is not None and not lift.as_written
+
+
+def _needs_more_than_limit(read: ReadPod) -> bool:
     limit_bytes = read.was.limit_bytes
     return bool(limit_bytes) and (read.knowledge.max_need_bytes or 0) >= (limit_bytes or 0)

@@ -336,7 +336,7 @@ def _cpu_decided(read: ReadPod, ask: CpuAsk, wanted: Memory, bounds: CpuBounds) 
     qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
     note = size_cpu(ask, knowledge, bounds, qos)
     note = within_lift(note, read.lift, made_as_written=made_as_written(read))
-    note = cpu_unless_read(read, cpu_within_deadline(read.body, note))
+    note = cpu_unless_read(read, cpu_within_deadline(read, note))
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note
     memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was

@@ -14,7 +14,7 @@ from dataclasses import replace
 from plimsoll_operator.pods.spec import reads_request
 from plimsoll_operator.sizing.deadlines import needs_more
 from plimsoll_operator.sizing.decision_note import CpuNote
-from plimsoll_operator.sizing.patch import Memory
+from plimsoll_operator.sizing.patch import Memory, is_lowered
 from plimsoll_operator.sizing.read_pod import ReadPod
 from plimsoll_predictor.core.decision import Decision, Reason
 from plimsoll_predictor.deciding.cpu import CpuReason
@@ -27,8 +27,7 @@ def memory_unless_read(
 
     It is asked only about a pod whose memory would change.
     """
-    is_lower = (wanted.request_bytes or 0) < (read.was.request_bytes or 0)
-    if not is_lower and needs_more(read):
+    if not is_lowered(read.was, wanted) and needs_more(read):
         return decision, wanted
     if not reads_request(read.body, read.container, "memory"):
         return decision, wanted

@@ -38,7 +38,9 @@ AWAITED: list[Any] = [
     pytest.param(lambda pod: pod.with_labels(AIRFLOWS), id="Airflow's"),
     pytest.param(lambda pod: pod.with_labels({"jenkins": "agent"}), id="a polled one"),
     pytest.param(
-        lambda pod: pod.with_labels({"dagster/run-id": "r", "dagster/op": "o"}).owned_by_job(),
+        lambda pod: pod.with_labels(
+            {"dagster/run-id": "r", "dagster/job": "j", "dagster/op": "o"}
+        ).owned_by_job(),
         id="an engine's, by a Job",
     ),
 ]
@@ -65,16 +67,32 @@ def test_a_pod_that_must_start_in_time_is_not_raised_for_headroom_alone(
     [
         {"workflows.argoproj.io/workflow": "w-x7k2p"},
         {"nextflow.io/processName": "ALIGN", "nextflow.io/runName": "happy-pike"},
+        {"nextflow.io/processName": "ALIGN"},
     ],
 )
 def test_a_pod_whose_engine_waits_for_its_start_is_raised_as_others(marks: dict[str, str]) -> None:
     assert memory_of(after(NEAR.with_labels(marks), KNOWN)) == (FITS, FITS)
 
 
+def test_a_pod_of_a_job_is_raised_whatever_marks_would_name_a_watcher() -> None:
+    """The Job's controller waits for as long as it takes."""
+    assert memory_of(after(NEAR.with_labels({"app": "snakemake"}), KNOWN)) == ("1100Mi", "1100Mi")
+    of_job = NEAR.with_labels({"app": "snakemake"}).owned_by_job()
+    assert memory_of(after(of_job, KNOWN)) == (FITS, FITS)
+
+
+@pytest.mark.parametrize("hurried", [*HURRIED, UNSEEN, *AWAITED])
+def test_no_pod_is_held_below_the_least_that_its_namespace_or_policy_allows(
+    hurried: Callable[[APod], APod],
+) -> None:
+    small = hurried(a_pod().asking("64Mi").limited("4Gi"))
+    assert memory_of(after(small, bounded(NamespaceBounds(least=128 * MIB))))[0] == "128Mi"
+
+
 def test_what_holds_a_raise_back_is_said() -> None:
     told = {
         "it has a deadline, and": NEAR.with_spec(**OWN),
-        "its Job was created unseen and may have a deadline": NEAR.owned_by_job(attempts=None),
+        "nothing says whether its Job has a deadline, so it": NEAR.owned_by_job(attempts=None),
         "its maker may fail it for a late start": NEAR.with_labels(AIRFLOWS),
     }
     for words, pod in told.items():

@@ -47,6 +47,10 @@ ENGINES: Final = (
 _MARKS: Final = frozenset(
     mark for engine in ENGINES for mark in (*engine.marks, *engine.shared_marks)
 )
+WAITING_MARKS: Final = frozenset(
+    mark for engine in ENGINES if not engine.limits_start for mark in engine.marks
+)
+"""Labels of pods whose engine waits for their start for as long as it takes."""
 _LIMITING_START: Final = frozenset(engine.name for engine in ENGINES if engine.limits_start)
 _NOTE_MARKS: Final = frozenset(mark for engine in ENGINES for mark in engine.note_marks)
 
