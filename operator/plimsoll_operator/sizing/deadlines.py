@@ -36,8 +36,6 @@ def within_deadline(read: ReadPod, bounds: Bounds) -> Bounds:
     if why is None or (why is _AWAITED and _is_lifted(read)):
         return bounds
     room_bytes = read.was.request_bytes or 0
-    if room_bytes:  # admission promises no less than these to a pod that requests memory
-        room_bytes = max(room_bytes, bounds.floor_bytes or 0, read.knowledge.policy.min_bytes)
     if bounds.room_bytes is not None and bounds.room_bytes <= room_bytes:
         return bounds
     return replace(

@@ -81,14 +81,6 @@ def test_a_pod_of_a_job_is_raised_whatever_marks_would_name_a_watcher() -> None:
     assert memory_of(after(of_job, KNOWN)) == (FITS, FITS)
 
 
-@pytest.mark.parametrize("hurried", [*HURRIED, UNSEEN, *AWAITED])
-def test_no_pod_is_held_below_the_least_that_its_namespace_or_policy_allows(
-    hurried: Callable[[APod], APod],
-) -> None:
-    small = hurried(a_pod().asking("64Mi").limited("4Gi"))
-    assert memory_of(after(small, bounded(NamespaceBounds(least=128 * MIB))))[0] == "128Mi"
-
-
 def test_what_holds_a_raise_back_is_said() -> None:
     told = {
         "it has a deadline, and": NEAR.with_spec(**OWN),
