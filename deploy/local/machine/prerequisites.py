@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,11 +158,10 @@ def require_writable(folder: Path) -> None:
         Trouble: if it cannot be made or written.
 
     """
-    probe = folder / f".probe-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):  # clusters may come up side by side in one process
+            pass
     except OSError as error:
         raise Trouble(
             f"the cache folder {folder} cannot be written ({error.strerror}); "

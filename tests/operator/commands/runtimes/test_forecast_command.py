@@ -95,7 +95,7 @@ def test_a_task_is_told_its_quantiles_in_seconds_and_in_words(
         "1 in 2",
         "19 in 20",
         "over 2× the usual",
-        "60 runs, usually 5 min",
+        "its newest runs alone, 60, usually 5 min",
         "steady: half of the runs within",
         "how long it takes",
         "← p50",
