@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -111,3 +112,12 @@ def a_telling_past(store: Store) -> None:
     store.observations.record(telling_runs())
     store.shapes.save_catalogue(a_catalogue(), START_S)
     store.shapes.save_explanation(an_explanation())
+
+
+def a_steady_store(folder: Path) -> str:
+    """Make a store with a steady task of five minutes. Return its address."""
+    address = f"sqlite:///{folder}/plimsoll.db"
+    store = Store.open(address)
+    store.observations.record(steady_runs())
+    store.close()
+    return address

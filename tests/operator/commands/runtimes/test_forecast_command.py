@@ -33,6 +33,7 @@ from tests.builders.runtimes.telling_pasts import (
     AFTER_S,
     NIGHTLY,
     a_catalogue,
+    a_steady_store,
     a_timed_run,
     steady_runs,
     telling_runs,
@@ -44,11 +45,7 @@ from tests.rigs.processes.command_lines import run_here
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """A store with a steady task of five minutes."""
-    address = f"sqlite:///{tmp_path}/plimsoll.db"
-    store = Store.open(address)
-    store.observations.record(steady_runs())
-    store.close()
-    return address
+    return a_steady_store(tmp_path)
 
 
 def forecast(

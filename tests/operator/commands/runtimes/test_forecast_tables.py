@@ -12,17 +12,18 @@ from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import forecast_command
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store import Store, UnsavedRuntimes
-from tests.builders.runtimes.telling_pasts import AFTER_S, NIGHTLY, steady_runs, telling_runs
+from tests.builders.runtimes.telling_pasts import (
+    AFTER_S,
+    NIGHTLY,
+    a_steady_store,
+    telling_runs,
+)
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """A store with a steady task of five minutes."""
-    address = f"sqlite:///{tmp_path}/plimsoll.db"
-    store = Store.open(address)
-    store.observations.record(steady_runs())
-    store.close()
-    return address
+    return a_steady_store(tmp_path)
 
 
 def forecast(url: str) -> int:
